@@ -1,0 +1,427 @@
+"""The two tables everything stands on: ground truths and detections, as read-only columns.
+
+A struct of arrays, never an object per box. Images and classes are numbered densely from 0; the
+names that the outside world gave them are kept beside the columns, and come back in reports.
+
+Three widths of a box exist, and they differ in their last bits, so each is kept:
+
+``corners``
+    x1, y1, x2, y2. From an x, y, w, h file, x2 is ``x + w`` as a float64 sum.
+``box_area``
+    width times height in the file's own encoding. Recomputed from the corners it would differ in
+    the last bits for most boxes, and equality with the reference would be gone.
+``area``
+    ground truths only: the annotated area (of the object's mask, say), the box's where none is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detap.errors import InputError, Note, Problem
+
+Name = int | str
+"""What the outside world calls an image or a class: a COCO id, or a word."""
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+BOX_ENCODINGS = ("corners", "xywh")
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """A file (or folder) that a table was read from.
+
+    Attributes
+    ----------
+    path : str
+        As it was given.
+    records : int
+        How many records it held, before any was left out.
+    members : tuple of str
+        For a folder: the files below it that were read, sorted by name, as paths relative to it.
+    """
+
+    path: str
+    records: int
+    members: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class _Table:
+    """What both tables share; N is their number of rows.
+
+    Attributes
+    ----------
+    image : (N,) int32
+        Index into `images`.
+    label : (N,) int32
+        Index into `classes`.
+    corners : (N, 4) float64
+        x1, y1, x2, y2 in pixels.
+    box_area : (N,) float64
+        Width times height in the file's own encoding, in square pixels.
+    images : tuple of int or str
+        What each image is called outside, by number.
+    classes : tuple of str
+        The name of each class, by number.
+    class_ids : tuple of int or str
+        The identifier of each class, by number: a COCO category id, or the name again.
+    files : tuple of SourceFile
+        Where the rows came from; empty for arrays.
+    notes : tuple of Note
+        What the reader noticed.
+    """
+
+    image: Integers
+    label: Integers
+    corners: Floats
+    box_area: Floats
+    images: tuple[Name, ...]
+    classes: tuple[str, ...]
+    class_ids: tuple[Name, ...]
+    files: tuple[SourceFile, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        for column in self.columns().values():
+            column.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return every column with one entry per row, by name."""
+        raise NotImplementedError  # pragma: no cover - both subclasses answer
+
+    def select(self, rows: NDArray[Any]) -> Self:
+        """Return the table of those rows alone; the numbering of images and classes stays.
+
+        Parameters
+        ----------
+        rows : (N,) bool or (n,) integer array
+            A mask, or row numbers in the order wanted.
+        """
+        return replace(self, **{name: column[rows] for name, column in self.columns().items()})
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GroundTruth(_Table):
+    """The boxes that exist, G of them.
+
+    Attributes
+    ----------
+    area : (G,) float64
+        The annotated area; the box's where the file gives none.
+    crowd, difficult, ignore, group_of : (G,) bool
+        The flags that files carry. What they mean is the protocol's affair.
+    image_sizes : (I, 2) float64 or None
+        Width and height of each image in pixels, NaN where unknown.
+    """
+
+    area: Floats
+    crowd: Flags
+    difficult: Flags
+    ignore: Flags
+    group_of: Flags
+    image_sizes: Floats | None = None
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return every column with one entry per row, by name."""
+        names = ("image", "label", "corners", "box_area", "area")
+        flags = ("crowd", "difficult", "ignore", "group_of")
+        return {name: getattr(self, name) for name in names + flags}
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        image: ArrayLike,
+        label: ArrayLike,
+        boxes: ArrayLike,
+        encoding: str = "corners",
+        area: ArrayLike | None = None,
+        crowd: ArrayLike | None = None,
+        difficult: ArrayLike | None = None,
+        ignore: ArrayLike | None = None,
+        group_of: ArrayLike | None = None,
+        images: Sequence[Name] | None = None,
+        classes: Sequence[Name] | Mapping[Name, str] | None = None,
+    ) -> "GroundTruth":
+        """Make a table from arrays, checking them.
+
+        Parameters
+        ----------
+        image, label : (G,) array of int or str
+            What each row's image and class are called.
+        boxes : (G, 4) array of float
+            In the given `encoding`, in pixels.
+        encoding : {"corners", "xywh"}
+            x1, y1, x2, y2, or x, y, width, height.
+        area : (G,) array of float, optional
+            The annotated area; the box's where left out.
+        crowd, difficult, ignore, group_of : (G,) array of bool, optional
+            False where left out.
+        images : sequence of int or str, optional
+            All images, those without any ground truth too; by default those of `image`, sorted.
+        classes : sequence, or mapping of identifier to name, optional
+            All classes, in the order wanted; by default those of `label`, sorted.
+
+        Raises
+        ------
+        InputError
+            Where a column has a wrong length, or a value that is no box, or an unknown name.
+        """
+        rows = _Rows("ground truth", image, label, boxes, encoding)
+        all_images = tuple(images) if images is not None else _sorted_names(rows.image)
+        ids, names = _class_table(rows.label, classes)
+        if area is None:
+            areas = rows.box_area.copy()
+        else:
+            areas = rows.column("area", area, np.float64)
+            rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "finite and >= 0")
+        flags = {
+            name: np.zeros(len(rows.image), np.bool_)
+            if values is None
+            else rows.column(name, values, np.bool_)
+            for name, values in (
+                ("crowd", crowd),
+                ("difficult", difficult),
+                ("ignore", ignore),
+                ("group_of", group_of),
+            )
+        }
+        return cls(
+            image=rows.number("image", rows.image, all_images),
+            label=rows.number("label", rows.label, ids),
+            corners=rows.corners,
+            box_area=rows.box_area,
+            images=all_images,
+            classes=names,
+            class_ids=ids,
+            area=areas,
+            **flags,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Detections(_Table):
+    """The boxes that a detector claims, N of them.
+
+    Attributes
+    ----------
+    score : (N,) float64
+        Confidence, in whatever unit: only its order counts.
+    """
+
+    score: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return every column with one entry per row, by name."""
+        return {
+            name: getattr(self, name) for name in ("image", "label", "corners", "box_area", "score")
+        }
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        image: ArrayLike,
+        label: ArrayLike,
+        boxes: ArrayLike,
+        score: ArrayLike,
+        encoding: str = "corners",
+    ) -> "Detections":
+        """Make a table from arrays, checking them.
+
+        Parameters
+        ----------
+        image, label : (N,) array of int or str
+            What each row's image and class are called, as in the ground truth.
+        boxes : (N, 4) array of float
+            In the given `encoding`, in pixels.
+        score : (N,) array of float
+            Any finite numbers.
+        encoding : {"corners", "xywh"}
+            x1, y1, x2, y2, or x, y, width, height.
+
+        Raises
+        ------
+        InputError
+            Where a column has a wrong length, or a value that is no box or no score.
+        """
+        rows = _Rows("detections", image, label, boxes, encoding)
+        scores = rows.column("score", score, np.float64)
+        rows.refuse("score", scores, ~np.isfinite(scores), "finite")
+        images = _sorted_names(rows.image)
+        ids, names = _class_table(rows.label, None)
+        return cls(
+            image=rows.number("image", rows.image, images),
+            label=rows.number("label", rows.label, ids),
+            corners=rows.corners,
+            box_area=rows.box_area,
+            images=images,
+            classes=names,
+            class_ids=ids,
+            score=scores,
+        )
+
+    def numbered_as(self, truth: GroundTruth) -> "Detections":
+        """Return these detections with the numbering of `truth`.
+
+        Classes that only the detections have are put behind those of `truth`, so that their false
+        positives can be reported.
+
+        Raises
+        ------
+        InputError
+            Where a detection lies on an image that `truth` does not have.
+        """
+        if self.images == truth.images and self.class_ids[: len(truth.class_ids)] == (
+            truth.class_ids
+        ):
+            return self
+        image_number = {name: number for number, name in enumerate(truth.images)}
+        class_number = {name: number for number, name in enumerate(truth.class_ids)}
+        strangers = [
+            self.images[number]
+            for number in np.unique(self.image)
+            if self.images[number] not in image_number
+        ]
+        if strangers:
+            raise InputError(
+                Problem(
+                    "detections",
+                    "",
+                    f"image {strangers[0]!r} is not in the ground truth"
+                    + (f", nor are {len(strangers) - 1} others" if len(strangers) > 1 else ""),
+                    "score the detections of the images that the ground truth lists",
+                )
+            )
+        ids, names = list(truth.class_ids), list(truth.classes)
+        for identifier, name in zip(self.class_ids, self.classes, strict=True):
+            if identifier not in class_number:
+                class_number[identifier] = len(ids)
+                ids.append(identifier)
+                names.append(name)
+        new_image = np.array([image_number.get(name, -1) for name in self.images], np.int32)
+        new_label = np.array([class_number[name] for name in self.class_ids], np.int32)
+        return replace(
+            self,
+            image=new_image[self.image] if len(self) else self.image,
+            label=new_label[self.label] if len(self) else self.label,
+            images=truth.images,
+            classes=tuple(names),
+            class_ids=tuple(ids),
+        )
+
+
+class _Rows:
+    """The columns that both tables share, being checked."""
+
+    def __init__(
+        self, table: str, image: ArrayLike, label: ArrayLike, boxes: ArrayLike, encoding: str
+    ) -> None:
+        self.table = table
+        self.image = np.atleast_1d(np.asarray(image))
+        self.length = len(self.image)
+        self.label = self.column("label", label, None)
+        if encoding not in BOX_ENCODINGS:
+            raise InputError(
+                Problem(table, "", f"encoding {encoding!r} is unknown", "use corners or xywh")
+            )
+        box = np.array(boxes, np.float64)
+        if box.size == 0:
+            box = box.reshape(0, 4)
+        if box.shape != (self.length, 4):
+            raise InputError(
+                Problem(
+                    table, "", f"boxes have the shape {box.shape}", f"give ({self.length}, 4) here"
+                )
+            )
+        self.corners, self.box_area = encode_boxes(box, encoding)
+        sides = self.corners[:, 2:] - self.corners[:, :2] if encoding == "corners" else box[:, 2:]
+        wrong = ~(np.isfinite(box).all(axis=1) & np.isfinite(self.box_area))
+        self.refuse("boxes", box, wrong, "finite, with a finite area")
+        self.refuse("boxes", box, (sides < 0).any(axis=1), f"of no negative side, as {encoding}")
+
+    def column(self, name: str, values: ArrayLike, kind: type[np.generic] | None) -> NDArray[Any]:
+        try:
+            column = np.atleast_1d(np.array(values, dtype=kind))
+        except (TypeError, ValueError) as error:
+            raise InputError(Problem(self.table, "", f"{name}: {error}")) from error
+        if column.shape != (self.length,):
+            raise InputError(
+                Problem(
+                    self.table,
+                    "",
+                    f"{name} has the shape {column.shape}",
+                    f"give ({self.length},), one per image entry",
+                )
+            )
+        return column
+
+    def refuse(self, name: str, column: NDArray[Any], wrong: Flags, due: str) -> None:
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise InputError(
+                Problem(
+                    self.table,
+                    f"row {row}",
+                    f"{name} is {column[row].tolist()}",
+                    f"it must be {due}",
+                )
+            )
+
+    def number(self, name: str, column: NDArray[Any], names: tuple[Name, ...]) -> NDArray[np.int32]:
+        """Return the index into `names` of each entry of `column`."""
+        numbers = {entry: number for number, entry in enumerate(names)}
+        if len(numbers) != len(names):
+            raise InputError(Problem(self.table, "", f"a name of {name} is listed twice"))
+        entries, inverse = np.unique(column, return_inverse=True)
+        try:
+            dense = np.array([numbers[entry] for entry in entries.tolist()], np.int32)
+        except KeyError as error:
+            raise InputError(
+                Problem(self.table, "", f"{name} {error.args[0]!r} is not among those listed")
+            ) from None
+        return dense[inverse] if len(dense) else np.zeros(0, np.int32)
+
+
+def encode_boxes(boxes: Floats, encoding: str) -> tuple[Floats, Floats]:
+    """Return the corners (N, 4) and areas (N,) of boxes, each as their own encoding gives them.
+
+    Parameters
+    ----------
+    boxes : (N, 4) float64
+        Left as they are; the corners are a copy.
+    encoding : {"corners", "xywh"}
+        What the four numbers are.
+    """
+    corners = boxes.copy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if encoding == "xywh":
+            corners[:, 2:] += boxes[:, :2]
+            areas = boxes[:, 2] * boxes[:, 3]
+        else:
+            areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    return corners, areas
+
+
+def _sorted_names(column: NDArray[Any]) -> tuple[Name, ...]:
+    return tuple(np.unique(column).tolist())
+
+
+def _class_table(
+    label: NDArray[Any], classes: Sequence[Name] | Mapping[Name, str] | None
+) -> tuple[tuple[Name, ...], tuple[str, ...]]:
+    """Return the identifiers and the names of the classes."""
+    if isinstance(classes, Mapping):
+        return tuple(classes), tuple(classes.values())
+    ids = tuple(classes) if classes is not None else _sorted_names(label)
+    return ids, tuple(str(identifier) for identifier in ids)
