@@ -1,0 +1,1 @@
+"""Files of the outside world into tables, one module per format."""
