@@ -1,1 +1,60 @@
-"""How good an object detector is, and whether today's is worse than yesterday's."""
+"""How good an object detector is, and whether today's is worse than yesterday's.
+
+>>> import detap
+>>> truth = detap.read_ground_truth("instances.json")
+>>> found = detap.read_detections("results.json", truth)
+>>> detap.evaluate(truth, found, protocol="coco").summary["AP50"]
+
+The names below are the public API. They are imported when first used, so that ``import detap``
+itself costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from detap._version import __version__
+
+if TYPE_CHECKING:
+    from detap.detection import Matches, Result, evaluate, select
+    from detap.errors import DetapError, InputError, Note, UsageError
+    from detap.formats import read_detections, read_ground_truth
+    from detap.protocols import PRESETS, Protocol, protocol
+    from detap.tables import Detections, GroundTruth
+
+__all__ = [
+    "PRESETS",
+    "DetapError",
+    "Detections",
+    "GroundTruth",
+    "InputError",
+    "Matches",
+    "Note",
+    "Protocol",
+    "Result",
+    "UsageError",
+    "__version__",
+    "evaluate",
+    "protocol",
+    "read_detections",
+    "read_ground_truth",
+    "select",
+]
+
+_HOME = {
+    "detap.detection": ("Matches", "Result", "evaluate", "select"),
+    "detap.errors": ("DetapError", "InputError", "Note", "UsageError"),
+    "detap.formats": ("read_detections", "read_ground_truth"),
+    "detap.protocols": ("PRESETS", "Protocol", "protocol"),
+    "detap.tables": ("Detections", "GroundTruth"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _HOME.items():
+        if name in names:
+            return getattr(import_module(module), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -22,9 +22,12 @@ COCO_PRECISION_GUARD = 2.0**-52
 """numpy.spacing(1), which pycocotools adds to tp + fp: 1/1 becomes 0.9999999999999998 there."""
 
 
-def _linspace(start: float, stop: float, count: int) -> tuple[float, ...]:
-    # numpy.linspace without numpy: start + i * step, in its order of operations, the end exact.
-    # linspace(.5, .95, 10)[8] is 0.8999999999999999, linspace(0, 1, 101)[35] one ulp over 35/100.
+def linspace(start: float, stop: float, count: int) -> tuple[float, ...]:
+    """Return `count` numbers from `start` to `stop`, the very floats of ``numpy.linspace``.
+
+    Its order of operations, without importing it: linspace(.5, .95, 10)[8] is 0.8999999999999999,
+    linspace(0, 1, 101)[35] one ulp above 35/100.
+    """
     step = (stop - start) / (count - 1)
     return (*(i * step + start for i in range(count - 1)), stop)
 
@@ -35,7 +38,7 @@ RECALL_GRIDS: dict[str, tuple[float, ...]] = {
     "matlab": tuple(i * 0.1 if i <= 5 else 1.0 - (10 - i) * 0.1 for i in range(11)),
     # numpy.arange(0, 1.1, .1): .3, .6 and .7 are one ulp above k/10.
     "arange": tuple(i * 0.1 for i in range(11)),
-    "linspace": _linspace(0.0, 1.0, 101),
+    "linspace": linspace(0.0, 1.0, 101),
     "hundredths": tuple(i / 100 for i in range(101)),
 }
 """The recall levels at which interpolated precision is read, by the name of who makes them so."""
@@ -286,6 +289,37 @@ class Protocol:
         recall += [self._recall_measure(area, len(self.detection_limits) - 1) for area in areas]
         return (*precision, *recall)
 
+    def measure(self, name: str) -> Measure:
+        """Return a measure by its name, also one that the summary leaves out.
+
+        ``"AP90"`` is AP at IoU .9, ``"AP75s"`` that at small areas, ``"AR10"`` recall at 10
+        detections, ``"ARm"`` that at the largest limit and medium areas.
+
+        Raises
+        ------
+        KeyError
+            Where the protocol has no such number.
+        """
+        candidates = [
+            *self.measures(),
+            *(
+                self._precision_measure(t, area)
+                for area in range(len(self.area_ranges))
+                for t in (None, *range(len(self.iou_thresholds)))
+                if self.headline != "AR"
+            ),
+            *(
+                self._recall_measure(area, limit, both=both)
+                for both in (False, True)
+                for limit in reversed(range(len(self.detection_limits)))
+                for area in range(len(self.area_ranges))
+            ),
+        ]
+        for candidate in candidates:
+            if candidate.name == name:
+                return candidate
+        raise KeyError(name)
+
     def _precision_measure(self, threshold: int | None, area: int) -> Measure:
         band = self.area_ranges[area]
         at = "" if threshold is None else format(100 * self.iou_thresholds[threshold], ".6g")
@@ -421,7 +455,7 @@ _VOC2012 = replace(
 )
 _COCO = Protocol(
     name="coco",
-    iou_thresholds=_linspace(0.5, 0.95, 10),
+    iou_thresholds=linspace(0.5, 0.95, 10),
     iou_ceiling=COCO_IOU_CEILING,
     candidate="best-free",
     equal_iou="last",

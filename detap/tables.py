@@ -205,7 +205,10 @@ class GroundTruth(_Table):
             classes=names,
             class_ids=ids,
             area=areas,
-            **flags,
+            crowd=flags["crowd"],
+            difficult=flags["difficult"],
+            ignore=flags["ignore"],
+            group_of=flags["group_of"],
         )
 
 
@@ -346,9 +349,10 @@ class _Rows:
             )
         self.corners, self.box_area = encode_boxes(box, encoding)
         sides = self.corners[:, 2:] - self.corners[:, :2] if encoding == "corners" else box[:, 2:]
-        wrong = ~(np.isfinite(box).all(axis=1) & np.isfinite(self.box_area))
-        self.refuse("boxes", box, wrong, "finite, with a finite area")
-        self.refuse("boxes", box, (sides < 0).any(axis=1), f"of no negative side, as {encoding}")
+        finite = np.isfinite(box).all(axis=1) & np.isfinite(self.box_area)
+        self.refuse("boxes", box, ~finite, "finite, with a finite area")
+        negative = np.asarray((sides < 0).any(axis=1))
+        self.refuse("boxes", box, negative, f"of no negative side, as {encoding}")
 
     def column(self, name: str, values: ArrayLike, kind: type[np.generic] | None) -> NDArray[Any]:
         try:
@@ -366,7 +370,7 @@ class _Rows:
             )
         return column
 
-    def refuse(self, name: str, column: NDArray[Any], wrong: Flags, due: str) -> None:
+    def refuse(self, name: str, column: NDArray[Any], wrong: NDArray[Any], due: str) -> None:
         if wrong.any():
             row = int(np.argmax(wrong))
             raise InputError(

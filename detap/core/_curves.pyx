@@ -1,0 +1,183 @@
+"""Curves from hits, compiled. See curves.py for what each function means.
+
+A ranked list is held as its *hits*: for each relevant item, in order, how many irrelevant ones
+stand above it. Precision changes for the better only at a hit, so nothing else is needed, and a
+list of half a million detections with forty true positives is forty numbers.
+"""
+
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free, malloc
+
+
+cdef double pairwise_sum(const double* values, Py_ssize_t count) noexcept nogil:
+    # In numpy.add.reduce's order of operations, so that means are equal to its to the last bit.
+    cdef Py_ssize_t i, half
+    cdef double total
+    cdef double r0, r1, r2, r3, r4, r5, r6, r7
+    if count < 8:
+        total = 0.0
+        for i in range(count):
+            total += values[i]
+        return total
+    if count <= 128:
+        r0, r1, r2, r3 = values[0], values[1], values[2], values[3]
+        r4, r5, r6, r7 = values[4], values[5], values[6], values[7]
+        i = 8
+        while i < count - (count % 8):
+            r0 += values[i]
+            r1 += values[i + 1]
+            r2 += values[i + 2]
+            r3 += values[i + 3]
+            r4 += values[i + 4]
+            r5 += values[i + 5]
+            r6 += values[i + 6]
+            r7 += values[i + 7]
+            i += 8
+        total = ((r0 + r1) + (r2 + r3)) + ((r4 + r5) + (r6 + r7))
+        while i < count:
+            total += values[i]
+            i += 1
+        return total
+    half = count // 2
+    half -= half % 8
+    return pairwise_sum(values, half) + pairwise_sum(values + half, count - half)
+
+
+cdef void precision_at_hits(
+    const int32_t* false_positives, Py_ssize_t hits, double guard, double* precision
+) noexcept nogil:
+    cdef Py_ssize_t h
+    cdef double found
+    for h in range(hits):
+        found = <double>(h + 1)
+        precision[h] = found / ((<double>false_positives[h] + found) + guard)
+
+
+cdef void make_envelope(double* precision, Py_ssize_t hits) noexcept nogil:
+    cdef Py_ssize_t h
+    for h in range(hits - 2, -1, -1):
+        if precision[h + 1] > precision[h]:
+            precision[h] = precision[h + 1]
+
+
+cdef void read_levels(
+    const double* envelope, Py_ssize_t hits, double positives,
+    const double* levels, Py_ssize_t level_count, double* out,
+) noexcept nogil:
+    # The first hit whose recall reaches the level; 0 where none does.
+    cdef Py_ssize_t h = 0
+    cdef Py_ssize_t level
+    for level in range(level_count):
+        while h < hits and <double>(h + 1) / positives < levels[level]:
+            h += 1
+        out[level] = envelope[h] if h < hits else 0.0
+
+
+cdef double mean_of_levels(const double* values, Py_ssize_t count, bint one_by_one) noexcept nogil:
+    # voc_eval adds p / 11 level by level; numpy.mean adds in pairs and divides once.
+    cdef Py_ssize_t i
+    cdef double total = 0.0
+    if not one_by_one:
+        return pairwise_sum(values, count) / <double>count
+    for i in range(count):
+        total += values[i] / <double>count
+    return total
+
+
+cdef double area_under(
+    const double* precision, Py_ssize_t hits, double positives, double* terms
+) noexcept nogil:
+    # Recall step times precision at each hit. The last term, of precision 0, is the step from the
+    # final recall to 1: it is there because it takes part in numpy's order of summation.
+    cdef Py_ssize_t h
+    cdef double before = 0.0
+    cdef double recall
+    for h in range(hits):
+        recall = <double>(h + 1) / positives
+        terms[h] = (recall - before) * precision[h]
+        before = recall
+    if before != 1.0:
+        terms[hits] = 0.0
+        hits += 1
+    return pairwise_sum(terms, hits)
+
+
+def hits_of(const uint8_t[::1] relevant):
+    """Return a list: for each relevant item, how many irrelevant ones stand above it."""
+    cdef Py_ssize_t i
+    cdef int32_t above = 0
+    counts = []
+    for i in range(relevant.shape[0]):
+        if relevant[i]:
+            counts.append(above)
+        else:
+            above += 1
+    return counts
+
+
+def fill_precision(
+    const int32_t[::1] false_positives, double guard, bint envelope, double[::1] out
+):
+    """Write the precision at each hit, or its envelope, into `out`."""
+    cdef Py_ssize_t hits = false_positives.shape[0]
+    if out.shape[0] != hits:
+        raise ValueError("one place per hit is needed")
+    if hits == 0:
+        return
+    with nogil:
+        precision_at_hits(&false_positives[0], hits, guard, &out[0])
+        if envelope:
+            make_envelope(&out[0], hits)
+
+
+def fill_levels(
+    const double[::1] envelope, double positives, const double[::1] levels, double[::1] out
+):
+    """Write the interpolated precision at each recall level into `out`."""
+    if out.shape[0] != levels.shape[0]:
+        raise ValueError("one place per level is needed")
+    if levels.shape[0] == 0:
+        return
+    cdef const double* first = &envelope[0] if envelope.shape[0] else NULL
+    with nogil:
+        read_levels(first, envelope.shape[0], positives, &levels[0], levels.shape[0], &out[0])
+
+
+def mean_precision(const double[::1] values, bint one_by_one):
+    """Return the mean of interpolated precisions, added one by one or in pairs."""
+    return mean_of_levels(&values[0], values.shape[0], one_by_one)
+
+
+def area(const double[::1] precision, double positives):
+    """Return the area under precision at the hits, over recall."""
+    cdef Py_ssize_t hits = precision.shape[0]
+    if hits == 0:
+        return 0.0
+    cdef double* terms = <double*>malloc((hits + 1) * sizeof(double))
+    if terms == NULL:
+        raise MemoryError()
+    try:
+        return area_under(&precision[0], hits, positives, terms)
+    finally:
+        free(terms)
+
+
+def fill_average_precisions(
+    const uint8_t[:, ::1] relevant, const double[::1] divisors, double[::1] out
+):
+    """Write the sum of precision at the hits over the divisor, for each row of `relevant`."""
+    cdef Py_ssize_t queries = relevant.shape[0]
+    cdef Py_ssize_t items = relevant.shape[1]
+    cdef Py_ssize_t q, i
+    cdef double found, total
+    if out.shape[0] != queries or divisors.shape[0] != queries:
+        raise ValueError("one divisor and one place per row are needed")
+    with nogil:
+        for q in range(queries):
+            found = 0.0
+            total = 0.0
+            for i in range(items):
+                if relevant[q, i]:
+                    found += 1.0
+                    total += found / <double>(i + 1)
+            out[q] = total / divisors[q]

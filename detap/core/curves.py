@@ -1,0 +1,147 @@
+"""From a ranked list to an area: the hinge of the house.
+
+Detection, retrieval and classification all end here: an ordered list of relevant and irrelevant
+items and a count of the relevant ones that exist become precision, recall and average precision.
+They differ in the recall levels, in whether precision is first replaced by its envelope, and in
+the divisor; nothing else.
+
+A list is held as its *hits*: for each relevant item, by rank, how many irrelevant ones stand above
+it. With h hits so far and f irrelevant items above the h-th, precision there is h / (h + f) and
+recall h / positives.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detap.core import _curves
+
+Floats = NDArray[np.float64]
+
+
+def hits_of(relevant: ArrayLike) -> NDArray[np.int32]:
+    """Return the hits of a ranked list.
+
+    Parameters
+    ----------
+    relevant : (n,) array of bool
+        Whether each item is relevant, best-ranked first.
+
+    Returns
+    -------
+    (H,) int32
+        For each relevant item, how many irrelevant ones stand above it.
+    """
+    flags = np.ascontiguousarray(np.asarray(relevant, np.bool_)).view(np.uint8)
+    return np.array(_curves.hits_of(flags), np.int32)
+
+
+def precision_at_hits(hits: NDArray[np.int32], *, guard: float = 0.0) -> Floats:
+    """Return the precision at each hit, (H,) float64.
+
+    Parameters
+    ----------
+    hits : (H,) int32
+        As from :func:`hits_of`.
+    guard : float
+        Added to the number of items; pycocotools adds ``numpy.spacing(1)``.
+    """
+    out = np.empty(len(hits))
+    _curves.fill_precision(hits, guard, False, out)
+    return out
+
+
+def envelope(hits: NDArray[np.int32], *, guard: float = 0.0) -> Floats:
+    """Return the interpolated precision at each hit: the largest from there on, (H,) float64."""
+    out = np.empty(len(hits))
+    _curves.fill_precision(hits, guard, True, out)
+    return out
+
+
+def interpolated_precision(
+    hits: NDArray[np.int32], positives: float, levels: Floats, *, guard: float = 0.0
+) -> Floats:
+    """Return the interpolated precision at each recall level, (R,) float64; 0 where unreached.
+
+    Parameters
+    ----------
+    hits : (H,) int32
+        As from :func:`hits_of`.
+    positives : float
+        How many relevant items exist.
+    levels : (R,) float64
+        Ascending recalls.
+    guard : float
+        As for :func:`precision_at_hits`.
+    """
+    out = np.empty(len(levels))
+    _curves.fill_levels(envelope(hits, guard=guard), positives, levels, out)
+    return out
+
+
+def average_precision(
+    hits: NDArray[np.int32],
+    positives: float,
+    *,
+    levels: Floats | None = None,
+    interpolated: bool = True,
+    one_by_one: bool = False,
+    guard: float = 0.0,
+) -> float:
+    """Return the average precision of one ranked list.
+
+    Parameters
+    ----------
+    hits : (H,) int32
+        As from :func:`hits_of`.
+    positives : float
+        How many relevant items exist; AP is undefined where there are none.
+    levels : (R,) float64, optional
+        Recall levels at which interpolated precision is averaged (11 for VOC 2007, 101 for COCO);
+        where left out, precision is integrated over recall at all points.
+    interpolated : bool
+        At all points: whether precision is first replaced by its envelope (VOC 2010-2012), or not
+        (information retrieval).
+    one_by_one : bool
+        With levels: whether the mean adds p / R level by level, as voc_eval does, rather than in
+        pairs, as numpy.mean does. They differ in the last bits.
+    guard : float
+        As for :func:`precision_at_hits`.
+
+    Returns
+    -------
+    float
+        In [0, 1]; NaN where there are no positives.
+
+    References
+    ----------
+    Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; Lin et al.,
+    Microsoft COCO, ECCV 2014; Manning et al., Introduction to Information Retrieval, chapter 8.
+    """
+    if positives <= 0:
+        return float("nan")
+    if levels is not None:
+        values = interpolated_precision(hits, positives, levels, guard=guard)
+        return _curves.mean_precision(values, one_by_one)
+    precision = (envelope if interpolated else precision_at_hits)(hits, guard=guard)
+    return _curves.area(precision, positives)
+
+
+def average_precisions(relevant: NDArray[np.bool_], divisors: ArrayLike) -> Floats:
+    """Return the non-interpolated average precision of many ranked lists of one length.
+
+    Parameters
+    ----------
+    relevant : (Q, n) bool
+        Each row a list, best-ranked first.
+    divisors : (Q,) array of float
+        What each sum of precisions is divided by: all relevant items, the hits, ...
+
+    Returns
+    -------
+    (Q,) float64
+        NaN where the divisor is 0.
+    """
+    flags = np.ascontiguousarray(relevant, np.bool_).view(np.uint8)
+    out = np.empty(len(flags))
+    _curves.fill_average_precisions(flags, np.ascontiguousarray(divisors, np.float64), out)
+    return out

@@ -1,0 +1,67 @@
+"""How much boxes overlap: intersection over union, or over the detection's own area."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core import _overlap
+
+Floats = NDArray[np.float64]
+
+
+def pixel_areas(corners: Floats) -> Floats:
+    """Return the areas (N,) of boxes whose corners are their first and last pixel.
+
+    Parameters
+    ----------
+    corners : (N, 4) float64
+        x1, y1, x2, y2; the width is x2 - x1 + 1, in that order of operations.
+    """
+    return (corners[:, 2] - corners[:, 0] + 1.0) * (corners[:, 3] - corners[:, 1] + 1.0)
+
+
+def overlaps(
+    detections: Floats,
+    truths: Floats,
+    *,
+    detection_areas: Floats,
+    truth_areas: Floats,
+    absorbing: NDArray[np.bool_] | None = None,
+    pixel_edge: bool = False,
+) -> Floats:
+    """Return the overlap of each detection with each ground truth.
+
+    Parameters
+    ----------
+    detections : (N, 4) float64
+        Corners x1, y1, x2, y2.
+    truths : (G, 4) float64
+        Likewise.
+    detection_areas, truth_areas : (N,) and (G,) float64
+        Areas in the boxes' own encoding: recomputed from corners they differ in the last bits.
+    absorbing : (G,) bool, optional
+        For these, intersection over the detection's own area, as for COCO's crowds.
+    pixel_edge : bool
+        Whether corners are first and last pixels, so that 1 is added to each side.
+
+    Returns
+    -------
+    (N, G) float64
+        In [0, 1] for areas that are the boxes' own.
+
+    References
+    ----------
+    ``bbIou`` of COCO's maskApi.c, whose order of operations this is.
+    """
+    if absorbing is None:
+        absorbing = np.zeros(len(truths), np.bool_)
+    out = np.empty((len(detections), len(truths)))
+    _overlap.fill_overlaps(
+        np.ascontiguousarray(detections, np.float64),
+        np.ascontiguousarray(detection_areas, np.float64),
+        np.ascontiguousarray(truths, np.float64),
+        np.ascontiguousarray(truth_areas, np.float64),
+        np.ascontiguousarray(absorbing, np.bool_).view(np.uint8),
+        1.0 if pixel_edge else 0.0,
+        out,
+    )
+    return out

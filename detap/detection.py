@@ -1,0 +1,146 @@
+"""Scoring detections against ground truths: the door to the house.
+
+No formula is here: :func:`evaluate` brings tables and protocol together (scene.py), has core score
+them, and puts names on what comes back (results.py).
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import TypeVar
+
+import numpy as np
+
+from detap.errors import UsageError
+from detap.protocols import Protocol
+from detap.protocols import protocol as preset
+from detap.results import Curve, Matches, Result, matches_of
+from detap.scene import Scene
+from detap.tables import Detections, Flags, GroundTruth, Name
+
+__all__ = ["Curve", "Matches", "Result", "evaluate", "select"]
+
+Table = TypeVar("Table", GroundTruth, Detections)
+
+
+def evaluate(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    protocol: Protocol | str = "coco",
+    *,
+    threads: int | None = None,
+    matches: bool = False,
+) -> Result:
+    """Score detections against ground truths.
+
+    Parameters
+    ----------
+    ground_truth : GroundTruth
+        G rows.
+    detections : Detections
+        N rows, on images of `ground_truth`; numbered as it, or renumbered here.
+    protocol : Protocol or str
+        How; a preset's name will do.
+    threads : int, optional
+        As many as the machine has, by default. The result does not depend on it.
+    matches : bool
+        Whether to keep what became of each detection.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        Where a detection lies on an image that the ground truth does not have.
+    UsageError
+        Where the protocol is unknown or contradicts itself.
+    """
+    rules = preset(protocol) if isinstance(protocol, str) else protocol
+    scene = Scene(ground_truth, detections.numbered_as(ground_truth), rules, threads)
+    scores = scene.cover() if rules.pairing == "coverage" else scene.score(matches=matches)
+    return Result(
+        protocol=rules,
+        ground_truth=scene.ground_truth,
+        detections=scene.detections,
+        classes=scene.classes,
+        average_precision=scores.average,
+        recall=scores.recall,
+        precision=scores.precision[-1].transpose(1, 2, 3, 0),
+        ground_truths=scores.counts[0],
+        neutral=scores.counts[1],
+        detections_count=scores.counts[2],
+        true_positives=scores.counts[3],
+        false_positives=scores.counts[4],
+        duplicates=scores.counts[5],
+        within=scores.counts[6],
+        matches=matches_of(scores) if matches and rules.pairing == "ranked" else None,
+        notes=(*ground_truth.notes, *detections.notes, *scene.notes(scores)),
+        _scene=scene,
+    )
+
+
+def select(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    *,
+    classes: Iterable[str] | None = None,
+    images: Iterable[Name] | None = None,
+) -> tuple[GroundTruth, Detections]:
+    """Return both tables with only some classes and images, numbered anew.
+
+    Parameters
+    ----------
+    ground_truth, detections : GroundTruth, Detections
+        `detections` is renumbered as `ground_truth` first.
+    classes : iterable of str, optional
+        Names; the order is that of the tables.
+    images : iterable of int or str, optional
+        What the images are called.
+
+    Raises
+    ------
+    UsageError
+        Where a name is unknown, with near ones, or none is given.
+    """
+    detections = detections.numbered_as(ground_truth)
+    keep_class = _wanted("class", detections.classes, classes)
+    keep_image = _wanted("image", ground_truth.images, images)
+    new_class = np.cumsum(keep_class, dtype=np.int32) - np.int32(1)
+    new_image = np.cumsum(keep_image, dtype=np.int32) - np.int32(1)
+
+    def names(values: tuple[Name, ...], keep: Flags) -> tuple[Name, ...]:
+        return tuple(value for value, wanted in zip(values, keep, strict=False) if wanted)
+
+    def shrink(table: Table) -> Table:
+        rows = table.select(keep_image[table.image] & keep_class[table.label])
+        return replace(
+            rows,
+            image=new_image[rows.image],
+            label=new_class[rows.label],
+            images=names(table.images, keep_image),
+            classes=tuple(map(str, names(table.classes, keep_class))),
+            class_ids=names(table.class_ids, keep_class),
+        )
+
+    smaller = shrink(ground_truth)
+    if smaller.image_sizes is not None:
+        smaller = replace(smaller, image_sizes=smaller.image_sizes[keep_image])
+    return smaller, shrink(detections)
+
+
+def _wanted(
+    what: str, names: tuple[Name, ...] | tuple[str, ...], chosen: Iterable[Name] | None
+) -> Flags:
+    if chosen is None:
+        return np.ones(len(names), np.bool_)
+    wanted = set(chosen)
+    if not wanted:
+        raise UsageError(f"no {what} is selected")
+    unknown = sorted(map(str, wanted - set(names)))
+    if unknown:
+        near = get_close_matches(unknown[0], [str(name) for name in names], n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise UsageError(f"{what} {unknown[0]!r} is not in the ground truth{hint}")
+    return np.array([name in wanted for name in names], np.bool_)

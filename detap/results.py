@@ -1,0 +1,270 @@
+"""What an evaluation gives: its numbers as arrays with named axes, and by name."""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core import curves as core_curves
+from detap.core.matching import Scores
+from detap.errors import Note
+from detap.protocols import Measure, Protocol
+from detap.scene import Scene
+from detap.tables import Detections, Flags, Floats, GroundTruth, Integers
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Matches:
+    """What became of each detection; rows are those of ``Result.detections``.
+
+    Attributes
+    ----------
+    ground_truth : (A, T, N) int32
+        The row of ``Result.ground_truth`` that it was matched to, or -1.
+    neutral : (A, T, N) bool
+        Whether it counts neither way.
+    counted : (N,) bool
+        Whether it is within the largest detection limit; if not, it counts nowhere.
+    overlap : (N,) float64
+        Its largest overlap with any ground truth of its class and image.
+    """
+
+    ground_truth: Integers
+    neutral: Flags
+    counted: Flags
+    overlap: Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """The precision-recall curve of one class at one IoU threshold, all areas, largest limit.
+
+    Attributes
+    ----------
+    label : int
+        The class, an index into ``Result.classes``.
+    threshold : float
+        The IoU threshold.
+    score, precision, recall : (n,) float64
+        One raw point per detection that counts, by falling score.
+    levels, interpolated : (R,) float64
+        The recall levels and the interpolated precision there; where the protocol takes all
+        points, the recall of each true positive and the envelope there.
+    average_precision : float
+        NaN where undefined.
+    """
+
+    label: int
+    threshold: float
+    score: Floats
+    precision: Floats
+    recall: Floats
+    levels: Floats
+    interpolated: Floats
+    average_precision: float
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The numbers of one evaluation. Undefined is NaN.
+
+    Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, N detections.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        How they were made.
+    ground_truth, detections : GroundTruth, Detections
+        The rows as scored, numbered alike.
+    classes : tuple of str
+        The names of the K classes; ``("all",)`` where classes were scored as one.
+    iou_thresholds : (T,) float64
+    recall_levels : (R,) float64
+        Empty where the protocol takes all points.
+    area_ranges : tuple of A str
+    detection_limits : tuple of M int or None
+    average_precision : (T, K, A) float64
+        At the largest detection limit.
+    recall : (T, K, A, M) float64
+        Final recall.
+    precision : (T, R, K, A) float64
+        Interpolated, at the largest detection limit.
+    ground_truths, neutral, detections_count, true_positives, false_positives, duplicates, within \
+: (K,) int64
+        At the lowest threshold, all areas and the largest limit: ground truths that count and
+        those that do not, detections, true and false positives, the false positives that reach a
+        ground truth another detection has taken, and detections within the limit.
+    matches : Matches or None
+        Where they were asked for.
+    notes : tuple of Note
+        What the readers and the evaluation noticed.
+    """
+
+    protocol: Protocol
+    ground_truth: GroundTruth
+    detections: Detections
+    classes: tuple[str, ...]
+    average_precision: Floats
+    recall: Floats
+    precision: Floats
+    ground_truths: Counts
+    neutral: Counts
+    detections_count: Counts
+    true_positives: Counts
+    false_positives: Counts
+    duplicates: Counts
+    within: Counts
+    matches: Matches | None
+    notes: tuple[Note, ...]
+    _scene: Scene = field(repr=False)
+
+    @property
+    def iou_thresholds(self) -> Floats:
+        """The IoU thresholds, (T,) float64."""
+        return np.array(self.protocol.iou_thresholds)
+
+    @property
+    def recall_levels(self) -> Floats:
+        """The recall levels of interpolation, (R,) float64."""
+        return np.array(self.protocol.recall_levels)
+
+    @property
+    def area_ranges(self) -> tuple[str, ...]:
+        """The names of the A area ranges."""
+        return tuple(band.name for band in self.protocol.area_ranges)
+
+    @property
+    def detection_limits(self) -> tuple[int | None, ...]:
+        """The M detection limits; None is no limit."""
+        return self.protocol.detection_limits
+
+    @cached_property
+    def summary(self) -> dict[str, float]:
+        """The protocol's numbers by name, the headline first; NaN where undefined."""
+        return {entry.name: self._mean(entry) for entry in self.protocol.measures()}
+
+    @cached_property
+    def by_class(self) -> dict[str, Floats]:
+        """The numbers of the summary for each class, (K,) float64, by name.
+
+        A mean over one class is called AP whatever the protocol calls the mean over all.
+        """
+        named = {
+            entry.name.removeprefix("m") if entry.quantity == "AP" else entry.name: entry
+            for entry in self.protocol.measures()
+        }
+        return {name: self._class_means(entry) for name, entry in named.items()}
+
+    def class_measures(self, label: int) -> dict[str, float]:
+        """Return the numbers of the summary for one class, by name."""
+        return {name: float(values[label]) for name, values in self.by_class.items()}
+
+    def measure(self, name: str) -> float:
+        """Return a number by its name, also one that the summary leaves out, such as ``"AP90"``.
+
+        Raises
+        ------
+        KeyError
+            Where the protocol has no such number.
+        """
+        return self._mean(self.protocol.measure(name))
+
+    def full_precision(self) -> Floats:
+        """Return interpolated precision at every detection limit, (T, R, K, A, M) float64.
+
+        pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
+        """
+        return self._scene.score(all_limits=True).precision.transpose(2, 3, 4, 1, 0)
+
+    def with_matches(self) -> "Result":
+        """Return the same result with its matches."""
+        if self.matches is not None:
+            return self
+        return replace(self, matches=matches_of(self._scene.score(matches=True)))
+
+    def curves(self) -> list[Curve]:
+        """Return the precision-recall curve of each class that has one, at each threshold."""
+        if self.protocol.pairing == "coverage":
+            return []
+        matches = self.with_matches().matches
+        assert matches is not None
+        ranked = self._scene.ranking()
+        return [
+            self._curve(label, t, rows, matches)
+            for label, rows in ranked
+            if self.ground_truths[label]
+            for t in range(len(self.protocol.iou_thresholds))
+        ]
+
+    def _curve(self, label: int, t: int, rows: Integers, matches: Matches) -> Curve:
+        rows = rows[matches.counted[rows] & ~matches.neutral[0, t, rows]]
+        good = matches.ground_truth[0, t, rows] >= 0
+        found = np.cumsum(good)
+        positives = int(self.ground_truths[label])
+        hits = core_curves.hits_of(good)
+        guard = self.protocol.precision_guard
+        levels = self.recall_levels
+        if len(levels):
+            interpolated = core_curves.interpolated_precision(hits, positives, levels, guard=guard)
+        else:
+            levels = np.arange(1, len(hits) + 1) / positives
+            interpolated = core_curves.envelope(hits, guard=guard)
+        return Curve(
+            label=label,
+            threshold=self.protocol.iou_thresholds[t],
+            score=self._scene.detections.score[rows],
+            precision=found / (np.arange(1, len(rows) + 1) + guard),
+            recall=found / positives,
+            levels=levels,
+            interpolated=interpolated,
+            average_precision=float(self.average_precision[t, label, 0]),
+        )
+
+    def _mean(self, entry: Measure) -> float:
+        if entry.quantity == "AR":
+            return _mean_of_defined(self.recall[:, :, entry.area, entry.limit])
+        rows = _threshold_rows(entry)
+        average = self.average_precision[rows, :, entry.area]
+        if self.protocol.absent_class == "zero":
+            return _mean_of_defined(np.nan_to_num(average))
+        if self.protocol.interpolation == "101-point":
+            # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
+            # a mean of means would differ in the last bits.
+            return _mean_of_defined(self.precision[rows, :, :, entry.area])
+        return _mean_of_defined(average)
+
+    def _class_means(self, entry: Measure) -> Floats:
+        if entry.quantity == "AR":
+            values = self.recall[:, :, entry.area, entry.limit]
+        else:
+            rows = _threshold_rows(entry)
+            values = self.average_precision[rows, :, entry.area]
+            if self.protocol.interpolation == "101-point" and self.precision.size:
+                block = self.precision[rows, :, :, entry.area]
+                values = block.reshape(-1, block.shape[2])
+            if self.protocol.absent_class == "zero":
+                values = np.nan_to_num(values)
+        # Each class's values side by side, so that numpy adds them in the order of a flat mean.
+        means: Floats = np.ascontiguousarray(values.T).mean(axis=1)
+        return means
+
+
+def matches_of(scores: Scores) -> Matches:
+    """Return the matches that core kept."""
+    return Matches(
+        scores.match_truth, scores.match_neutral, scores.match_counted, scores.match_overlap
+    )
+
+
+def _mean_of_defined(values: Floats) -> float:
+    defined = values[~np.isnan(values)]
+    return float(np.mean(defined)) if len(defined) else float("nan")
+
+
+def _threshold_rows(entry: Measure) -> slice:
+    if entry.threshold is None:
+        return slice(None)
+    return slice(entry.threshold, entry.threshold + 1)

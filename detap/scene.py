@@ -1,0 +1,217 @@
+"""Two tables and a protocol, brought together as the columns and rules that core works on."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from detap.core.matching import Boxes, Rules, Scores, score
+from detap.core.overlap import pixel_areas
+from detap.core.proposals import coverage, recall_of_coverage
+from detap.errors import Note, UsageError
+from detap.protocols import Protocol
+from detap.tables import Detections, Flags, Floats, GroundTruth, Integers
+
+
+class Scene:
+    """Two tables and a protocol, as the columns and rules that core takes."""
+
+    def __init__(
+        self,
+        ground_truth: GroundTruth,
+        detections: Detections,
+        rules: Protocol,
+        threads: int | None,
+    ) -> None:
+        if rules.class_agnostic and rules.ties == "image":
+            # Where pycocotools ignores classes it lists an image's boxes class by class, and ties
+            # and equal overlaps follow that order.
+            ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
+            detections = detections.select(np.argsort(detections.label, kind="stable"))
+        self.protocol = rules
+        self.ground_truth = ground_truth
+        self.detections = _as_written(detections, rules)
+        self.threads = threads
+        self.classes = ("all",) if rules.class_agnostic else self.detections.classes
+        self.neutral = _flagged(ground_truth, rules.neutral)
+        self.absorbing = _flagged(ground_truth, rules.absorbing)
+
+    def _label(self, column: Integers) -> Integers:
+        return np.zeros_like(column) if self.protocol.class_agnostic else column
+
+    def _boxes(self) -> tuple[Boxes, Boxes]:
+        truth, claim = self.ground_truth, self.detections
+        if self.protocol.pixel_edge:
+            truth_area, claim_area = pixel_areas(truth.corners), pixel_areas(claim.corners)
+        else:
+            truth_area, claim_area = truth.box_area, claim.box_area
+        annotated = truth.area if self.protocol.area_source == "annotation" else truth_area
+        return (
+            Boxes(
+                claim.image,
+                self._label(claim.label),
+                claim.corners,
+                claim_area,
+                claim_area,
+                claim.score,
+            ),
+            Boxes(
+                truth.image,
+                self._label(truth.label),
+                truth.corners,
+                truth_area,
+                annotated,
+                np.zeros(0),
+            ),
+        )
+
+    def score(self, *, all_limits: bool = False, matches: bool = False) -> Scores:
+        """Let detections claim ground truths by falling score."""
+        rules = self.protocol
+        detections, truths = self._boxes()
+        # Where the limit holds for a whole image, _as_written has applied the largest already.
+        return score(
+            detections,
+            truths,
+            neutral=self.neutral,
+            absorbing=self.absorbing,
+            images=len(self.ground_truth.images),
+            classes=len(self.classes),
+            rules=Rules(
+                thresholds=rules.search_thresholds,
+                strict=rules.strict_iou,
+                best_free=rules.candidate == "best-free",
+                last_of_equal=rules.equal_iou == "last",
+                area_ranges=tuple((band.low, band.high) for band in rules.area_ranges),
+                limits=rules.detection_limits,
+                ties_by_image=rules.ties == "image",
+                levels=rules.recall_levels,
+                one_by_one=rules.interpolation == "11-point",
+                guard=rules.precision_guard,
+                pixel_edge=rules.pixel_edge,
+            ),
+            threads=self.threads,
+            all_limits=all_limits,
+            matches=matches,
+        )
+
+    def cover(self) -> Scores:
+        """Pair ground truths off with proposals by falling overlap."""
+        rules = self.protocol
+        if not rules.class_agnostic:
+            raise UsageError("pairing by coverage takes proposals, which have no classes")
+        detections, truths = self._boxes()
+        counted = np.array(
+            [
+                (truths.area >= band.low) & (truths.area <= band.high) & ~self.neutral
+                for band in rules.area_ranges
+            ]
+        )
+        if rules.empty_images == "left-out":
+            counted &= np.isin(truths.image, detections.image)
+        images = len(self.ground_truth.images)
+        covered = coverage(
+            detections,
+            truths,
+            counted=counted,
+            images=images,
+            limits=rules.detection_limits,
+            pixel_edge=rules.pixel_edge,
+        )
+        thresholds = np.array(rules.search_thresholds)
+        recall = recall_of_coverage(covered, counted, thresholds, strict=rules.strict_iou)
+        most = rules.detection_limits[-1]
+        per_image = np.bincount(detections.image, minlength=images)
+        within = int(np.minimum(per_image, len(self.detections) if most is None else most).sum())
+        positives = counted.sum(axis=1, dtype=np.int64)
+        found = round(float(np.nan_to_num(recall[0, 0, -1])) * int(positives[0]))
+        counts = [
+            int(positives[0]),
+            len(truths.image) - int(positives[0]),
+            len(detections.image),
+            found,
+            within - found,
+            0,
+            within,
+        ]
+        return Scores(
+            precision=np.full((1, len(positives), len(thresholds), 0, 1), np.nan),
+            average=np.full((len(thresholds), 1, len(positives)), np.nan),
+            recall=recall[:, None],
+            positives=positives[:, None],
+            counts=np.array(counts, np.int64)[:, None],
+            match_truth=np.zeros((0, 0, 0), np.int32),
+            match_neutral=np.zeros((0, 0, 0), np.bool_),
+            match_counted=np.zeros(0, np.bool_),
+            match_overlap=np.zeros(0),
+        )
+
+    def ranking(self) -> list[tuple[int, Integers]]:
+        """Return the rows of each class's detections by falling score, ties as the protocol's."""
+        table = self.detections
+        label = self._label(table.label)
+        before = table.image if self.protocol.ties == "image" else np.zeros_like(table.image)
+        rows = np.lexsort((before, -table.score, label)).astype(np.int32)
+        ends = np.cumsum(np.bincount(label, minlength=len(self.classes)))
+        return list(enumerate(np.split(rows, ends[:-1])))
+
+    def notes(self, scores: Scores) -> list[Note]:
+        """Return what is worth saying about the evaluation itself."""
+        found = []
+        truth, rules = self.ground_truth, self.protocol
+        for flag in ("difficult", "crowd"):
+            count = int(getattr(truth, flag).sum())
+            if count and flag not in rules.neutral:
+                found.append(
+                    Note(
+                        f"{flag}-counted",
+                        f"ground truths marked {flag} count as normal ones under {rules.name}; "
+                        f"--neutral {flag} leaves them out",
+                        count,
+                    )
+                )
+        strangers = (scores.counts[0] == 0) & (scores.counts[1] == 0) & (scores.counts[2] > 0)
+        if strangers.any():
+            names = [self.classes[k] for k in np.flatnonzero(strangers)]
+            found.append(
+                Note(
+                    "detections-only",
+                    f"detections of classes without ground truth ({', '.join(names[:3])}"
+                    + (", ..." if len(names) > 3 else "")
+                    + ") are false positives that no AP shows",
+                    int(scores.counts[2][strangers].sum()),
+                )
+            )
+        return found
+
+
+def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
+    marked = np.zeros(len(truth), np.bool_)
+    for flag in flags:
+        marked |= getattr(truth, flag)
+    return marked
+
+
+def _as_written(table: Detections, rules: Protocol) -> Detections:
+    """Return the detections as the protocol sees them: rounded, and cut per image, where it says.
+
+    Rounding goes through text, as it does in the implementation that rounds.
+    """
+    if rules.score_decimals is not None:
+        table = replace(table, score=_through_text(table.score, rules.score_decimals))
+    if rules.box_decimals is not None:
+        corners = _through_text(table.corners, rules.box_decimals)
+        sides = corners[:, 2:] - corners[:, :2]
+        table = replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
+    most = rules.detection_limits[-1]
+    if rules.limit_scope == "image" and most is not None:
+        order = np.lexsort((-table.score, table.image))
+        first = np.searchsorted(table.image[order], table.image[order], side="left")
+        kept = np.zeros(len(table), np.bool_)
+        kept[order] = np.arange(len(table)) - first < most
+        table = table.select(kept)
+    return table
+
+
+def _through_text(values: Floats, decimals: int) -> Floats:
+    flat = [float(f"{value:.{decimals}f}") for value in values.ravel().tolist()]
+    return np.array(flat, np.float64).reshape(values.shape)
