@@ -1,0 +1,78 @@
+"""What both readers of COCO files hand over: checked columns, not yet tables."""
+
+from dataclasses import dataclass, field
+
+from detap.tables import Flags, Floats, Integers, Name
+
+
+@dataclass(slots=True)
+class TruthColumns:
+    """An instances file; G annotations in file order, I images and K categories by ascending id.
+
+    Attributes
+    ----------
+    image_ids : tuple of int or str
+        I of them.
+    image_sizes : (I, 2) float64
+        Width and height in pixels; NaN where the file gives none that can be used.
+    class_ids : tuple of int or str
+        K of them.
+    class_names : tuple of str or None
+        K of them; None where the file gives none.
+    image, label : (G,) int32
+        Index into `image_ids` and `class_ids`.
+    corners : (G, 4) float64
+        x, y, x + w, y + h.
+    box_area : (G,) float64
+        w * h.
+    area : (G,) float64
+        As annotated; w * h where the file gives none.
+    crowd, ignore, group_of : (G,) bool
+        The flags `iscrowd`, `ignore` and `isgroupof`.
+    records : int
+        Annotations in the file, repeated ones too.
+    counts : dict of str to int
+        How many records lack or have something worth a note, by the note's code.
+    """
+
+    image_ids: tuple[Name, ...]
+    image_sizes: Floats
+    class_ids: tuple[Name, ...]
+    class_names: tuple[str | None, ...]
+    image: Integers
+    label: Integers
+    corners: Floats
+    box_area: Floats
+    area: Floats
+    crowd: Flags
+    ignore: Flags
+    group_of: Flags
+    records: int
+    counts: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class DetectionColumns:
+    """A results file; N detections in file order.
+
+    Attributes
+    ----------
+    image : (N,) int32
+        Index into the images of the ground truth.
+    label : (N,) int32
+        Index into its classes; -1 where it does not have the category.
+    corners : (N, 4) float64
+        x, y, x + w, y + h.
+    box_area : (N,) float64
+        w * h.
+    score : (N,) float64
+    unknown : dict of int or str to int
+        How many detections each category has that the ground truth does not know.
+    """
+
+    image: Integers
+    label: Integers
+    corners: Floats
+    box_area: Floats
+    score: Floats
+    unknown: dict[Name, int] = field(default_factory=dict)

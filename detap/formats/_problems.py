@@ -1,0 +1,38 @@
+"""Collecting what is wrong with an input, so that one run names all of it."""
+
+from detap.errors import InputError, Problem
+
+
+class Problems:
+    """The problems of one file: listed up to a limit, counted beyond it.
+
+    Parameters
+    ----------
+    file : str
+        What messages call the file.
+    limit : int
+        How many are listed.
+    """
+
+    def __init__(self, file: str, limit: int) -> None:
+        self.file = file
+        self.limit = max(1, limit)
+        self.listed: list[Problem] = []
+        self.count = 0
+
+    def add(self, place: str, message: str, remedy: str = "") -> None:
+        """Note one problem."""
+        self.count += 1
+        if len(self.listed) < self.limit:
+            self.listed.append(Problem(self.file, place, message, remedy))
+
+    def lead(self, place: str, message: str, remedy: str = "") -> None:
+        """Note a problem that is to be read before all others."""
+        self.count += 1
+        self.listed.insert(0, Problem(self.file, place, message, remedy))
+        del self.listed[self.limit :]
+
+    def raise_any(self) -> None:
+        """Raise the :class:`InputError` of all problems, if there are any."""
+        if self.count:
+            raise InputError(self.listed, self.count - len(self.listed))

@@ -1,0 +1,253 @@
+"""COCO files: instances JSON as ground truth, results JSON as detections.
+
+References: the data format of the COCO API (pycocotools ``coco.py``, ``loadRes``).
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import InputError, Note, Problem
+from detap.formats import _coco_careful as careful
+from detap.formats._coco_columns import DetectionColumns, TruthColumns
+from detap.formats._json_text import spelt
+from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, read_bytes, shown
+from detap.tables import Detections, GroundTruth, Name, SourceFile
+
+Path = str | os.PathLike[str]
+
+_TRUTH_NOTES = {
+    "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",
+    "missing-area": "annotations have no area; their box's area is used",
+    "missing-iscrowd": "annotations have no iscrowd; they count as no crowd",
+    "repeated-annotations": "annotations repeat an earlier one and are counted once",
+    "repeated-images": "images repeat an earlier one and are counted once",
+    "repeated-categories": "categories repeat an earlier one and are counted once",
+}
+
+
+def read_ground_truth(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> GroundTruth:
+    """Read an instances file.
+
+    Images are numbered by ascending id, classes by ascending category id; rows stay in the order
+    of the file. Images without annotations are kept.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, gzip or not; ``"-"`` is standard input.
+    limits : Limits
+        What is accepted at most.
+
+    Raises
+    ------
+    InputError
+        With every problem of the file, up to `limits.problems`.
+    """
+    columns = careful.read_truth(read_bytes(path, limits), shown(path), limits)
+    return _truth_table(path, columns)
+
+
+def read_detections(
+    path: Path, truth: GroundTruth, *, limits: Limits = DEFAULT_LIMITS
+) -> Detections:
+    """Read a results file: a list of detections, or an object that holds one.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, gzip or not; ``"-"`` is standard input.
+    truth : GroundTruth
+        Its images and classes are what the rows are numbered by. Detections of a category that
+        it does not list are left out, with a note.
+    limits : Limits
+        What is accepted at most.
+
+    Raises
+    ------
+    InputError
+        With every problem of the file, up to `limits.problems`.
+    """
+    _refuse_same_file(path, truth)
+    columns = careful.read_results(read_bytes(path, limits), shown(path), limits, truth)
+    return _detection_table(path, columns, truth)
+
+
+def _refuse_same_file(path: Path, truth: GroundTruth) -> None:
+    for source in truth.files:
+        try:
+            same = STDIN not in (os.fspath(path), source.path) and os.path.samefile(
+                path, source.path
+            )
+        except (OSError, ValueError):
+            continue  # reading it will say what is wrong with it
+        if same:
+            message = f"is the ground truth itself ({source.path})"
+            raise InputError(Problem(shown(path), "", message, careful.SHAPE_OF_RESULTS))
+
+
+def _truth_table(path: Path, columns: TruthColumns) -> GroundTruth:
+    names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
+    source = SourceFile(os.fspath(path), columns.records)
+    return GroundTruth(
+        image=columns.image,
+        label=columns.label,
+        corners=columns.corners,
+        box_area=columns.box_area,
+        images=columns.image_ids,
+        classes=names,
+        class_ids=columns.class_ids,
+        files=(source,),
+        notes=(*_truth_notes(columns), *name_notes),
+        area=columns.area,
+        crowd=columns.crowd,
+        difficult=np.zeros(len(columns.image), np.bool_),
+        ignore=columns.ignore,
+        group_of=columns.group_of,
+        image_sizes=columns.image_sizes,
+    )
+
+
+def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
+    counts = columns.counts
+    for code, message in _TRUTH_NOTES.items():
+        if counts.get(code):
+            yield Note(code, message, counts[code])
+    if counts.get("annotation-id-zero"):
+        message = (
+            "annotations have the id 0: pycocotools takes a match with one for none, so its "
+            "numbers may be lower"
+        )
+        yield Note("annotation-id-zero", message, counts["annotation-id-zero"], warning=False)
+    ignored = int(np.count_nonzero(columns.ignore))
+    if ignored:
+        message = "annotations set ignore, which has no effect, as in pycocotools"
+        yield Note("ignore-without-effect", message, ignored)
+    empty = int(np.count_nonzero(columns.box_area == 0))
+    if empty:
+        message = "ground truth boxes have no area: nothing can find them"
+        yield Note("zero-area-ground-truth", message, empty)
+    yield from _box_notes("ground truth boxes", "ground-truth", columns, columns.image_sizes)
+
+
+def _distinct_names(
+    ids: tuple[Name, ...], names: tuple[str | None, ...]
+) -> tuple[tuple[str, ...], list[Note]]:
+    """Return a name for every class, no two alike, and what is to be said of them."""
+    notes = []
+    nameless = sum(name is None for name in names)
+    if nameless:
+        message = "categories have no name; their id is used"
+        notes.append(Note("missing-category-names", message, nameless))
+    given = [
+        str(identifier) if name is None else name
+        for identifier, name in zip(ids, names, strict=True)
+    ]
+    equal = {name for name, count in Counter(given).items() if count > 1}
+    distinct = given
+    while shared := {name for name, count in Counter(distinct).items() if count > 1}:
+        distinct = [
+            careful.distinct_name(name, identifier) if name in shared else name
+            for identifier, name in zip(ids, distinct, strict=True)
+        ]
+    if equal:
+        bearers = sum(name in equal for name in given)
+        message = "categories share a name with another; their id is added to it"
+        notes.append(Note("equal-category-names", message, bearers))
+    folded = Counter(name.casefold() for name in set(given))
+    alike = sum(count for count in folded.values() if count > 1)
+    if alike:
+        message = "category names differ from another's in case only; they are distinct classes"
+        notes.append(Note("names-differ-in-case", message, alike))
+    return tuple(distinct), notes
+
+
+def _detection_table(path: Path, columns: DetectionColumns, truth: GroundTruth) -> Detections:
+    records = len(columns.image)
+    _check_labels(path, columns, truth)
+    notes = list(_detection_notes(columns, truth))
+    table = Detections(
+        image=columns.image,
+        label=columns.label,
+        corners=columns.corners,
+        box_area=columns.box_area,
+        images=truth.images,
+        classes=truth.classes,
+        class_ids=truth.class_ids,
+        files=(SourceFile(os.fspath(path), records),),
+        score=columns.score,
+    )
+    if columns.unknown:
+        table = table.select(columns.label >= 0)
+    return replace(table, notes=tuple(notes))
+
+
+def _check_labels(path: Path, columns: DetectionColumns, truth: GroundTruth) -> None:
+    """Refuse detections of which no category is known, or all are one off."""
+    unknown = sum(columns.unknown.values())
+    if unknown and unknown == len(columns.label):
+        message = (
+            "no category in common with the ground truth: category_id is "
+            f"{careful.describe_ids(list(columns.unknown))} here, "
+            f"{careful.describe_ids(truth.class_ids)} there"
+        )
+        remedy = "use the ground truth's category ids"
+        raise InputError(Problem(shown(path), "", message, remedy))
+
+
+def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
+    if not len(columns.image):
+        yield Note("no-detections", "there is no detection: every AP is 0")
+        return
+    if columns.unknown:
+        names = ", ".join(map(spelt, sorted(columns.unknown, key=str)[:5]))
+        more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
+        message = (
+            f"detections are of categories that the ground truth does not list ({names}{more}); "
+            "they are left out"
+        )
+        yield Note("unknown-categories", message, sum(columns.unknown.values()))
+    low, high = float(columns.score.min()), float(columns.score.max())
+    if low < 0 or high > 1:
+        outside = int(np.count_nonzero((columns.score < 0) | (columns.score > 1)))
+        message = f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts"
+        yield Note("scores-outside-unit", message, outside, warning=False)
+    empty = int(np.count_nonzero(columns.box_area == 0))
+    if empty:
+        message = "detections have no area: they are false positives"
+        yield Note("zero-area-detections", message, empty, warning=False)
+    yield from _box_notes("detections", "detections", columns, truth.image_sizes)
+
+
+_BEYOND = 1.0
+"""Pixels by which a box must leave its image to be counted: annotations are rounded."""
+
+
+def _box_notes(
+    what: str,
+    code: str,
+    columns: TruthColumns | DetectionColumns,
+    sizes: NDArray[np.float64] | None,
+) -> Iterator[Note]:
+    """Say how many boxes reach beyond their image, and whether they look like corners."""
+    if sizes is None or not len(columns.image) or bool(np.isnan(sizes).all()):
+        return
+    corners = columns.corners
+    limit = sizes[columns.image] + _BEYOND
+    outside = np.any((corners[:, :2] <= -_BEYOND) | (corners[:, 2:] >= limit), axis=1)
+    beyond = int(np.count_nonzero(outside))
+    if not beyond:
+        return
+    sides = corners[:, 2:] - corners[:, :2]
+    fit = (sides >= corners[:, :2]).all(axis=1) & (sides < limit).all(axis=1)
+    if beyond * 2 > len(corners) and np.count_nonzero(fit & outside) * 10 >= beyond * 9:
+        message = (
+            f"{what} look like x1, y1, x2, y2 where x, y, width, height is due: most reach beyond "
+            "their image, and would fit it as corners"
+        )
+        yield Note(f"{code}-look-like-corners", message, beyond)
+    yield Note(f"{code}-beyond-image", f"{what} reach beyond their image; none is clipped", beyond)
