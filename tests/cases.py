@@ -1,0 +1,182 @@
+"""Small evaluation cases as rows, from which tables and COCO dictionaries are made alike.
+
+Boxes are kept as x, y, width, height, as a COCO file holds them: from corners the last bits of
+width and area could not be had back.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+import numpy as np
+from hypothesis import strategies as st
+
+from detap.tables import Detections, GroundTruth
+
+Table = TypeVar("Table", GroundTruth, Detections)
+XYWH = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """A ground truth."""
+
+    image: int
+    label: int
+    box: XYWH
+    crowd: bool = False
+    difficult: bool = False
+    area: float | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """A detection."""
+
+    image: int
+    label: int
+    box: XYWH
+    score: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """A ground truth and what a detector made of it, in file order."""
+
+    truths: tuple[Truth, ...] = ()
+    found: tuple[Found, ...] = ()
+    images: tuple[int, ...] = (1,)
+    classes: tuple[int, ...] = (1,)
+    notes: str = field(default="", compare=False)
+
+    def ground_truth(self) -> GroundTruth:
+        return GroundTruth.from_arrays(
+            image=np.array([t.image for t in self.truths], np.int64),
+            label=np.array([t.label for t in self.truths], np.int64),
+            boxes=np.array([t.box for t in self.truths], np.float64).reshape(-1, 4),
+            encoding="xywh",
+            area=[t.box[2] * t.box[3] if t.area is None else t.area for t in self.truths],
+            crowd=[t.crowd for t in self.truths],
+            difficult=[t.difficult for t in self.truths],
+            images=self.images,
+            classes=self.classes,
+        )
+
+    def detections(self) -> Detections:
+        table = Detections.from_arrays(
+            image=np.array([f.image for f in self.found], np.int64),
+            label=np.array([f.label for f in self.found], np.int64),
+            boxes=np.array([f.box for f in self.found], np.float64).reshape(-1, 4),
+            encoding="xywh",
+            score=[f.score for f in self.found],
+        )
+        return table.numbered_as(self.ground_truth())
+
+    def tables(self) -> tuple[GroundTruth, Detections]:
+        return self.ground_truth(), self.detections()
+
+    def coco(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        """Return the case as the contents of an instances and of a results file."""
+        instances = {
+            "images": [{"id": image} for image in self.images],
+            "categories": [{"id": label, "name": str(label)} for label in self.classes],
+            "annotations": [
+                {
+                    "id": number,
+                    "image_id": t.image,
+                    "category_id": t.label,
+                    "bbox": list(t.box),
+                    "area": t.box[2] * t.box[3] if t.area is None else t.area,
+                    "iscrowd": int(t.crowd),
+                }
+                for number, t in enumerate(self.truths, start=1)
+            ],
+        }
+        results = [
+            {"image_id": f.image, "category_id": f.label, "bbox": list(f.box), "score": f.score}
+            for f in self.found
+        ]
+        return instances, results
+
+    def with_found(self, found: tuple[Found, ...]) -> "Case":
+        return replace(self, found=found)
+
+
+def on_integers(table: Table) -> Table:
+    """Return the table with corners rounded to whole pixels, and the areas that these give."""
+    corners = np.round(table.corners)
+    area = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+    return replace(table, corners=corners, box_area=area)
+
+
+def _boxes(scale: float) -> st.SearchStrategy[XYWH]:
+    # Few places and sizes, so that boxes often coincide, touch, nest, and have equal overlaps;
+    # thirds, so that the last bits of sums and products matter.
+    place = st.integers(0, 6).map(lambda n: n * scale)
+    side = st.sampled_from((0.0, 1.0, 2.0, 3.0, 4.0, 4 / 3, 10 / 3, 0.1)).map(lambda n: n * scale)
+    return st.tuples(place, place, side, side)
+
+
+@st.composite
+def cases(
+    draw: st.DrawFn,
+    *,
+    crowds: bool = True,
+    distinct_scores: bool = False,
+    most_truths: int = 10,
+    most_found: int = 16,
+    shifts: bool = True,
+) -> Case:
+    """Draw a case: id gaps, empty images and classes, ties, zero areas, areas at the very ends."""
+    images = tuple(sorted(draw(st.sets(st.integers(1, 40), min_size=1, max_size=3))))
+    classes = tuple(sorted(draw(st.sets(st.integers(1, 90), min_size=1, max_size=3))))
+    scale = draw(st.sampled_from((1.0, 8.0, 16.0, 32.0, 10.7)))
+    box = _boxes(scale)
+    area = st.one_of(
+        st.none(), st.none(), st.sampled_from((0.0, 1024.0, 1024.5, 9216.0, 9215.5, 500.0, 2e4))
+    )
+    image, label = st.sampled_from(images), st.sampled_from(classes)
+    crowd = st.sampled_from((False, False, False, True)) if crowds else st.just(False)
+    difficult = st.sampled_from((False, False, False, True))
+    truths = draw(
+        st.lists(st.builds(Truth, image, label, box, crowd, difficult, area), max_size=most_truths)
+    )
+    score = st.sampled_from((0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.0, -1.0, 12.0))
+    found = draw(st.lists(st.builds(Found, image, label, box, score), max_size=most_found))
+    # Detections that are about right, or strangers would be all there is.
+    for truth in draw(st.lists(st.sampled_from(truths), max_size=most_found)) if truths else []:
+        x, y, w, h = truth.box
+        shift = draw(st.sampled_from((0.0, 0.0, 0.1, 0.25))) if shifts else 0.0
+        found.append(
+            Found(truth.image, truth.label, (x + shift * w, y, w, h * (1 - shift)), draw(score))
+        )
+    if distinct_scores:
+        order = draw(st.permutations(range(len(found))))
+        found = [replace(f, score=0.5 + n / 64) for f, n in zip(found, order, strict=True)]
+    return Case(tuple(truths), tuple(draw(st.permutations(found))), images, classes)
+
+
+@st.composite
+def crowded_cases(draw: st.DrawFn) -> Case:
+    """Draw a case with more than 100 detections in an image, over two classes."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    count = draw(st.integers(101, 160))
+    levels = draw(st.sampled_from((5, 40, 10_000)))
+
+    def box() -> XYWH:
+        x, y, w, h = (random.integers(0, 60, 4) * 1.1).tolist()
+        return (x, y, w, h)
+
+    truths = tuple(
+        Truth(int(random.choice((3, 8))), int(random.choice((1, 9))), box(), random.random() < 0.1)
+        for _ in range(30)
+    )
+    found = []
+    for number in range(count + 40):
+        score = int(random.integers(levels)) / levels
+        if random.random() < 0.4:
+            truth = truths[random.integers(len(truths))]
+            x, y, w, h = truth.box
+            found.append(Found(truth.image, truth.label, (x + 1.0, y, w, h), score))
+        else:
+            found.append(Found(3 if number < count else 8, 1 if number % 7 else 9, box(), score))
+    return Case(truths, tuple(found), (3, 5, 8), (1, 4, 9))

@@ -1,0 +1,32 @@
+"""What all tests share: where the real data is, and how hard hypothesis tries."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
+settings.register_profile(
+    "ci", derandomize=True, deadline=None, max_examples=60, suppress_health_check=_QUIET
+)
+settings.register_profile("long", deadline=None, max_examples=3000, suppress_health_check=_QUIET)
+settings.load_profile(os.environ.get("DETAP_HYPOTHESIS", "ci"))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """Return the folder of real ground truths and detections, which is no part of the project."""
+    chosen = os.environ.get("DETAP_DATA")
+    folder = Path(chosen) if chosen else ROOT.parent / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"real data is absent: no folder {folder}; set DETAP_DATA to where it is")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def fixtures() -> Path:
+    """Return the folder of the cases worked by hand."""
+    return ROOT / "fixtures"

@@ -1,0 +1,46 @@
+"""How much two boxes overlap."""
+
+from typing import NamedTuple
+
+from detap.protocols import Protocol
+from detap.tables import Detections, GroundTruth
+
+
+class Box(NamedTuple):
+    """A box by its corners, with its area as the file's own encoding gives it."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    area: float
+
+
+def boxes(table: GroundTruth | Detections) -> list[Box]:
+    """Return the boxes of a table."""
+    return [
+        Box(x1, y1, x2, y2, area)
+        for (x1, y1, x2, y2), area in zip(
+            table.corners.tolist(), table.box_area.tolist(), strict=True
+        )
+    ]
+
+
+def overlap(detection: Box, truth: Box, protocol: Protocol, *, absorbing: bool) -> float:
+    """Return intersection over union, or over the detection alone where the truth absorbs."""
+    edge = 1.0 if protocol.pixel_edge else 0.0
+    width = min(detection.x2, truth.x2) - max(detection.x1, truth.x1) + edge
+    height = min(detection.y2, truth.y2) - max(detection.y1, truth.y1) + edge
+    if width <= 0 or height <= 0:
+        return 0.0
+    intersection = width * height
+    own = _area(detection, protocol)
+    if absorbing:
+        return intersection / own
+    return intersection / (own + _area(truth, protocol) - intersection)
+
+
+def _area(box: Box, protocol: Protocol) -> float:
+    if protocol.pixel_edge:
+        return (box.x2 - box.x1 + 1) * (box.y2 - box.y1 + 1)
+    return box.area

@@ -1,0 +1,241 @@
+"""The whole evaluation, one loop per axis."""
+
+from collections import defaultdict
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.protocols import AreaRange, Protocol
+from detap.tables import Detections, GroundTruth
+from tests.oracle.curves import area_under, curve, interpolate
+from tests.oracle.matching import Outcome, Target, match
+from tests.oracle.overlap import boxes, overlap
+from tests.oracle.proposals import covered
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Scores:
+    """The arrays of a Result, with its letters: T, R, K, A, M, N. Undefined is NaN."""
+
+    average_precision: Floats  # (T, K, A)
+    recall: Floats  # (T, K, A, M)
+    precision: Floats  # (T, R, K, A, M)
+    matched: NDArray[Any]  # (T, N)
+    neutral: NDArray[Any]  # (T, N)
+    counted: NDArray[Any]  # (N,)
+    counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
+    hits: dict[tuple[int, int], list[bool]] = field(default_factory=dict)
+
+
+def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Scores:
+    """Return what the protocol makes of the detections, numbered as the truth."""
+    detections = _through_text(detections, protocol)
+    names = detections.classes if len(detections.classes) > len(truth.classes) else truth.classes
+    K = 1 if protocol.class_agnostic else len(names)  # noqa: N806 - the letter of the axis
+    T, A = len(protocol.iou_thresholds), len(protocol.area_ranges)  # noqa: N806
+    R, M = len(protocol.recall_levels), len(protocol.detection_limits)  # noqa: N806
+    result = Scores(
+        np.full((T, K, A), np.nan),
+        np.full((T, K, A, M), np.nan),
+        np.full((T, R, K, A, M), np.nan),
+        np.full((T, len(detections)), -1),
+        np.zeros((T, len(detections)), bool),
+        np.zeros(len(detections), bool),
+    )
+    for k in range(K):
+        for a, band in enumerate(protocol.area_ranges):
+            one = _OneClass(truth, detections, protocol, k, band)
+            if protocol.pairing == "coverage":
+                result.recall[:, k, a, :] = one.proposal_recall()
+            else:
+                one.fill(result, k, a)
+    return result
+
+
+class _OneClass:
+    """The ground truths and detections of one class, for one area range."""
+
+    def __init__(
+        self,
+        truth: GroundTruth,
+        detections: Detections,
+        protocol: Protocol,
+        label: int,
+        band: AreaRange,
+    ) -> None:
+        self.truth, self.detections = truth, detections
+        self.protocol, self.band = protocol, band
+        self.places = _places(detections, protocol)
+        self.truth_rows = _rows(truth, label, protocol)
+        self.ranked = [
+            row
+            for row in _ranking(detections, protocol)
+            if protocol.class_agnostic or detections.label[row] == label
+        ]
+        self.truth_boxes, self.detection_boxes = boxes(truth), boxes(detections)
+        self.positives = sum(not self.neutral(row) for row in self.truth_rows)
+
+    def flagged(self, row: int, flags: tuple[str, ...]) -> bool:
+        return any(getattr(self.truth, flag)[row] for flag in flags)
+
+    def neutral(self, row: int) -> bool:
+        return self.flagged(row, self.protocol.neutral) or not self.in_range(row)
+
+    def in_range(self, row: int) -> bool:
+        annotated = self.protocol.area_source == "annotation"
+        area = (self.truth.area if annotated else self.truth.box_area)[row]
+        return bool(self.band.low <= area <= self.band.high)
+
+    def targets(self) -> dict[int, list[Target]]:
+        """Return the ground truths of each image, in file order."""
+        result: dict[int, list[Target]] = defaultdict(list)
+        for row in self.truth_rows:
+            absorbing = self.flagged(row, self.protocol.absorbing)
+            target = Target(row, self.neutral(row), absorbing)
+            result[int(self.truth.image[row])].append(target)
+        return result
+
+    def overlap(self, row: int, target: Target) -> float:
+        return overlap(
+            self.detection_boxes[row],
+            self.truth_boxes[target.row],
+            self.protocol,
+            absorbing=target.absorbing,
+        )
+
+    def within(self, limit: int | None) -> list[int]:
+        """Return the ranked detections that count under a limit."""
+        return [row for row in self.ranked if limit is None or self.places[row] < limit]
+
+    def outcomes(self, threshold: float) -> dict[int, Outcome]:
+        """Return what becomes of each detection within the largest limit."""
+        targets = self.targets()
+        result = {}
+        for row in self.within(self.protocol.detection_limits[-1]):
+            here = targets[int(self.detections.image[row])]
+            found = match(here, [self.overlap(row, t) for t in here], threshold, self.protocol)
+            area = self.detection_boxes[row].area
+            if found.truth == -1 and not self.band.low <= area <= self.band.high:
+                found.neutral = True
+            result[row] = found
+        return result
+
+    def fill(self, result: Scores, k: int, a: int) -> None:
+        for t, threshold in enumerate(self.protocol.search_thresholds):
+            outcomes = self.outcomes(threshold)
+            if a == 0:
+                for row, outcome in outcomes.items():
+                    result.matched[t, row] = outcome.truth
+                    result.neutral[t, row] = outcome.neutral
+                    result.counted[row] = True
+            if a == 0 and t == 0:
+                self.count(result.counts, outcomes)
+            for m, limit in enumerate(self.protocol.detection_limits):
+                rows = [row for row in self.within(limit) if not outcomes[row].neutral]
+                hits = [outcomes[row].truth != -1 for row in rows]
+                if a == 0 and limit == self.protocol.detection_limits[-1]:
+                    result.hits[t, k] = hits
+                self.measure(result, hits, (t, k, a, m))
+
+    def measure(self, result: Scores, hits: list[bool], where: tuple[int, int, int, int]) -> None:
+        t, k, a, m = where
+        if not self.positives:
+            if self.protocol.absent_class == "zero":
+                result.average_precision[t, k, a] = 0.0
+            return
+        precision, recall = curve(hits, self.positives, self.protocol.precision_guard)
+        result.recall[t, k, a, m] = recall[-1] if recall else 0.0
+        levels = self.protocol.recall_levels
+        result.precision[t, :, k, a, m] = interpolate(precision, recall, levels)
+        result.average_precision[t, k, a] = area_under(precision, recall, self.protocol)
+
+    def count(self, counts: dict[str, list[int]], outcomes: dict[int, Outcome]) -> None:
+        wrong = [o for o in outcomes.values() if o.truth == -1 and not o.neutral]
+        counts["ground_truths"].append(self.positives)
+        counts["neutral"].append(len(self.truth_rows) - self.positives)
+        counts["true_positives"].append(
+            sum(o.truth != -1 and not o.neutral for o in outcomes.values())
+        )
+        counts["false_positives"].append(len(wrong))
+        counts["duplicates"].append(sum(o.duplicate for o in wrong))
+
+    def proposal_recall(self) -> Floats:
+        """Return the recall (T, M), ground truths paired off by falling overlap."""
+        thresholds, limits = self.protocol.search_thresholds, self.protocol.detection_limits
+        result = np.full((len(thresholds), len(limits)), np.nan)
+        occupied = {int(self.detections.image[row]) for row in self.ranked}
+        for m, limit in enumerate(limits):
+            proposals = defaultdict(list)
+            for row in self.within(limit):
+                proposals[int(self.detections.image[row])].append(row)
+            overlaps: list[float] = []
+            for image, targets in self.targets().items():
+                if self.protocol.empty_images == "left-out" and image not in occupied:
+                    continue
+                due = [target for target in targets if not target.neutral]
+                overlaps += covered(
+                    [[self.overlap(row, t) for row in proposals[image]] for t in due]
+                )
+            for t, threshold in enumerate(thresholds):
+                if overlaps:
+                    result[t, m] = sum(o >= threshold for o in overlaps) / len(overlaps)
+        return result
+
+
+def _rows(table: GroundTruth, label: int, protocol: Protocol) -> list[int]:
+    """Return the ground truths of a class; of all classes, class by class."""
+    rows = range(len(table))
+    if protocol.class_agnostic:
+        return sorted(rows, key=lambda row: (table.label[row], row))
+    return [row for row in rows if table.label[row] == label]
+
+
+def _ranking(detections: Detections, protocol: Protocol) -> list[int]:
+    """Return all rows by falling score, equals in the protocol's order."""
+
+    def key(row: int) -> tuple[float, int, int, int]:
+        by_image = protocol.ties == "image"
+        image = int(detections.image[row]) if by_image else 0
+        label = int(detections.label[row]) if by_image and protocol.class_agnostic else 0
+        return (-float(detections.score[row]), image, label, row)
+
+    return sorted(range(len(detections)), key=key)
+
+
+def _places(detections: Detections, protocol: Protocol) -> list[int]:
+    """Return the place of each row among those that share its limit: 0 for the best-scored."""
+    seen: dict[tuple[int, int], int] = defaultdict(int)
+    places = [0] * len(detections)
+    for row in _ranking(detections, protocol):
+        whole = protocol.limit_scope == "image" or protocol.class_agnostic
+        group = (int(detections.image[row]), -1 if whole else int(detections.label[row]))
+        places[row] = seen[group]
+        seen[group] += 1
+    return places
+
+
+def _through_text(detections: Detections, protocol: Protocol) -> Detections:
+    """Return the detections with scores and corners rounded as if written to a file and read."""
+    if protocol.score_decimals is None and protocol.box_decimals is None:
+        return detections
+
+    def rounded(values: Floats, decimals: int | None) -> Floats:
+        if decimals is None:
+            return values
+        text = [f"{value:.{decimals}f}" for value in values.ravel().tolist()]
+        return np.array([float(value) for value in text]).reshape(values.shape)
+
+    corners = rounded(detections.corners, protocol.box_decimals)
+    area = detections.box_area
+    if protocol.box_decimals is not None:
+        area = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+    return replace(
+        detections,
+        score=rounded(detections.score, protocol.score_decimals),
+        corners=corners,
+        box_area=area,
+    )

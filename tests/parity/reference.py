@@ -1,0 +1,148 @@
+"""pycocotools, actually run: dictionaries in, arrays with detap's letters and rows out."""
+
+import contextlib
+import copy
+import io
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from detap.protocols import Protocol
+from detap.tables import Detections, GroundTruth
+
+NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What pycocotools made of a case; its -1 for undefined is NaN here."""
+
+    precision: NDArray[np.float64]  # (T, R, K, A, M)
+    recall: NDArray[np.float64]  # (T, K, A, M)
+    summary: dict[str, float]
+    matched: NDArray[Any]  # (T, N): row of the ground truth, or -1
+    neutral: NDArray[Any]  # (T, N)
+    counted: NDArray[Any]  # (N,)
+
+
+def run(
+    instances: dict[str, Any], results: list[dict[str, Any]], protocol: Protocol | None = None
+) -> Reference:
+    """Run COCOeval on the contents of an instances and of a results file.
+
+    Annotation ids are made 1, 2, ... in file order first: pycocotools takes 0 for "no match", and
+    rows are what the matches are compared by.
+    """
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluator = COCOeval(*_pair(instances, results), "bbox")
+        if protocol is not None:
+            _configure(evaluator.params, protocol)
+        evaluator.evaluate()
+        evaluator.accumulate()
+        standard = list(evaluator.params.maxDets) == [1, 10, 100]
+        if standard and len(evaluator.params.areaRng) == 4:
+            evaluator.summarize()
+    summary = {name: _defined(value) for name, value in zip(NAMES, evaluator.stats, strict=False)}
+    return Reference(
+        _nan(evaluator.eval["precision"]),
+        _nan(evaluator.eval["recall"]),
+        summary,
+        *_matches(evaluator, len(results)),
+    )
+
+
+def from_tables(truth: GroundTruth, detections: Detections) -> tuple[Any, Any]:
+    """Return tables as file contents; corners become x, y, width, height by subtraction."""
+
+    def xywh(corners: NDArray[np.float64]) -> list[list[float]]:
+        boxes = corners.copy()
+        boxes[:, 2:] -= boxes[:, :2]
+        return boxes.tolist()  # type: ignore[no-any-return]
+
+    instances = {
+        "images": [{"id": number} for number in range(len(truth.images))],
+        "categories": [{"id": n, "name": name} for n, name in enumerate(truth.classes)],
+        "annotations": [
+            {"image_id": i, "category_id": c, "bbox": b, "area": a, "iscrowd": int(crowd)}
+            for i, c, b, a, crowd in zip(
+                truth.image.tolist(),
+                truth.label.tolist(),
+                xywh(truth.corners),
+                truth.area.tolist(),
+                truth.crowd.tolist(),
+                strict=True,
+            )
+        ],
+    }
+    results = [
+        {"image_id": i, "category_id": c, "bbox": b, "score": s}
+        for i, c, b, s in zip(
+            detections.image.tolist(),
+            detections.label.tolist(),
+            xywh(detections.corners),
+            detections.score.tolist(),
+            strict=True,
+        )
+    ]
+    return instances, results
+
+
+def _pair(instances: dict[str, Any], results: list[dict[str, Any]]) -> tuple[COCO, COCO]:
+    truth = COCO()
+    truth.dataset = copy.deepcopy(instances)
+    for number, annotation in enumerate(truth.dataset["annotations"], start=1):
+        annotation["id"] = number
+    truth.createIndex()
+    # loadRes cannot take an empty list, and would raise on detections of unknown images.
+    found = COCO()
+    found.dataset = {
+        "images": truth.dataset["images"],
+        "categories": truth.dataset["categories"],
+        "annotations": [
+            {
+                **{key: row[key] for key in ("image_id", "category_id", "bbox", "score")},
+                "area": row["bbox"][2] * row["bbox"][3],
+                "id": number,
+                "iscrowd": 0,
+            }
+            for number, row in enumerate(results, start=1)
+        ],
+    }
+    found.createIndex()
+    return truth, found
+
+
+def _configure(params: Any, protocol: Protocol) -> None:
+    params.iouThrs = np.array(protocol.iou_thresholds)
+    params.recThrs = np.array(protocol.recall_levels)
+    params.maxDets = list(protocol.detection_limits)
+    params.areaRng = [[band.low, band.high] for band in protocol.area_ranges]
+    params.areaRngLbl = [band.name for band in protocol.area_ranges]
+    params.useCats = 0 if protocol.class_agnostic else 1
+
+
+def _matches(evaluator: COCOeval, count: int) -> tuple[Any, Any, Any]:
+    T = len(evaluator.params.iouThrs)  # noqa: N806 - the letter of the axis
+    matched = np.full((T, count), -1)
+    neutral = np.zeros((T, count), bool)
+    counted = np.zeros(count, bool)
+    all_areas = list(evaluator.params.areaRng[0])
+    for part in evaluator.evalImgs:
+        if part is not None and list(part["aRng"]) == all_areas:
+            rows = np.array(part["dtIds"], int) - 1
+            matched[:, rows] = part["dtMatches"].astype(int) - 1
+            neutral[:, rows] = part["dtIgnore"]
+            counted[rows] = True
+    return matched, neutral, counted
+
+
+def _nan(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(values == -1, np.nan, values)
+
+
+def _defined(value: float) -> float:
+    return float("nan") if value == -1 else float(value)
