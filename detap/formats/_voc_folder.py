@@ -1,0 +1,232 @@
+"""The files of a VOC data set: which of a folder's are read, image sets, lists of class names."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from detap.formats import files
+from detap.formats._voc_lines import Problems, UnknownNameError, plain_lines, shown
+from detap.formats.files import Limits
+from detap.tables import SourceFile
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Files of one kind in a folder.
+
+    `given` is the path that the user gave, `inside` the folder below it ("" for itself), `members`
+    the name of each file by its stem, sorted by stem, `aside` how many entries were left aside.
+    """
+
+    given: str
+    inside: str
+    suffix: str
+    members: dict[str, str]
+    aside: int = 0
+
+    @property
+    def path(self) -> str:
+        """The folder that holds the files."""
+        return os.path.join(self.given, self.inside) if self.inside else self.given
+
+    def file(self, member: str) -> str:
+        """Return the path of a member."""
+        return os.path.join(self.path, member) if member else self.given
+
+    def relative(self, members: Iterable[str]) -> tuple[str, ...]:
+        """Return members as paths relative to what was given."""
+        start = f"{self.inside}/" if self.inside else ""
+        return tuple(start + member for member in members)
+
+
+def _list_folder(path: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except NotADirectoryError:
+        files.refuse(path, "is no folder", "give the folder that holds the files")
+    except OSError as error:
+        files.refuse_os_error(path, error)
+    except ValueError:
+        files.refuse(repr(path), "is no path: it contains a NUL character")
+
+
+def _members(path: str, entries: Sequence[os.DirEntry[str]], suffix: str) -> dict[str, str]:
+    """Return the files with that suffix by their stem, sorted.
+
+    Hidden files, which systems and editors leave, and sub-folders are left aside.
+    """
+    cut = -len(suffix)
+    found = [
+        entry.name
+        for entry in entries
+        if entry.name[cut:].lower() == suffix and entry.name[0] != "." and not entry.is_dir()
+    ]
+    members = {name[:cut]: name for name in found}
+    for name in found if len(members) != len(found) else ():
+        other = members[name[:cut]]
+        if other != name:
+            message = f"{shown(name)} and {shown(other)} are of the same image"
+            files.refuse(path, message, "keep one of them")
+    return {stem: members[stem] for stem in sorted(members)}
+
+
+def ground_truth_folder(path: str) -> Folder:
+    """Return the annotation files of a VOC root, or of the folder that holds them itself."""
+    entries = _list_folder(path)
+    inside = ""
+    if any(entry.name == "Annotations" and entry.is_dir() for entry in entries):
+        inside = "Annotations"
+        entries = _list_folder(os.path.join(path, inside))
+    where = os.path.join(path, inside) if inside else path
+    suffix = ".xml"
+    members = _members(where, entries, suffix)
+    if not members and not inside:
+        suffix = ".txt"
+        members = _members(where, entries, suffix)
+    if not members:
+        files.refuse(
+            where,
+            "has no annotation: no file ends with .xml" + ("" if inside else " or .txt"),
+            "give a folder with Annotations, or one that holds the files itself",
+        )
+    return Folder(path, inside, suffix, members, len(entries) - len(members))
+
+
+def detections_folder(path: str) -> Folder:
+    """Return the text files of a folder of detections, or the one file that is given."""
+    if path == files.STDIN:
+        files.refuse(path, "cannot hold VOC detections: the files' names count", "give a folder")
+    try:
+        is_folder = os.path.isdir(path)
+    except ValueError:
+        is_folder = False
+    if not is_folder:
+        os.close(files.open_regular(path))
+        stem, suffix = os.path.splitext(os.path.basename(path))
+        return Folder(path, "", suffix, {stem: ""})
+    entries = _list_folder(path)
+    members = _members(path, entries, ".txt")
+    if not members:
+        files.refuse(path, "has no detections: no file ends with .txt", "give another folder")
+    return Folder(path, "", ".txt", members, len(entries) - len(members))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The images to be read, their files, and where the choice came from."""
+
+    images: tuple[str, ...]
+    members: tuple[str, ...]
+    file: str = ""
+    records: int = 0
+    repeated: int = 0
+
+
+def select_images(
+    folder: Folder, image_set: Path | None, problems: Problems, limits: Limits
+) -> Selection:
+    """Return the images that an image set names, or all of the folder."""
+    if image_set is None:
+        return Selection(tuple(folder.members), tuple(folder.members.values()))
+    file = _image_set_file(folder, os.fspath(image_set))
+    lines = plain_lines(files.read_bytes(file, limits), file, problems)
+    chosen: dict[str, str] = {}
+    for number, text in lines:
+        name = _image_of_line(text, folder.members)
+        if name is None:
+            problems.add(
+                file,
+                f"line {number}",
+                f"{shown(text)} is no image name, or one and -1, 0 or 1",
+                "write one image a line",
+            )
+        elif name not in folder.members:
+            problems.add(
+                file,
+                f"line {number}",
+                f"image {shown(name)} has no {folder.suffix} file in {folder.path}",
+                _missing_remedy(name, folder.members),
+            )
+        else:
+            chosen[name] = folder.members[name]
+    if not lines and not problems.count:
+        problems.add(file, "", "names no image", "list one image a line")
+    repeated = len(lines) - len(chosen)
+    return Selection(tuple(chosen), tuple(chosen.values()), file, len(lines), repeated)
+
+
+def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:
+    if text in members:
+        return text
+    columns = text.split()
+    if len(columns) == 1 or (len(columns) == 2 and columns[1] in {"1", "-1", "0"}):
+        return columns[0]
+    return None
+
+
+def _missing_remedy(name: str, members: Mapping[str, str]) -> str:
+    if os.path.splitext(os.path.basename(name))[0] in members:
+        return "write it without folder and suffix"
+    return "take it off the list, or add the file"
+
+
+def _image_set_file(folder: Folder, image_set: str) -> str:
+    """Return the file of an image set that is given by its name or by its path."""
+    root = folder.given if folder.inside else os.path.join(folder.given, os.pardir)
+    named = os.path.join(root, "ImageSets", "Main", f"{image_set}.txt")
+    is_name = os.path.basename(image_set) == image_set and not image_set.endswith(".txt")
+    if is_name and "\0" not in image_set and os.path.lexists(named):
+        return named
+    if is_name and not os.path.lexists(image_set):
+        files.refuse(
+            image_set,
+            f"is no image set: neither it nor {named} exists",
+            "name a file, or a set under ImageSets/Main",
+        )
+    return image_set
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNames:
+    """The classes that a file lists, for those that number them."""
+
+    file: str = ""
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path | None, problems: Problems, limits: Limits) -> "ClassNames":
+        """Read one class a line; problems are added."""
+        if path is None:
+            return cls()
+        file = os.fspath(path)
+        lines = plain_lines(files.read_bytes(file, limits), file, problems)
+        if not lines and not problems.count:
+            problems.add(file, "", "names no class", "list one class a line")
+        first: dict[str, int] = {}
+        for at, (number, name) in enumerate(lines, 1):
+            if number != at:
+                problems.add(file, f"line {at}", "is blank", "numbers would shift: remove it")
+                break
+            if name in first:
+                message = f"{shown(name)} stands on line {first[name]} already"
+                problems.add(file, f"line {number}", message, "name each class once")
+            first.setdefault(name, number)
+        return cls(file, tuple(name for _, name in lines))
+
+    def resolve(self, word: str) -> str:
+        """Return the class that the first column of a line stands for."""
+        if not self.names or not (word.isascii() and word.isdigit()):
+            return word
+        if int(word[:18]) >= len(self.names):
+            raise UnknownNameError(
+                f"class {shown(word)} is beyond the {len(self.names)} of {self.file}",
+                "classes are numbered from 0; check the list",
+            )
+        return self.names[int(word)]
+
+    def source(self) -> tuple[SourceFile, ...]:
+        """Return the file as an input, if there is one."""
+        return (SourceFile(self.file, len(self.names)),) if self.file else ()

@@ -1,0 +1,796 @@
+"""PASCAL VOC: a folder of XML, or of text files with a box a line, to tables.
+
+What is regular is read by compiled scanners; whatever they decline is read again with care, by
+lxml (this is the only module that imports it) or by `_voc_lines`, which know what to say of it.
+Both give the same rows: tests hold them to it.
+
+References: the VOC 2012 development kit, "Annotation file format" and "Detection results file
+format"; for text files of an image each, the formats of Cartucho/mAP and of Padilla et al. 2021,
+Electronics 10(3):279.
+"""
+
+import math
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import InputError, Note, UsageError
+from detap.formats import files
+from detap.formats._voc_folder import (
+    ClassNames,
+    Folder,
+    Path,
+    Selection,
+    detections_folder,
+    ground_truth_folder,
+    select_images,
+)
+from detap.formats._voc_layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
+from detap.formats._voc_lines import (
+    SWAPPED,
+    LineForm,
+    Lines,
+    Problems,
+    UnknownNameError,
+    box_fault,
+    looks_like,
+    number_fault,
+    read_lines,
+    shown,
+)
+from detap.formats._voc_notes import (
+    class_notes,
+    detection_notes,
+    folder_notes,
+    ground_truth_notes,
+    note,
+)
+from detap.formats.files import DEFAULT_LIMITS, Limits
+from detap.tables import (
+    BOX_ENCODINGS,
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    Integers,
+    SourceFile,
+    encode_boxes,
+)
+
+_BLANK = " \t\r\n"
+_CORNER_NAMES = ("xmin", "ymin", "xmax", "ymax")
+
+
+def read_ground_truth(
+    path: Path,
+    *,
+    image_set: Path | None = None,
+    class_names: Path | None = None,
+    boxes: str = "corners",
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read the ground truth of a VOC tree, of a folder of XML, or of a folder of text files.
+
+    An image is called by its file's name without the suffix. Only the ``object`` elements directly
+    under an XML's root are objects, and of them only their own ``name``, ``difficult`` and
+    ``bndbox`` are read; corners go by name. A line of a text file is ``class x1 y1 x2 y2``, or
+    ``class x y width height``, and may end with the word ``difficult``; a class has no spaces.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder that holds ``Annotations``, that folder itself, or any folder of XML; or a
+        folder with one ``.txt`` an image.
+    image_set : str or path, optional
+        The name of a set under ``ImageSets/Main``, or a file: one image a line, of which the first
+        column counts. Every file of the folder without it.
+    class_names : str or path, optional
+        A file with one class a line, for text files that number their classes from 0.
+    boxes : {"corners", "xywh"}
+        What the numbers of a text file are, in pixels. XML names its corners.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    GroundTruth
+        Images in the order of the image set, else sorted by name; classes sorted by name; rows in
+        the order of the images, and of the file within each.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    _check_encoding(boxes)
+    path = os.fspath(path)
+    folder = ground_truth_folder(path)
+    problems = Problems(limits.problems)
+    selection = select_images(folder, image_set, problems, limits)
+    names = ClassNames.read(class_names, problems, limits)
+    problems.raise_any(path)
+    if folder.suffix == ".xml":
+        boxes = "corners"
+        read = _read_annotations(folder, selection.members, problems, limits)
+    else:
+        form = LineForm("class", False, boxes, names.resolve)
+        read = _ReadObjects(_read_text(folder, selection.members, form, problems, limits))
+    problems.raise_any(path)
+    if not len(read.rows):
+        files.refuse(
+            path,
+            f"has no object in its {len(selection.images)} annotation files",
+            "give the annotations that belong to these detections",
+        )
+    return _ground_truth(folder, selection, read, boxes, names.source())
+
+
+def read_detections(
+    path: Path,
+    truth: GroundTruth,
+    *,
+    class_names: Path | None = None,
+    boxes: str = "corners",
+    layout: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read detections from the development kit's text files, or from one text file an image.
+
+    A line is ``image score x1 y1 x2 y2`` in a class's file, which the kit calls
+    ``<anything>_<class>.txt``, and ``class score x1 y1 x2 y2`` in an image's, which is called
+    ``<image>.txt``. Columns are separated by spaces or tabs, so that neither has spaces in its
+    name (a class's file may).
+
+    Parameters
+    ----------
+    path : str or path
+        A folder of such files, or one of them.
+    truth : GroundTruth
+        What they are about: its images and classes.
+    class_names : str or path, optional
+        A file with one class a line, for files that number their classes from 0.
+    boxes : {"corners", "xywh"}
+        What the four numbers are, in pixels.
+    layout : {"class-files", "image-files"}, optional
+        Which of the two it is; told from the files by default.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    Detections
+        Numbered as `truth`; classes that it lacks are behind its own, sorted by name. Rows are in
+        the order of the files' names, and of the lines within each.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    _check_encoding(boxes)
+    if layout is not None and layout not in LAYOUTS:
+        raise UsageError(f"layout {layout!r} is unknown; use one of {', '.join(LAYOUTS)}")
+    path = os.fspath(path)
+    folder = detections_folder(path)
+    problems = Problems(limits.problems)
+    names = ClassNames.read(class_names, problems, limits)
+    problems.raise_any(path)
+    _check_truth(path, truth)
+    chosen = layout or _told_layout(folder, truth, limits)
+    job = _Job(folder, truth, names, boxes, problems, limits)
+    return _read_class_files(job) if chosen == "class-files" else _read_image_files(job)
+
+
+def _check_encoding(boxes: str) -> None:
+    if boxes not in BOX_ENCODINGS:
+        raise UsageError(f"boxes {boxes!r} is unknown; use one of {', '.join(BOX_ENCODINGS)}")
+
+
+def _check_truth(path: str, truth: GroundTruth) -> None:
+    if not all(isinstance(name, str) for name in truth.images):
+        files.refuse(
+            path,
+            "names images by words, but the ground truth numbers them",
+            "give detections of the ground truth's own format",
+        )
+
+
+# --- rows ---------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Rows:
+    """The rows of all files, in their order.
+
+    `file` (N,) is which file each row is of, `name` (N,) which of `names` its first column (or its
+    object's name) is, `values` (N, k) its numbers, `difficult` (N,) its flag.
+    """
+
+    file: Integers
+    name: Integers
+    names: tuple[str, ...]
+    values: Floats
+    difficult: Flags
+
+    def __len__(self) -> int:
+        return len(self.file)
+
+
+def _merge(careful: Mapping[int, Lines], width: int) -> _Rows:
+    """Return the rows that were read with care, by number of file, as columns."""
+    numbers: dict[str, int] = {}
+    file, name, values, difficult = [], [], [], []
+    for number in sorted(careful):
+        lines = careful[number]
+        file += [number] * len(lines.names)
+        name += [numbers.setdefault(word, len(numbers)) for word in lines.names]
+        values += lines.values
+        difficult += lines.difficult
+    return _Rows(
+        np.array(file, np.int32),
+        np.array(name, np.int32),
+        tuple(numbers),
+        np.array(values, np.float64).reshape(-1, width),
+        np.array(difficult, np.bool_),
+    )
+
+
+def _read_text(
+    folder: Folder,
+    members: Sequence[str],
+    form: LineForm,
+    problems: Problems,
+    limits: Limits,
+) -> _Rows:
+    careful: dict[int, Lines] = {}
+    for number, member in enumerate(members):
+        file = folder.file(member)
+        data = _content(file, problems, limits)
+        if data is not None:
+            careful[number] = read_lines(data, file, form, problems)
+    return _merge(careful, len(form.columns) - 1)
+
+
+def _content(file: str, problems: Problems, limits: Limits) -> bytes | None:
+    """Return what a file of a folder holds; None for a sub-folder, and for one with a problem."""
+    if os.path.isdir(file):
+        return None
+    try:
+        return files.read_bytes(file, limits)
+    except InputError as error:
+        for problem in error.problems:
+            problems.add(problem.file, problem.place, problem.message, problem.remedy)
+        return None
+
+
+# --- XML ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Annotation:
+    """What one XML says.
+
+    `width` and `height` are the image's, NaN where unknown; `nested` counts the ``object``
+    elements that lie deeper than under the root.
+    """
+
+    objects: Lines = field(default_factory=Lines)
+    width: float = math.nan
+    height: float = math.nan
+    nested: int = 0
+
+
+def _read_annotations(
+    folder: Folder, members: Sequence[str], problems: Problems, limits: Limits
+) -> "_ReadObjects":
+    sizes = np.full((len(members), 2), np.nan)
+    careful: dict[int, Lines] = {}
+    nested = 0
+    for number, member in enumerate(members):
+        file = folder.file(member)
+        data = _content(file, problems, limits)
+        if data is None:
+            continue
+        annotation = read_annotation(data, file, problems, limits)
+        careful[number] = annotation.objects
+        sizes[number] = annotation.width, annotation.height
+        nested += annotation.nested
+    return _ReadObjects(_merge(careful, 4), sizes, nested)
+
+
+@dataclass(frozen=True, slots=True)
+class _ReadObjects:
+    """The objects of all files, the sizes (I, 2) of the images, the count of nested objects."""
+
+    rows: _Rows
+    sizes: Floats | None = None
+    nested: int = 0
+
+
+@cache
+def _parser() -> Any:
+    from lxml import etree  # noqa: PLC0415 - regular files do without it
+
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        attribute_defaults=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+        recover=False,
+    )
+
+
+def read_annotation(data: bytes, file: str, problems: Problems, limits: Limits) -> _Annotation:
+    """Read one XML with care, adding to `problems` whatever is wrong with it."""
+    root = _parsed(data, file, problems, limits)
+    annotation = _Annotation()
+    if root is None:
+        return annotation
+    objects = [child for child in root if child.tag == "object"]
+    if not objects and root.tag != "annotation":
+        kind = " (an HTML page?)" if str(root.tag).lower().endswith("html") else ""
+        problems.add(
+            file, "", f"is no VOC annotation: its root is <{root.tag}>{kind}", "<annotation> is due"
+        )
+    for child in root:
+        local = str(child.tag).rpartition("}")[2]
+        if child.tag != "object" and local.lower() == "object":
+            message = f"has an element <{child.tag}> under its root"
+            problems.add(file, f"line {child.sourceline}", message, "VOC calls it <object>")
+    for number, element in enumerate(objects, 1):
+        _read_object(element, file, f"object {number}", problems, annotation.objects)
+    annotation.nested = sum(1 for _ in root.iter("object")) - len(objects)
+    annotation.nested -= root.tag == "object"
+    size = root.find("size")
+    if size is not None:
+        annotation.width = _length(size.find("width"))
+        annotation.height = _length(size.find("height"))
+    return annotation
+
+
+def _parsed(data: bytes, file: str, problems: Problems, limits: Limits) -> Any:
+    """Return the root of an XML that is safe to walk, or None after adding a problem."""
+    from lxml import etree  # noqa: PLC0415 - regular files do without it
+
+    if not data.strip():
+        problems.add(file, "", "is empty", "an XML annotation is due")
+        return None
+    try:
+        root = etree.fromstring(data, _parser())
+    except etree.XMLSyntaxError as error:
+        appearance = looks_like(data)
+        if appearance and appearance != "XML":
+            problems.add(file, "", f"looks like {appearance}", "an XML annotation is due")
+        else:
+            problems.add(file, f"line {error.lineno}", f"is no XML: {error.msg}", "correct it")
+        return None
+    except (ValueError, LookupError) as error:
+        problems.add(file, "", f"is no XML: {error}", "correct it")
+        return None
+    fault = _unsafe(root, limits)
+    if fault:
+        problems.add(file, "", *fault)
+    return None if fault else root
+
+
+def _unsafe(root: Any, limits: Limits) -> tuple[str, str] | None:
+    """Return why a parsed XML is not to be read, and what to do; None where it may be."""
+    from lxml import etree  # noqa: PLC0415 - regular files do without it
+
+    if root.getroottree().docinfo.internalDTD is not None:
+        return "has a DOCTYPE, which is not read", "remove it"
+    if next(root.iter(etree.Entity), None) is not None:
+        return "refers to an entity, which is not expanded", "write it out"
+    depth = deepest = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        deepest = max(deepest, depth)
+    if deepest > limits.nesting:
+        return f"nests elements {deepest} deep", "an annotation needs four levels"
+    return None
+
+
+def _length(element: Any) -> float:
+    """Return a side of the image in pixels, NaN where the file does not really say."""
+    text = (element.text or "").strip(_BLANK) if element is not None else ""
+    if number_fault(text) or not float(text) > 0:
+        return math.nan
+    return float(text)
+
+
+def _read_object(element: Any, file: str, place: str, problems: Problems, objects: Lines) -> None:
+    faults: list[tuple[str, str]] = []
+    name = _own_text(element, "name", "a name", faults)
+    if name == "":
+        faults.append(("has an empty name", "name its class"))
+    difficult = _own_text(element, "difficult", "", faults)
+    if difficult not in {None, "0", "1"}:
+        faults.append((f"difficult is {shown(str(difficult))}", "it must be 0 or 1"))
+    values = _own_box(element, faults)
+    if values is not None:
+        problems.boxes += 1
+        fault = box_fault(values, "corners")
+        if fault:
+            fault = fault.replace("x2", "xmax").replace("x1", "xmin")
+            fault = fault.replace("y2", "ymax").replace("y1", "ymin")
+            faults.append((fault, "correct the box"))
+    for message, remedy in faults:
+        problems.add(file, place, message, remedy)
+    if not faults and name is not None and values is not None:
+        objects.names.append(name)
+        objects.values.append(values)
+        objects.difficult.append(difficult == "1")
+
+
+def _own(element: Any, tag: str, due: str, faults: list[tuple[str, str]]) -> Any:
+    """Return the one child with that tag, or None; `due` names what may not be missing."""
+    found = [child for child in element if child.tag == tag]
+    if len(found) > 1:
+        faults.append((f"has {len(found)} elements <{tag}>", "keep one"))
+    elif not found and due:
+        faults.append((f"has no {due}", f"add <{tag}>"))
+    return found[0] if len(found) == 1 else None
+
+
+def _own_text(element: Any, tag: str, due: str, faults: list[tuple[str, str]]) -> str | None:
+    child = _own(element, tag, due.removeprefix("a "), faults)
+    if child is None:
+        return None
+    if len(child):
+        faults.append((f"has elements inside <{tag}>", "write text alone there"))
+        return None
+    return str(child.text or "").strip(_BLANK)
+
+
+def _own_box(element: Any, faults: list[tuple[str, str]]) -> list[float] | None:
+    box = _own(element, "bndbox", "bndbox", faults)
+    if box is None:
+        return None
+    values = []
+    for corner in _CORNER_NAMES:
+        text = _own_text(box, corner, corner, faults)
+        if text is None:
+            continue
+        fault = number_fault(text)
+        if fault:
+            faults.append((f"{corner} {shown(text)} {fault}", "give a decimal number"))
+        else:
+            values.append(float(text))
+    return values if len(values) == len(_CORNER_NAMES) else None
+
+
+# --- ground truth: the table --------------------------------------------------------------------
+
+
+def _ground_truth(
+    folder: Folder,
+    selection: Selection,
+    read: "_ReadObjects",
+    encoding: str,
+    extra: tuple[SourceFile, ...],
+) -> GroundTruth:
+    rows = read.rows
+    corners, areas = encode_boxes(rows.values, encoding)
+    classes = tuple(sorted(set(rows.names)))
+    label = _renumbered(rows.name, rows.names, classes)
+    return GroundTruth(
+        image=rows.file,
+        label=label,
+        corners=corners,
+        box_area=areas,
+        images=selection.images,
+        classes=classes,
+        class_ids=classes,
+        area=areas.copy(),
+        crowd=np.zeros(len(rows), np.bool_),
+        difficult=rows.difficult,
+        ignore=np.zeros(len(rows), np.bool_),
+        group_of=np.zeros(len(rows), np.bool_),
+        image_sizes=read.sizes,
+        files=(*_sources(folder, selection, len(rows)), *extra),
+        notes=(
+            *folder_notes(folder, selection, rows.file, read.nested),
+            *class_notes(classes),
+            *ground_truth_notes(rows.file, label, corners, read.sizes, encoding),
+        ),
+    )
+
+
+def _sources(folder: Folder, selection: Selection, records: int) -> tuple[SourceFile, ...]:
+    members = folder.relative(sorted(selection.members))
+    source = SourceFile(folder.given, records, members)
+    if not selection.file:
+        return (source,)
+    return source, SourceFile(selection.file, selection.records)
+
+
+def _renumbered(numbers: Integers, names: Sequence[str], order: Sequence[str]) -> Integers:
+    """Return `numbers`, which count in `names`, counting in `order` instead."""
+    place = {name: number for number, name in enumerate(order)}
+    return np.array([place[name] for name in names], np.int32)[numbers]
+
+
+# --- detections: the table ----------------------------------------------------------------------
+
+
+def _told_layout(folder: Folder, truth: GroundTruth, limits: Limits) -> str:
+    images = {name for name in truth.images if isinstance(name, str)}
+    told = tell_layout(
+        folder.members, _first_words(folder, limits), images, frozenset(truth.classes)
+    )
+    if told is None:
+        files.refuse(
+            folder.given,
+            "may hold a file a class or a file an image: neither their names nor their first "
+            "words fit the ground truth's classes and images alone",
+            "give layout='class-files' or 'image-files' (--layout)",
+        )
+    return told
+
+
+def _first_words(folder: Folder, limits: Limits) -> dict[str, str]:
+    """Return the first word of each file that has one, of the first 64 files."""
+    words = {}
+    for stem, member in list(folder.members.items())[:64]:
+        file = folder.file(member)
+        if os.path.isfile(file):
+            with files.Stream(file, limits) as stream:
+                head = stream.read(4096).removeprefix(b"\xef\xbb\xbf")
+            columns = head.decode(errors="replace").split(None, 1)
+            if columns:
+                words[stem] = columns[0]
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is to be read, and how."""
+
+    folder: Folder
+    truth: GroundTruth
+    names: ClassNames
+    boxes: str
+    problems: Problems
+    limits: Limits
+
+    def rows(self, key: str, resolve: Callable[[str], str]) -> _Rows:
+        """Return the rows of all files."""
+        return _read_text(
+            self.folder, self.members, self.form(key, resolve), self.problems, self.limits
+        )
+
+    def form(self, key: str, resolve: Callable[[str], str]) -> LineForm:
+        """Return the form of the files' lines."""
+        return LineForm(key, True, self.boxes, resolve)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The files to be read."""
+        return tuple(self.folder.members.values())
+
+    def check_order(self, rows: _Rows, image: Integers) -> int:
+        """Check that boxes begin before they end; return how many of the others are excused.
+
+        A detector that clips its boxes to the image, but only the side that it knows to be
+        outside, turns a box wholly outside into one that ends before it begins: its one side lies
+        on the border, the other beyond. The detections of VOC 2007's darknet have 1,970 of them.
+        They overlap nothing in any reference and stay as they are: false positives. Any other box
+        of that kind is a fault.
+        """
+        corners = rows.values[:, 1:]
+        wrong = (corners[:, 2] < corners[:, 0]) | (corners[:, 3] < corners[:, 1])
+        if self.boxes != "corners" or not wrong.any():
+            return 0
+        at = np.flatnonzero(wrong)
+        excused = _clipped_outside(corners[at], self.truth, image[at])
+        self.problems.boxes = len(rows)
+        self.problems.swapped = int(np.count_nonzero(~excused))
+        _blame(self, rows, at[~excused])
+        return int(np.count_nonzero(excused))
+
+
+def _clipped_outside(corners: Floats, truth: GroundTruth, image: Integers) -> Flags:
+    """Return which boxes (n, 4) lie wholly outside their image and were clipped on one side."""
+    if truth.image_sizes is None:
+        size = np.full((len(corners), 2), np.nan)
+    else:
+        size = truth.image_sizes[image]
+    low, high = corners[:, :2], corners[:, 2:]
+    # The first pixel is 1 or 0, the last the image's size or one less.
+    before = ((low == 1) | (low == 0)) & (high < low)
+    behind = ((high == size) | (high == size - 1)) & (low > high)
+    return np.asarray(((high >= low) | before | behind).all(axis=1))
+
+
+def _blame(job: _Job, rows: _Rows, faulty: NDArray[np.intp]) -> None:
+    """Add a problem for each row whose box ends before it begins, with its line."""
+    starts = np.searchsorted(rows.file, np.arange(len(job.members) + 1))
+    for number in np.unique(rows.file[faulty]).tolist():
+        file = job.folder.file(job.members[number])
+        data = _content(file, job.problems, job.limits) or b""
+        place = read_lines(data, file, job.form("", str), Problems(1)).place
+        for row in faulty[rows.file[faulty] == number].tolist():
+            fault = box_fault(rows.values[row, 1:].tolist(), "corners")
+            job.problems.add(file, f"line {place[row - starts[number]]}", fault, SWAPPED)
+
+
+def _read_class_files(job: _Job) -> Detections:
+    folder, truth = job.folder, job.truth
+    of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
+    _check_classes(folder, of_stem, job.names, job.problems)
+    job.problems.raise_any(folder.given)
+    rows = job.rows("image", _image_resolver(truth))
+    job.problems.raise_any(folder.given)
+    called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
+    image = _renumbered(rows.name, rows.names, [str(name) for name in truth.images])
+    clipped = job.check_order(rows, image)
+    job.problems.raise_any(folder.given)
+    notes = note(
+        "class-without-detections-file",
+        "classes of the ground truth have no detections file: their AP is 0",
+        len(set(truth.classes) - set(called)),
+    )
+    return _detections(job, rows, image, _Labels(rows.file, called), notes + _clipped_note(clipped))
+
+
+def _check_classes(
+    folder: Folder, of_stem: Mapping[str, ClassOfFile], names: ClassNames, problems: Problems
+) -> None:
+    first: dict[str, str] = {}
+    for stem, found in of_stem.items():
+        file = folder.file(folder.members[stem])
+        if found.rivals:
+            rivals = " or ".join(map(shown, found.rivals))
+            remedy = "call it ..._det_<set>_<class>.txt"
+            problems.add(file, "", f"may be of the class {rivals}", remedy)
+            continue
+        name = names.resolve(found.name)
+        if name in first:
+            other = folder.file(folder.members[first[name]])
+            message = f"is of the class {shown(name)}, as {other} is"
+            problems.add(file, "", message, "give one detections file a class")
+        first.setdefault(name, stem)
+
+
+def _read_image_files(job: _Job) -> Detections:
+    folder, truth = job.folder, job.truth
+    rows = job.rows("class", job.names.resolve)
+    number = {name: at for at, name in enumerate(truth.images)}
+    of_file = np.array([number.get(stem, -1) for stem in folder.members], np.int32)
+    image = of_file[rows.file]
+    resolve_image = _image_resolver(truth)
+    stems = list(folder.members.items())
+    for at in np.unique(rows.file[image < 0]).tolist():
+        stem, member = stems[at]
+        try:
+            resolve_image(stem)
+        except UnknownNameError as unknown:
+            job.problems.add(folder.file(member), "", unknown.message, unknown.remedy)
+    job.problems.raise_any(folder.given)
+    clipped = job.check_order(rows, image)
+    job.problems.raise_any(folder.given)
+    notes = note(
+        "image-without-detections-file",
+        "images of the ground truth have no detections file",
+        len(number) - np.count_nonzero(of_file >= 0),
+        warning=False,
+    )
+    labels = _Labels(rows.name, rows.names)
+    return _detections(job, rows, image, labels, notes + _clipped_note(clipped))
+
+
+def _clipped_note(count: int) -> tuple[Note, ...]:
+    return note(
+        "box-outside-clipped",
+        "detections lie wholly outside their image and were clipped on one side, so that they end "
+        "before they begin; they overlap nothing",
+        count,
+    )
+
+
+def _image_resolver(truth: GroundTruth) -> Callable[[str], str]:
+    """Return what turns the first column of a line into an image of the ground truth."""
+    images = frozenset(truth.images)
+
+    def resolve(word: str) -> str:
+        if word in images:
+            return word
+        place = _outside(truth, word)
+        if place:
+            raise UnknownNameError(
+                f"image {shown(word)} is not in the image set, though {place} exists",
+                "give the image set that the detector was run on",
+            )
+        raise UnknownNameError(
+            f"image {shown(word)} is not in the ground truth", _image_remedy(word, images)
+        )
+
+    return resolve
+
+
+def _image_remedy(word: str, images: Collection[Any]) -> str:
+    if os.path.splitext(os.path.basename(word))[0] in images:
+        return "write it without folder and suffix"
+    return "score the detections of the images that the ground truth has"
+
+
+def _outside(truth: GroundTruth, image: str) -> str:
+    """Return the annotation file of an image that the image set leaves out, or nothing."""
+    if not truth.files or len(truth.files) < 2 or not truth.files[0].members or "/" in image:
+        return ""
+    member = truth.files[0].members[0]
+    inside, suffix = os.path.dirname(member), os.path.splitext(member)[1]
+    place = os.path.join(truth.files[0].path, inside, image + suffix)
+    return place if "\0" not in place and os.path.isfile(place) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Labels:
+    """The class of each row: `number` (N,) counts in `names`."""
+
+    number: Integers
+    names: Sequence[str]
+
+
+def _detections(
+    job: _Job, rows: _Rows, image: Integers, labels: _Labels, notes: tuple[Note, ...]
+) -> Detections:
+    folder, truth = job.folder, job.truth
+    strangers = sorted(set(labels.names) - set(truth.classes))
+    classes = truth.classes + tuple(strangers)
+    label = _renumbered(labels.number, labels.names, classes)
+    stray = int(np.count_nonzero(label >= len(truth.classes)))
+    if len(rows) and stray == len(rows):
+        _refuse_strangers(folder, truth, strangers)
+    corners, areas = encode_boxes(rows.values[:, 1:], job.boxes)
+    score = rows.values[:, 0].copy()
+    return Detections(
+        image=image,
+        label=label,
+        corners=corners,
+        box_area=areas,
+        images=truth.images,
+        classes=classes,
+        class_ids=truth.class_ids + tuple(strangers),
+        score=score,
+        files=(
+            SourceFile(folder.given, len(rows), tuple(m for m in folder.members.values() if m)),
+            *job.names.source(),
+        ),
+        notes=(
+            *notes,
+            *note("left-aside", "folder entries are no detections", folder.aside, warning=False),
+            *note(
+                "class-not-in-ground-truth",
+                f"detections are of classes that the ground truth lacks: {_few(strangers)}",
+                stray,
+            ),
+            *class_notes(classes),
+            *detection_notes(truth, image, corners, score, job.boxes),
+        ),
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(map(shown, names[:3])) + (", ..." if len(names) > 3 else "")
+
+
+def _refuse_strangers(folder: Folder, truth: GroundTruth, strangers: Sequence[str]) -> None:
+    numbered = all(name.isascii() and name.isdigit() for name in strangers)
+    files.refuse(
+        folder.given,
+        f"has no detection of a class of the ground truth: its classes are {_few(strangers)}, "
+        f"the ground truth's {_few(truth.classes)}",
+        "give the file that names the classes, one a line (class_names, --class-names)"
+        if numbered
+        else "check that both are of the same data",
+    )
