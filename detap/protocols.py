@@ -32,6 +32,9 @@ def linspace(start: float, stop: float, count: int) -> tuple[float, ...]:
     return (*(i * step + start for i in range(count - 1)), stop)
 
 
+MOST_THRESHOLDS = 64
+"""core holds what happens at each threshold as the bits of one word."""
+
 RECALL_GRIDS: dict[str, tuple[float, ...]] = {
     # MATLAB's 0:0.1:1 counts up from the left to the middle and down from the right behind it:
     # .3 = 3 * .1 is one ulp above 3/10, all others are the nearest floats to k/10.
@@ -397,6 +400,8 @@ def _check_thresholds(thresholds: tuple[float, ...]) -> None:
     for threshold in thresholds:
         if not 0 < threshold <= 1:
             raise UsageError(f"IoU threshold {threshold!r} is not above 0 and at most 1")
+    if len(thresholds) > MOST_THRESHOLDS:
+        raise UsageError(f"{len(thresholds)} IoU thresholds; at most {MOST_THRESHOLDS} are possible")
     if list(thresholds) != sorted(set(thresholds)):
         raise UsageError("IoU thresholds must ascend, each given once")
 
