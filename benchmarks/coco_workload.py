@@ -1,0 +1,318 @@
+"""The text of COCO workloads: an instances file with outlines and crowd regions, and results."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.shapes import SEED, CocoShape
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+
+BLOCK = 2_000  # images or annotations held at once
+
+CROWD_SHARE = 0.012
+EMPTY_SHARE = 0.01
+PALETTE = np.array([0.55, 0.25, 0.13, 0.07])  # shares of an image's four kinds of object
+FRAMES = np.array([(640, 480), (480, 640), (640, 427), (427, 640), (640, 426), (500, 375)])
+FRAME_SHARES = np.array([0.36, 0.14, 0.24, 0.08, 0.1, 0.08])
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """All ground truths of a workload as columns, in file order; its images, in file order."""
+
+    image_ids: Whole
+    frame: Whole  # (I, 2) width, height
+    class_ids: Whole
+    class_shares: Floats
+    image: Whole  # (G,) row of image_ids
+    label: Whole  # (G,) row of class_ids
+    box: Floats  # (G, 4) x, y, w, h
+    crowd: NDArray[np.bool_]
+
+
+def scene(shape: CocoShape, seed: int = SEED) -> Scene:
+    """Lay out the ground truths of a workload: everything but their outlines."""
+    random = np.random.default_rng([seed, shape.images, shape.ground_truths, shape.classes])
+    image_ids = random.choice(max(581_929, 12 * shape.images), shape.images, replace=False) + 1
+    frame = FRAMES[random.choice(len(FRAMES), shape.images, p=FRAME_SHARES)]
+    shares = class_shares(shape.classes)
+
+    image = np.repeat(np.arange(shape.images), boxes_per_image(shape, random))
+    palette = random.choice(shape.classes, (shape.images, len(PALETTE)), p=shares)
+    label = palette[image, random.choice(len(PALETTE), len(image), p=PALETTE)]
+    crowd = random.random(len(image)) < CROWD_SHARE
+    box = random_boxes(random, frame[image], np.where(crowd, 2.5, 1.0))
+    # COCO's own file stands class by class, with the crowd regions at its end.
+    order = np.lexsort((random.random(len(image)), random.permutation(shape.classes)[label], crowd))
+    return Scene(
+        image_ids,
+        frame,
+        class_ids(shape.classes),
+        shares,
+        image[order],
+        label[order],
+        box[order],
+        crowd[order],
+    )
+
+
+def class_shares(classes: int) -> Floats:
+    """Return how frequent each class is: one takes 30 %, the others fall off, mixed in order."""
+    tail = np.exp(-np.linspace(0.0, 4.2, classes - 1))
+    random = np.random.default_rng([classes])
+    shares = np.concatenate(([0.3], 0.7 * random.permutation(tail) / tail.sum()))
+    return np.asarray(shares / shares.sum(), np.float64)
+
+
+def class_ids(classes: int) -> Whole:
+    """Return ascending identifiers with a gap after every eight, as COCO's have gaps."""
+    rows = np.arange(classes)
+    return rows + rows // 8 + 1
+
+
+def boxes_per_image(shape: CocoShape, random: np.random.Generator) -> Whole:
+    """Return how many ground truths each image has: few mostly, many at times, sometimes none."""
+    filled = random.random(shape.images) >= EMPTY_SHARE
+    filled[0] = True
+    least = filled.astype(np.int64)
+    if least.sum() > shape.ground_truths:
+        least[:] = 0
+    weight = random.gamma(0.8, size=shape.images) * filled + 1e-12
+    more = random.multinomial(shape.ground_truths - least.sum(), weight / weight.sum())
+    return np.asarray(least + more)
+
+
+def random_boxes(random: np.random.Generator, frame: Whole, enlarge: Floats) -> Floats:
+    """Return x, y, w, h within the frames, as large as COCO's objects, to 2 decimals."""
+    n = len(frame)
+    side = np.exp(random.normal(4.06, 1.08, n)) * enlarge
+    aspect = np.exp(random.normal(-0.13, 0.6, n) / 2)
+    width = np.clip(side * aspect, 2.0, frame[:, 0] - 1.0)
+    height = np.clip(side / aspect, 2.0, frame[:, 1] - 1.0)
+    x = random.random(n) * (frame[:, 0] - width)
+    y = random.random(n) * (frame[:, 1] - height)
+    return np.asarray(np.round(np.column_stack((x, y, width, height)), 2), np.float64)
+
+
+def ground_truth_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[str]:
+    """Yield an instances file piece by piece."""
+    yield '{"info": {"description": "detap benchmark workload ' + shape.truth_name + '"}, '
+    yield '"licenses": [{"url": "http://example.org/licence/", "id": 1, "name": "None"}], '
+    yield '"images": ['
+    yield from _joined(
+        _image_record(*row) for row in zip(layout.image_ids, layout.frame, strict=True)
+    )
+    yield '], "annotations": ['
+    yield from _joined(_annotation_records(shape, layout, seed))
+    yield '], "categories": ['
+    yield from _joined(
+        f'{{"supercategory": "group {row // 8}", "id": {name}, "name": "class {name}"}}'
+        for row, name in enumerate(layout.class_ids)
+    )
+    yield "]}"
+
+
+def _joined(records: Iterable[str]) -> Iterator[str]:
+    """Yield records with commas between, a block at a time."""
+    block: list[str] = []
+    comma = ""
+    for record in records:
+        block.append(record)
+        if len(block) == BLOCK:
+            yield comma + ", ".join(block)
+            block, comma = [], ", "
+    if block:
+        yield comma + ", ".join(block)
+
+
+def _image_record(name: int, frame: Whole) -> str:
+    return (
+        f'{{"license": 1, "file_name": "{name:012d}.jpg", '
+        f'"coco_url": "http://images.example.org/val2017/{name:012d}.jpg", '
+        f'"height": {frame[1]}, "width": {frame[0]}, "date_captured": "2013-11-14 17:02:52", '
+        f'"flickr_url": "http://farm7.example.org/6116/{name * 7919:010d}_b2d4e3a1f2_z.jpg", '
+        f'"id": {name}}}'
+    )
+
+
+def _annotation_records(shape: CocoShape, layout: Scene, seed: int) -> Iterator[str]:
+    random = np.random.default_rng([seed, shape.ground_truths, 1])
+    names = random.permutation(3 * len(layout.image)) + 1
+    for start in range(0, len(layout.image), BLOCK):
+        rows = slice(start, start + BLOCK)
+        outlines = polygons(random, layout.box[rows])
+        for row, (points, inside) in enumerate(outlines, start):
+            image, label = layout.image[row], layout.label[row]
+            outline, area, name = f"[{points}]", inside, int(names[row])
+            if layout.crowd[row]:
+                counts, area = run_lengths(random, layout.box[row], layout.frame[image])
+                size = f"[{layout.frame[image, 1]}, {layout.frame[image, 0]}]"
+                outline = f'{{"counts": {counts}, "size": {size}}}'
+                name = 900_100_000_000 + row
+            yield (
+                f'{{"segmentation": {outline}, "area": {area}, '
+                f'"iscrowd": {int(layout.crowd[row])}, "image_id": {layout.image_ids[image]}, '
+                f'"bbox": {layout.box[row].tolist()}, '
+                f'"category_id": {layout.class_ids[label]}, "id": {name}}}'
+            )
+
+
+def polygons(random: np.random.Generator, box: Floats) -> Iterator[tuple[list[float], float]]:
+    """Yield one outline that fills each box (x, y pairs to 2 decimals), and its area."""
+    points = np.clip(np.exp(random.normal(2.95, 0.68, len(box))).astype(np.int64), 4, 150)
+    owner = np.repeat(np.arange(len(box)), points)
+    first = np.cumsum(points) - points
+    turn = (np.arange(len(owner)) - first[owner] + random.random(len(owner))) / points[owner]
+    radius = random.uniform(0.55, 1.0, len(owner))
+    outline = np.column_stack((np.cos(2 * np.pi * turn), np.sin(2 * np.pi * turn)))
+    outline *= radius[:, None]
+    low = np.minimum.reduceat(outline, first)[owner]
+    high = np.maximum.reduceat(outline, first)[owner]
+    outline = (outline - low) / (high - low) * box[owner, 2:] + box[owner, :2]
+    outline = np.round(outline, 2)
+    following = np.arange(len(owner)) + 1
+    following[first + points - 1] = first
+    cross = outline[:, 0] * outline[following, 1] - outline[following, 0] * outline[:, 1]
+    area = np.abs(np.add.reduceat(cross, first)) / 2
+    flat = outline.ravel().tolist()
+    for start, count, value in zip(first.tolist(), points.tolist(), area.tolist(), strict=True):
+        yield flat[2 * start : 2 * (start + count)], value
+
+
+def run_lengths(random: np.random.Generator, box: Floats, frame: Whole) -> tuple[list[int], int]:
+    """Return uncompressed run lengths of a region with a ragged edge in a box, and its area.
+
+    Column by column, as COCO counts: pixels outside, then inside, and so on, over the whole frame.
+    """
+    height = int(frame[1])
+    left, top, width, tall = (int(value) for value in box)
+    columns = max(width, 1)
+    begin = top + random.integers(0, max(tall // 4, 1), columns)
+    length = np.maximum((tall * random.uniform(0.4, 0.74, columns)).astype(np.int64), 1)
+    begin = np.minimum(begin, height - length)
+    start = (left + np.arange(columns)) * height + begin
+    edges = np.column_stack((start, start + length)).ravel()
+    counts = np.diff(np.concatenate(([0], edges, [height * int(frame[0])])))
+    return counts.tolist(), int(length.sum())
+
+
+def detection_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[str]:
+    """Yield a results file piece by piece: image by image, falling scores within one."""
+    yield "["
+    comma = ""
+    for block in detection_blocks(shape, layout, seed):
+        if block:
+            yield comma + ", ".join(block)
+            comma = ", "
+    yield "]"
+
+
+def detection_blocks(shape: CocoShape, layout: Scene, seed: int) -> Iterator[list[str]]:
+    """Yield the records of a block of images after another."""
+    random = np.random.default_rng([seed, shape.detections, 2])
+    counts = detection_counts(shape, layout, random)
+    by_image = np.argsort(layout.image, kind="stable")
+    bounds = np.searchsorted(layout.image[by_image], np.arange(0, shape.images + BLOCK, BLOCK))
+    for number, start in enumerate(range(0, shape.images, BLOCK)):
+        images = np.arange(start, min(start + BLOCK, shape.images))
+        rows = by_image[bounds[number] : bounds[number + 1]]
+        yield _detection_records(
+            shape, layout, draw_detections(random, layout, images, rows, counts)
+        )
+
+
+def detection_counts(
+    shape: CocoShape, layout: Scene, random: np.random.Generator
+) -> tuple[Whole, Whole, Whole]:
+    """Return how many detections stem from each ground truth, rightly and wrongly classed, and
+    how many from the background of each image; exactly the workload's number in all."""
+    found = random.random(len(layout.image)) < found_share(layout.box)
+    plenty = max(0.0, shape.detections / max(shape.ground_truths, 1) - 0.75)
+    true = found * (1 + random.poisson(0.2 * plenty, len(found)))
+    confused = random.poisson(0.15 * plenty, len(found))
+    while true.sum() + confused.sum() > shape.detections:
+        true, confused = true // 2, confused // 2
+    weight = random.gamma(4.0, size=shape.images)
+    rest = shape.detections - int(true.sum() + confused.sum())
+    return true, confused, random.multinomial(rest, weight / weight.sum())
+
+
+def found_share(box: Floats) -> Floats:
+    """Return how likely a detector is to find a box of that size."""
+    side = np.sqrt(box[:, 2] * box[:, 3])
+    return np.asarray(0.95 - 0.55 * np.exp(-side / 60.0))
+
+
+Columns = tuple[Whole, Whole, Floats, Floats]  # image, label, x y w h, score
+
+
+def draw_detections(
+    random: np.random.Generator,
+    layout: Scene,
+    images: Whole,
+    rows: Whole,
+    counts: tuple[Whole, Whole, Whole],
+) -> Columns:
+    """Return the detections of some images, whose ground truths are `rows`, in no order."""
+    true, confused, background = counts
+    parts = (
+        _true(random, layout, np.repeat(rows, true[rows])),
+        _confused(random, layout, np.repeat(rows, confused[rows])),
+        _background(random, layout, np.repeat(images, background[images])),
+    )
+    image, label, box, score = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return image, label, box, score
+
+
+def _true(random: np.random.Generator, layout: Scene, rows: Whole) -> Columns:
+    spread = random.choice([0.03, 0.08, 0.2], len(rows), p=[0.5, 0.3, 0.2])
+    score = random.beta(3.0, 1.6, len(rows)) * (1 - 1.6 * spread)
+    return layout.image[rows], layout.label[rows], _jittered(random, layout, rows, spread), score
+
+
+def _confused(random: np.random.Generator, layout: Scene, rows: Whole) -> Columns:
+    # A detector confuses a class with a few that resemble it: here, its neighbours in number.
+    step = random.integers(1, 4, len(rows))
+    label = (layout.label[rows] + step) % len(layout.class_ids)
+    score = random.beta(1.3, 4.0, len(rows))
+    spread = np.full(len(rows), 0.08)
+    return layout.image[rows], label, _jittered(random, layout, rows, spread), score
+
+
+def _background(random: np.random.Generator, layout: Scene, image: Whole) -> Columns:
+    label = random.choice(len(layout.class_ids), len(image), p=layout.class_shares)
+    box = random_boxes(random, layout.frame[image], np.ones(len(image)))
+    box = np.clip(box + random.random(box.shape) / 100, 0, None)
+    return image, label, box, random.beta(1.0, 9.0, len(image))
+
+
+def _jittered(random: np.random.Generator, layout: Scene, rows: Whole, spread: Floats) -> Floats:
+    box = layout.box[rows]
+    side = np.column_stack((box[:, 2:], box[:, 2:]))
+    moved = box + random.normal(0, 1, box.shape) * spread[:, None] * side
+    frame = layout.frame[layout.image[rows]].astype(np.float64)
+    corner = np.clip(moved[:, :2], 0, frame - 1)
+    return np.column_stack((corner, np.clip(moved[:, 2:], 1, frame - corner)))
+
+
+def _detection_records(shape: CocoShape, layout: Scene, columns: Columns) -> list[str]:
+    image, label, box, score = columns
+    order = np.lexsort((-score, image))
+    if shape.digits == "full":
+        box, score = box.astype(np.float32).astype(float), score.astype(np.float32).astype(float)
+    else:
+        box, score = np.round(box, 3), np.maximum(np.round(score, 5), 0.00001)
+    rows = zip(
+        layout.image_ids[image[order]].tolist(),
+        layout.class_ids[label[order]].tolist(),
+        box[order].tolist(),
+        score[order].tolist(),
+        strict=True,
+    )
+    return [
+        f'{{"image_id": {i}, "category_id": {k}, "bbox": {b}, "score": {s}}}' for i, k, b, s in rows
+    ]

@@ -1,0 +1,14 @@
+"""faster-coco-eval, as its README's quick start does it, without the optional extra counting."""
+
+import json
+import sys
+
+from faster_coco_eval import COCO, COCOeval_faster
+
+truth = COCO(sys.argv[1])
+results = truth.loadRes(sys.argv[2])
+evaluator = COCOeval_faster(truth, results, "bbox")
+evaluator.evaluate()
+evaluator.accumulate()
+evaluator.summarize()
+print(json.dumps([float(value) for value in evaluator.stats[:12]]))

@@ -1,0 +1,66 @@
+"""How large each workload is."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+Digits = Literal["rounded", "full"]
+SEED = 20260
+
+
+@dataclass(frozen=True, slots=True)
+class CocoShape:
+    """How large a COCO workload is, and how its detections are printed.
+
+    Attributes
+    ----------
+    digits : {"rounded", "full"}
+        Coordinates to 3 decimals and scores to 5, as YOLO's tools write them (about 100 bytes a
+        record), or every digit of a float32, as torch code without rounding does (about 160).
+    """
+
+    name: str
+    images: int
+    ground_truths: int
+    classes: int
+    detections: int
+    digits: Digits = "rounded"
+
+    @property
+    def truth_name(self) -> str:
+        return f"instances-{self.images}-{self.ground_truths}-{self.classes}"
+
+
+@dataclass(frozen=True, slots=True)
+class VocShape:
+    """How large a VOC workload is."""
+
+    name: str
+    images: int
+    objects: int
+    classes: int
+    detections: int
+
+
+COCO_SHAPES = {
+    shape.name: shape
+    for shape in (
+        CocoShape("48k", 5_000, 36_781, 80, 48_000),
+        CocoShape("500k", 5_000, 36_781, 80, 500_000),
+        CocoShape("500k-full", 5_000, 36_781, 80, 500_000, "full"),
+        CocoShape("2M", 40_000, 600_000, 365, 2_000_000),
+        CocoShape("5M", 80_000, 1_000_000, 365, 5_000_000),
+    )
+}
+VOC_SHAPE = VocShape("voc", 4_952, 14_976, 20, 111_000)
+
+
+def detection_series(counts: Iterable[int]) -> list[CocoShape]:
+    """Return workloads that differ in the number of detections alone."""
+    base = COCO_SHAPES["500k"]
+    return [replace(base, name=f"detections-{n}", detections=n) for n in counts]
+
+
+def image_series(counts: Iterable[int], per_image: int = 50) -> list[CocoShape]:
+    """Return workloads that differ in the number of images, each with as many boxes as COCO's."""
+    return [CocoShape(f"images-{n}", n, round(7.3562 * n), 80, per_image * n) for n in counts]

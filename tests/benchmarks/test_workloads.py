@@ -1,0 +1,159 @@
+"""The generator of the benchmarks: shapes as asked, the same bytes for a seed, valid files."""
+
+import hashlib
+import json
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from pycocotools import mask
+
+from benchmarks.coco_workload import found_share, polygons, run_lengths, scene
+from benchmarks.shapes import COCO_SHAPES, CocoShape, VocShape, detection_series, image_series
+from benchmarks.workloads import make_coco, make_voc
+
+TINY = CocoShape("tiny", 30, 220, 9, 500)
+TINY_VOC = VocShape("tiny", 25, 80, 3, 300)
+
+
+def load(path: Path) -> Any:
+    return json.loads(path.read_text())
+
+
+def test_the_same_seed_gives_the_same_bytes(tmp_path: Path) -> None:
+    one = make_coco(TINY, tmp_path / "one", 1)
+    again = make_coco(TINY, tmp_path / "again", 1)
+    other = make_coco(TINY, tmp_path / "other", 2)
+    for role in ("ground_truth", "detections"):
+        text = getattr(one, role).read_bytes()
+        assert text == getattr(again, role).read_bytes()
+        assert text != getattr(other, role).read_bytes()
+    assert one.files == again.files
+    assert one.files["detections"]["sha256"] == hashlib.sha256(text).hexdigest()
+    assert one.files["detections"]["bytes"] == len(text)
+
+
+def test_written_files_are_used_again_until_they_no_longer_fit(tmp_path: Path) -> None:
+    made = make_coco(TINY, tmp_path, 1)
+    before = made.detections.stat().st_mtime_ns
+    assert make_coco(TINY, tmp_path, 1).detections.stat().st_mtime_ns == before
+    other = make_coco(TINY, tmp_path, 2)
+    assert other.detections == made.detections
+    assert other.files != made.files
+
+
+def test_a_coco_workload_has_the_counts_asked_for(tmp_path: Path) -> None:
+    made = make_coco(TINY, tmp_path)
+    truth, results = load(made.ground_truth), load(made.detections)
+    assert [len(truth[key]) for key in ("images", "annotations", "categories")] == [30, 220, 9]
+    assert len(results) == 500
+    images = {record["id"]: record for record in truth["images"]}
+    classes = {record["id"] for record in truth["categories"]}
+    assert len(images) == 30
+    assert len({record["id"] for record in truth["annotations"]}) == 220
+    for record in truth["annotations"] + results:
+        x, y, width, height = record["bbox"]
+        frame = images[record["image_id"]]
+        assert record["category_id"] in classes
+        assert 0 <= x < x + width <= frame["width"] + 0.01
+        assert 0 <= y < y + height <= frame["height"] + 0.01
+    assert all(0 < record["score"] < 1 for record in results)
+
+
+def test_detections_stand_image_by_image_with_falling_scores(tmp_path: Path) -> None:
+    results = load(make_coco(TINY, tmp_path).detections)
+    runs = [results[0]["image_id"]]
+    for last, record in pairwise(results):
+        if record["image_id"] == last["image_id"]:
+            assert record["score"] <= last["score"]
+        else:
+            runs.append(record["image_id"])
+    assert len(runs) == len(set(runs))
+
+
+def test_digits_are_those_of_real_tools(tmp_path: Path) -> None:
+    rounded = load(make_coco(TINY, tmp_path).detections)
+    assert all(round(value, 3) == value for record in rounded for value in record["bbox"])
+    assert all(round(record["score"], 5) == record["score"] for record in rounded)
+    whole = CocoShape("tiny", 30, 220, 9, 500, "full")
+    full = load(make_coco(whole, tmp_path).detections)
+    scores = [record["score"] for record in full]
+    assert all(float(np.float32(score)) == score for score in scores)
+    assert max(len(repr(score)) for score in scores) > 17
+
+
+def test_outlines_fill_their_boxes_and_know_their_area() -> None:
+    box = np.array([[10.0, 20.0, 30.0, 40.0], [0.5, 0.25, 100.0, 7.5]])
+    for (points, area), (x, y, width, height) in zip(
+        polygons(np.random.default_rng(0), box), box.tolist(), strict=True
+    ):
+        assert [min(points[::2]), max(points[::2])] == [x, x + width]
+        assert [min(points[1::2]), max(points[1::2])] == [y, y + height]
+        assert 0 < area <= width * height
+
+
+def test_run_lengths_are_a_region_that_pycocotools_reads() -> None:
+    box, frame = np.array([3.0, 5.0, 20.0, 30.0]), np.array([64, 48])
+    counts, area = run_lengths(np.random.default_rng(0), box, frame)
+    assert sum(counts) == 64 * 48
+    encoded = mask.frPyObjects({"counts": counts, "size": [48, 64]}, 48, 64)
+    assert mask.area(encoded) == area
+    x, y, width, height = mask.toBbox(encoded).tolist()
+    assert (x, width) == (3.0, 20.0)
+    assert 5.0 <= y < y + height <= 48.0
+
+
+def test_a_workload_is_shaped_like_coco() -> None:
+    layout = scene(COCO_SHAPES["48k"])
+    per_image = np.bincount(layout.image, minlength=5_000)
+    assert np.median(per_image) == pytest.approx(4, abs=1)
+    assert (per_image == 0).mean() == pytest.approx(0.01, abs=0.005)
+    assert np.bincount(layout.label).max() / len(layout.label) == pytest.approx(0.3, abs=0.05)
+    side = np.sqrt(layout.box[:, 2] * layout.box[:, 3])
+    # COCO's own shares of small and large objects are about 0.41 and 0.24 by mask area.
+    assert np.mean(side < 32) == pytest.approx(0.3, abs=0.1)
+    assert np.mean(side > 96) == pytest.approx(0.3, abs=0.1)
+    assert layout.crowd.mean() == pytest.approx(0.012, abs=0.003)
+
+
+def test_larger_boxes_are_found_more_often() -> None:
+    box = np.array([[0, 0, 5.0, 5.0], [0, 0, 50.0, 50.0], [0, 0, 300.0, 300.0]])
+    shares = found_share(box)
+    assert 0.4 < shares[0] < shares[1] < shares[2] < 0.95
+
+
+def test_a_voc_workload_has_the_counts_asked_for(tmp_path: Path) -> None:
+    made = make_voc(TINY_VOC, tmp_path)
+    again = make_voc(TINY_VOC, tmp_path / "again")
+    assert made.files == again.files
+    assert make_voc(TINY_VOC, tmp_path).files == made.files
+    names = (made.ground_truth / "ImageSets/Main/test.txt").read_text().split()
+    assert len(names) == 25
+    objects = 0
+    for name in names:
+        root = ElementTree.parse(made.ground_truth / "Annotations" / f"{name}.xml").getroot()
+        for element in root.findall("object"):
+            objects += 1
+            corners = [int(part.text or "") for part in element.findall("bndbox/*")]
+            assert 1 <= corners[0] <= corners[2]
+            assert 1 <= corners[1] <= corners[3]
+    assert objects == 80
+    files = sorted(made.detections.iterdir())
+    assert [path.name for path in files] == [f"comp4_det_test_class0{n}.txt" for n in range(3)]
+    lines = [line.split() for path in files for line in path.read_text().splitlines()]
+    assert len(lines) == 300
+    assert {len(line) for line in lines} == {6}
+    assert {line[0] for line in lines} <= set(names)
+
+
+def test_series_vary_one_thing() -> None:
+    assert [shape.detections for shape in detection_series([10, 20])] == [10, 20]
+    assert {shape.truth_name for shape in detection_series([10, 20])} == {
+        COCO_SHAPES["500k"].truth_name
+    }
+    shapes = image_series([100, 200])
+    assert [shape.images for shape in shapes] == [100, 200]
+    assert [shape.detections for shape in shapes] == [5_000, 10_000]
