@@ -1,0 +1,196 @@
+"""The command line: arguments in, exit status out, no arithmetic.
+
+Every way out of the program leads through :func:`main`, which turns it into the exit status:
+
+==== =====================================================================
+0    done, and every gate passed
+1    a gate failed, or a cross-check found a difference
+2    the call, an input or an output is wrong
+3    an error of detap itself
+130  interrupted (Ctrl-C)
+143  terminated (SIGTERM)
+==== =====================================================================
+
+A command is a module of this package with a click command of the same name. Modules are imported
+when their command is called or listed, and nothing that costs time before it is needed.
+"""
+
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from importlib import import_module
+from types import FrameType
+from typing import Any, NoReturn
+
+import click
+
+from detap._version import __version__
+from detap.cli.session import Session
+from detap.errors import DetapError
+from detap.report.names import printable_lines
+from detap.report.writing import silence_stdout
+
+COMMANDS = ("eval",)
+"""The commands, in the order of the help; each is a module of this package."""
+
+DEFECT, USAGE, INTERRUPTED, TERMINATED = 3, 2, 130, 143
+
+
+class _Terminated(BaseException):
+    """SIGTERM arrived: unwinds the stack as KeyboardInterrupt does for SIGINT."""
+
+
+class _Group(click.Group):
+    """A group that imports a command's module only when it is needed."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return super().get_command(ctx, cmd_name)
+        found: click.Command = import_module(f"detap.cli.{cmd_name}").command
+        return found
+
+
+def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(f"detap {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=_Group,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+@click.pass_context
+def group(ctx: click.Context) -> None:
+    """Evaluate object detectors: AP, mAP and AR for PASCAL VOC and COCO.
+
+    Exit status: 0 done, 1 a gate failed, 2 usage or input error, 3 an error of detap itself.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help(), err=True)
+        ctx.exit(USAGE)
+
+
+def run() -> NoReturn:
+    """Run the command line of this process and end it with the status."""
+    _end(main(sys.argv[1:]))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run one command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str
+        Without the name of the program.
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    session = Session()
+    previous = _on_termination(_raise_terminated)
+    try:
+        return _guarded(lambda: _invoke(arguments, session), session)
+    finally:
+        _on_termination(previous)
+
+
+def _invoke(arguments: Sequence[str], session: Session) -> int:
+    try:
+        # Not group.main(), which has its own ideas of exit statuses.
+        with group.make_context("detap", list(arguments), obj=session) as context:
+            status = group.invoke(context)
+    except click.exceptions.Exit as leaving:
+        status = leaving.exit_code
+    return int(status or 0)
+
+
+def _guarded(command: Callable[[], int], session: Session) -> int:
+    """Return the status of a command, whatever it ends with."""
+    try:
+        return command()
+    except BaseException as error:  # the one place where everything is caught
+        status, message = next(
+            ending(error) for kinds, ending in _ENDINGS if isinstance(error, kinds)
+        )
+        if isinstance(error, BrokenPipeError):
+            silence_stdout()
+        if session.debug and message:
+            session.say(traceback.format_exc().rstrip())
+        if message:
+            session.say(printable_lines(message))
+        return status
+
+
+def _usage(error: click.ClickException) -> str:
+    context = getattr(error, "ctx", None)
+    lines = [f"Error: {error.format_message()}"]
+    if isinstance(context, click.Context):
+        hint = f"Try '{context.command_path} --help' for help."
+        lines = [context.get_usage(), hint, *lines]
+    return "\n".join(lines)
+
+
+def _defect(error: BaseException) -> str:
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"Error: detap itself failed ({what}); run it with --debug and report what it shows"
+
+
+_TOO_LARGE = "Error: out of memory: this input needs more than the process may use"
+
+_ENDINGS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
+    (click.ClickException, lambda error: (error.exit_code, _usage(error))),
+    (DetapError, lambda error: (error.exit_status, f"Error: {error}")),
+    ((KeyboardInterrupt, click.Abort), lambda _: (INTERRUPTED, "")),
+    (_Terminated, lambda _: (TERMINATED, "")),
+    # Who has read enough closes the pipe: as good an end as any.
+    (BrokenPipeError, lambda _: (0, "")),
+    (MemoryError, lambda _: (DEFECT, _TOO_LARGE)),
+    (BaseException, lambda error: (DEFECT, _defect(error))),
+)
+"""For each kind of exception, the first that fits counting: the exit status and the message."""
+
+
+def _raise_terminated(_: int, __: FrameType | None) -> NoReturn:
+    # A second signal must not interrupt the clearing up after the first.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Terminated
+
+
+def _on_termination(handler: Any) -> Any:
+    """Install a handler of SIGTERM and return the one before, unless the caller ignores it."""
+    with suppress(ValueError, OSError):  # not in the main thread: the signal is not ours
+        if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN or handler is signal.SIG_DFL:
+            return signal.signal(signal.SIGTERM, handler)
+    return handler
+
+
+def _end(status: int) -> NoReturn:
+    """End the process at once: taking the interpreter apart costs 0.01 s and can only fail."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            pass
+        except (OSError, ValueError):
+            status = status or USAGE
+    os._exit(status)

@@ -1,0 +1,136 @@
+"""What a command reads: which files, as what, and which of their classes and images."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from threading import Thread
+from typing import TYPE_CHECKING, Any
+
+from detap.errors import DetapError, InputError, Problem, UsageError
+
+if TYPE_CHECKING:
+    from detap.tables import Detections, GroundTruth, Name, SourceFile
+
+_ONLY_VOC = ("image_set", "layout", "boxes", "class_names")
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """What is read, and as what.
+
+    Attributes
+    ----------
+    file_format : {"coco", "voc"}
+    gt, dt : str
+        Paths; ``"-"`` for `dt` is stdin.
+    reading : dict
+        What else the format's reader takes, for ground truth and detections.
+    """
+
+    file_format: str
+    gt: str
+    dt: str
+    reading: Mapping[str, Any]
+
+    @classmethod
+    def from_options(cls, options: dict[str, Any]) -> "Inputs":
+        """Take the input options out of `options`; the format is told from the files if need be."""
+        gt, dt, given = options.pop("gt"), options.pop("dt"), options.pop("file_format")
+        reading = {name: options.pop(name) for name in _ONLY_VOC}
+        reading = {name: value for name, value in reading.items() if value is not None}
+        if gt == "-":
+            raise UsageError("only the detections can come from stdin, not the ground truth")
+        if given is None:
+            from detap.formats import tell_format  # noqa: PLC0415 - not when it is given
+
+            given = tell_format(gt, None if dt == "-" else dt)
+        if given == "coco" and reading:
+            name = next(iter(reading)).replace("_", "-")
+            raise UsageError(f"--{name} is for VOC files; these are read as coco")
+        return cls(given, gt, dt, reading)
+
+    def paths(self) -> list[str]:
+        """Return the paths that must not be written."""
+        files = [self.reading.get(name) for name in ("image_set", "class_names")]
+        return [path for path in (self.gt, self.dt, *files) if path is not None and path != "-"]
+
+    def read(self) -> tuple["GroundTruth", "Detections"]:
+        """Return both tables."""
+        reader = import_module(f"detap.formats.{self.file_format}")
+        apart = {"image_set": "gt", "layout": "dt"}
+        truth_options = {k: v for k, v in self.reading.items() if apart.get(k) != "dt"}
+        detection_options = {k: v for k, v in self.reading.items() if apart.get(k) != "gt"}
+        truth = reader.read_ground_truth(self.gt, **truth_options)
+        return truth, reader.read_detections(self.dt, truth, **detection_options)
+
+
+class Digests:
+    """The sha256 of all inputs, computed in a thread while the evaluation runs."""
+
+    def __init__(self, tables: "tuple[GroundTruth, Detections]") -> None:
+        self._found: dict[str, str | None] = {}
+        self._error: DetapError | None = None
+        sources = dict(zip(("ground_truth", "detections"), tables, strict=True))
+        self._thread = Thread(
+            target=self._run,
+            args=([(role, source) for role in sources for source in sources[role].files],),
+            daemon=True,
+        )
+        self._thread.start()
+
+    def _run(self, sources: "Sequence[tuple[str, SourceFile]]") -> None:
+        from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
+
+        try:
+            for role, source in sources:
+                # A pipe cannot be read twice.
+                piped = source.path == "-"
+                self._found[role] = None if piped else sha256(source.path, source.members)
+        except DetapError as error:
+            self._error = error
+
+    def wait(self) -> dict[str, str | None]:
+        """Return the digests by role, once they are there."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+        return self._found
+
+
+def chosen_names(given: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return the names that the values of an option mean.
+
+    A value is a list of names separated by commas, or one name that has a comma itself.
+    """
+    names = set(known)
+    return [
+        name
+        for value in given
+        for name in ([value] if value in names else value.split(","))
+        if name
+    ]
+
+
+def chosen_images(given: Iterable[str], known: "Iterable[Name]") -> "list[Name]":
+    """Return the images that the values of an option mean: each a file of names, or names."""
+    by_text = {str(name): name for name in known}
+    chosen: list[str] = []
+    for value in given:
+        if value not in by_text and os.path.exists(value):
+            chosen += _lines(value)
+        else:
+            chosen += chosen_names([value], by_text)
+    return [by_text.get(name, name) for name in chosen]
+
+
+def _lines(path: str) -> list[str]:
+    from detap.formats.files import read_bytes  # noqa: PLC0415 - seldom needed
+
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            Problem(path, f"byte {error.start}", "is not UTF-8", "list one image a line")
+        ) from None
+    return [line.strip() for line in text.splitlines() if line.strip()]

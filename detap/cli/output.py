@@ -1,0 +1,122 @@
+"""Where reports go: files by ``-o``, and standard output."""
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from detap.errors import UsageError
+from detap.report.model import Report
+from detap.report.names import printable
+from detap.report.numbers import UNDEFINED
+from detap.report.sinks import SINKS, Sink, Style
+from detap.report.text import RULE
+from detap.report.writing import STDOUT, check_target, write, write_stdout
+
+_PAGE = 80  # the width of a page that is no terminal
+_PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What is written where.
+
+    Attributes
+    ----------
+    stdout : Sink
+        The format of standard output.
+    files : tuple of (Sink, str)
+        Formats and paths.
+    others : tuple of str
+        Further files that the command writes by itself.
+    inputs : tuple of str
+        Paths that must not be written.
+    """
+
+    stdout: Sink
+    files: tuple[tuple[Sink, str], ...]
+    others: tuple[str, ...]
+    inputs: tuple[str, ...]
+
+    @classmethod
+    def from_options(
+        cls, options: dict[str, Any], inputs: Iterable[str], others: Iterable[str] = ()
+    ) -> "Outputs":
+        """Take the output options out of `options`."""
+        named = options.pop("output_format")
+        stdout = SINKS[named or "table"]
+        targets: list[tuple[Sink | None, str]] = list(options.pop("targets"))
+        to_stdout = [sink for sink, path in targets if path == STDOUT]
+        if len(to_stdout) > 1:
+            raise UsageError("only one report can go to standard output")
+        files = tuple(
+            (sink or _unnamed(path, named), path) for sink, path in targets if path != STDOUT
+        )
+        paths = [path for _, path in files] + list(others)
+        for path in paths:
+            if paths.count(path) > 1:
+                raise UsageError(f"{printable(path)} is to be written twice")
+        stdout = to_stdout[0] or stdout if to_stdout else stdout
+        return cls(stdout, files, tuple(others), tuple(inputs))
+
+    @property
+    def want_digests(self) -> bool:
+        """Whether any report shows the sha256 of the inputs."""
+        return any(sink.digests for sink in (self.stdout, *(sink for sink, _ in self.files)))
+
+    def check(self) -> None:
+        """Refuse what cannot be written, before the work is done."""
+        for path in (*(path for _, path in self.files), *self.others):
+            check_target(path, self.inputs)
+
+    def write(self, report: Report, members: Sequence[str] = ()) -> None:
+        """Write the report everywhere: the files first, for the reader of stdout may be gone.
+
+        Parameters
+        ----------
+        report : Report
+            What to write.
+        members : sequence of str
+            Further inputs that must not be written: the files of a folder.
+        """
+        for sink, path in self.files:
+            text = sink.render(report, Style(width=_PAGE))
+            self.write_file(path, text, members)
+        text = self.stdout.render(report, _stdout_style())
+        write_stdout(_encoded(text, self.stdout))
+
+    def write_file(self, path: str, text: str, members: Sequence[str] = ()) -> None:
+        """Write one file, whole or not at all."""
+        write(path, text.encode(), (*self.inputs, *members))
+
+
+def _unnamed(path: str, output_format: str | None) -> Sink:
+    if output_format is None:
+        known = ", ".join(SINKS)
+        raise UsageError(
+            f"-o {printable(path)}: no format goes with this name; "
+            f"write FORMAT={printable(path)}, with one of {known}"
+        )
+    return SINKS[output_format]
+
+
+def _stdout_style() -> Style:
+    terminal = sys.stdout is not None and sys.stdout.isatty()
+    if not terminal and not os.environ.get("COLUMNS"):
+        # A pipe or a file: names stay whole, so that they can be searched for.
+        return Style(width=_PAGE)
+    from shutil import get_terminal_size  # noqa: PLC0415 - only where there is one
+
+    colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return Style(width=get_terminal_size((_PAGE, 24)).columns, fold=True, colour=colour)
+
+
+def _encoded(text: str, sink: Sink) -> bytes:
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    if not sink.for_people:
+        return text.encode()
+    try:
+        return text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(_PLAIN).encode(encoding, "backslashreplace")

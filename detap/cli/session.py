@@ -1,0 +1,48 @@
+"""What one run of a command knows besides its own options: how much to say, and where."""
+
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from detap.errors import Note
+from detap.report.names import printable
+
+
+@dataclass(slots=True)
+class Session:
+    """How talkative a run is.
+
+    Attributes
+    ----------
+    debug : bool
+        Whether a traceback goes with an error.
+    verbosity : int
+        -1 says nothing but errors, 0 warnings and notes, 1 also how long each step took.
+    """
+
+    debug: bool = False
+    verbosity: int = 0
+    _since: float = field(default_factory=perf_counter)
+
+    def say(self, text: str) -> None:
+        """Write a line to stderr; where nobody listens, that is all right."""
+        if sys.stderr is None:
+            return
+        with suppress(OSError, ValueError):
+            sys.stderr.write(f"{text}\n")
+            sys.stderr.flush()
+
+    def note(self, note: Note) -> None:
+        """Say a note, if this run is to hear it."""
+        if self.verbosity >= 0:
+            kind = "warning" if note.warning else "note"
+            count = f" ({note.count})" if note.count > 1 else ""
+            self.say(f"{kind}: {printable(note.message)}{count} [{note.code}]")
+
+    def timed(self, step: str) -> None:
+        """Say how long the step took that now ends, to those who want to hear it."""
+        now = perf_counter()
+        if self.verbosity > 0:
+            self.say(f"{step}: {now - self._since:.3f} s")
+        self._since = now

@@ -1,0 +1,73 @@
+r"""The report as strict JSON; `report.schema.json` describes it.
+
+The keys have a fixed order, undefined is null, floats are written so that they read back as the
+very same number, and there is no timestamp: the same input gives the same bytes. All is ASCII,
+other characters being ``\u`` escapes, so that no name can act on the terminal that shows it.
+"""
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from math import isnan
+from typing import Any, cast
+
+from detap.report.model import Report
+from detap.report.sinks import Style
+
+SCHEMA_VERSION = 1
+"""Rises when a key goes or changes its meaning; keys may be added without."""
+
+ROWS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
+"""What the rows of the main table are called, by the kind of report."""
+
+
+def render(report: Report, style: Style) -> str:
+    """Return the report as JSON text that ends in a newline."""
+    return dump(as_dict(report))
+
+
+def as_dict(report: Report) -> dict[str, Any]:
+    """Return what the JSON report says, undefined numbers being None."""
+    record: dict[str, Any] = {
+        "schema_version": SCHEMA_VERSION,
+        "detap_version": report.version,
+        "kind": report.kind,
+        "signature": report.signature,
+        "protocol": report.protocol,
+        "inputs": report.inputs,
+        "summary": report.summary,
+        ROWS[report.kind]: report.table.rows,
+        "notes": [
+            {
+                "code": note.code,
+                "message": note.message,
+                "count": note.count,
+                "warning": note.warning,
+            }
+            for note in report.notes
+        ],
+        **{block.key: block.data for block in report.blocks},
+    }
+    return cast("dict[str, Any]", plain(record))
+
+
+def dump(record: Mapping[str, Any], *, indent: int | None = 2) -> str:
+    """Return the text of a record that holds nothing undefined; it ends in a newline."""
+    return json.dumps(record, indent=indent, allow_nan=False) + "\n"
+
+
+def plain(value: object) -> object:
+    """Return a value with NaN replaced by None, at any depth."""
+    if isinstance(value, float):
+        return None if isnan(value) else value
+    if isinstance(value, Mapping):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value
+
+
+def schema() -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) that every report obeys."""
+    text = files("detap.report").joinpath("report.schema.json").read_text(encoding="utf-8")
+    return cast("dict[str, Any]", json.loads(text))

@@ -1,0 +1,123 @@
+"""What a report holds, whatever was evaluated and however it will be written.
+
+Pure data: strings, numbers, and NaN where a number is undefined. Names are as the outside world
+gave them; each sink makes them harmless in its own way.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from detap.errors import Note
+
+Cell = str | int | float | None
+"""One value of a table: a name, a count, or a share that may be NaN."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of the table.
+
+    Attributes
+    ----------
+    key : str
+        What the rows call it, and what JSON and CSV do.
+    heading : str
+        What people read above it.
+    short : str
+        The heading where there is little room.
+    kind : {"name", "share", "count", "exact"}
+        A name; a number from 0 to 1; a whole number; a number of which every digit matters.
+    priority : int
+        0 is always shown; of the others, the highest go first when there is little room.
+    """
+
+    key: str
+    heading: str
+    short: str
+    kind: Literal["name", "share", "count", "exact"]
+    priority: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under columns, and perhaps a last row of means and sums.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+        In the order of showing; the first is the name.
+    rows : tuple of mapping
+        From key to value. A row may hold keys that no column shows.
+    totals : mapping or None
+        The last row, set apart.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[Mapping[str, Cell], ...]
+    totals: Mapping[str, Cell] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Something a report has besides its main table: a cross-check, gates, ...
+
+    Attributes
+    ----------
+    key : str
+        The key of `data` in the JSON report.
+    title : str
+        A heading for people.
+    data : mapping
+        What the JSON report says.
+    lines : tuple of str
+        Sentences for people.
+    table : Table or None
+        Numbers for people.
+    """
+
+    key: str
+    title: str
+    data: Mapping[str, Any]
+    lines: tuple[str, ...] = ()
+    table: Table | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """All that any sink needs.
+
+    Attributes
+    ----------
+    kind : {"detection", "retrieval", "classification"}
+        What was evaluated.
+    version : str
+        detap's.
+    signature : str
+        The line that makes the numbers reproducible.
+    protocol : mapping
+        Every field of the protocol.
+    inputs : tuple of mapping
+        For each input its role, path, sha256 and counts.
+    summary : mapping of str to float
+        The numbers that people quote, the headline first; NaN is undefined.
+    titles : mapping of str to tuple of str
+        For each number of the summary its name written out, in parts.
+    table : Table
+        One row per class (or query, ...).
+    notes : tuple of Note
+        What the readers and the evaluation noticed.
+    blocks : tuple of Block
+        The rest.
+    """
+
+    kind: str
+    version: str
+    signature: str
+    protocol: Mapping[str, Any]
+    inputs: tuple[Mapping[str, Any], ...]
+    summary: Mapping[str, float]
+    titles: Mapping[str, tuple[str, ...]]
+    table: Table
+    notes: tuple[Note, ...] = ()
+    blocks: tuple[Block, ...] = ()

@@ -1,0 +1,95 @@
+r"""Names from strangers, made harmless to print, and their width on a terminal.
+
+Class names and paths come out of files that anybody can write. A control character in one moves
+the cursor or recolours the screen, a bidirectional one reorders the line, a zero-width one makes
+two names look the same. All of these are shown as escapes, ``\x1b`` or ``\u202e``.
+"""
+
+from collections.abc import Iterator
+from itertools import chain
+
+# Invisible although their category is that of a letter or a mark: fillers, joiners and selectors.
+_INVISIBLE = frozenset(
+    chain(
+        (0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0),
+        range(0x180B, 0x1810),
+        range(0xFE00, 0xFE10),
+        range(0xE0100, 0xE01F0),
+    )
+)
+_BREAKS = " _-/.,:"
+
+
+def printable(name: object) -> str:
+    """Return a name as text that no terminal, log or table can take for anything but text.
+
+    Parameters
+    ----------
+    name : object
+        Usually a str; anything else is taken by its ``str()``.
+    """
+    text = str(name)
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(character if _harmless(character) else _escape(character) for character in text)
+
+
+def printable_lines(text: str) -> str:
+    """Return text of several lines with each made :func:`printable`."""
+    return "\n".join(printable(line) for line in text.split("\n"))
+
+
+def _harmless(character: str) -> bool:
+    if ord(character) in _INVISIBLE:
+        return False
+    return character.isprintable() or _category(character) == "Zs"
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def width(text: str) -> int:
+    """Return how many columns printable text takes on a terminal."""
+    return len(text) if text.isascii() else sum(map(_columns, text))
+
+
+def _columns(character: str) -> int:
+    import unicodedata  # noqa: PLC0415 - most names are ASCII and need no tables
+
+    if unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def _category(character: str) -> str:
+    import unicodedata  # noqa: PLC0415 - as above
+
+    return unicodedata.category(character)
+
+
+def fold(text: str, limit: int) -> list[str]:
+    """Return the lines, each of at most `limit` columns, that hold all of the text.
+
+    A line ends behind a space or a mark such as ``_`` where it has one in its second half, and
+    anywhere otherwise. Nothing is left out: joined, the lines are the text again.
+    """
+    return list(_pieces(text, max(limit, 2)))
+
+
+def _pieces(text: str, limit: int) -> Iterator[str]:
+    start = 0
+    while width(text[start:]) > limit:
+        end, taken = start, 0
+        while taken + _columns(text[end]) <= limit:
+            taken += _columns(text[end])
+            end += 1
+        at_mark = max(text.rfind(mark, start, end) + 1 for mark in _BREAKS)
+        if at_mark > start + (end - start) // 2:
+            end = at_mark
+        yield text[start:end]
+        start = end
+    yield text[start:]

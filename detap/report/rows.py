@@ -1,0 +1,215 @@
+"""From a result to a report: which numbers, under which names, in which order.
+
+No formula is here but the means and sums of the last row, and nothing is rounded.
+"""
+
+from collections.abc import Mapping, Sequence
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+from detap._version import __version__
+from detap.errors import Note
+from detap.report.model import Block, Cell, Column, Report, Table
+
+if TYPE_CHECKING:
+    from detap.detection import Result
+    from detap.protocols import Measure, Protocol
+    from detap.tables import Detections, GroundTruth, SourceFile
+
+_COUNTS = (
+    Column("ground_truths", "ground truths", "GT", "count"),
+    Column("neutral", "neutral", "neut", "count"),
+    Column("detections", "detections", "det", "count"),
+    Column("true_positives", "true pos.", "TP", "count"),
+    Column("false_positives", "false pos.", "FP", "count"),
+    Column("duplicates", "duplicates", "dup", "count"),
+)
+
+
+def detection_report(
+    result: "Result",
+    *,
+    inputs: Sequence[Mapping[str, Any]] = (),
+    notes: Sequence[Note] = (),
+    blocks: Sequence[Block] = (),
+    sort: str | None = None,
+    reverse: bool = False,
+) -> Report:
+    """Return the report of an evaluated detector.
+
+    Parameters
+    ----------
+    result : Result
+        Of :func:`detap.evaluate`.
+    inputs : sequence of mapping
+        As :func:`describe_inputs` makes them; may be left out for arrays.
+    notes : sequence of Note
+        What is to be said besides the result's own notes.
+    blocks : sequence of Block
+        Further parts, such as a cross-check.
+    sort : str, optional
+        The column that orders the classes, as :func:`sort_keys` lists them: names ascend, numbers
+        descend, undefined ones last. By default classes stay in their own order.
+    reverse : bool
+        Whether that order is turned round (undefined ones stay last).
+    """
+    rows = class_rows(result)
+    columns = class_columns(result.protocol)
+    return Report(
+        kind="detection",
+        version=__version__,
+        signature=result.protocol.signature(__version__),
+        protocol=result.protocol.as_dict(),
+        inputs=tuple(inputs),
+        summary=dict(result.summary),
+        titles={
+            measure.name: title(measure, result.protocol) for measure in result.protocol.measures()
+        },
+        table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
+        notes=(*result.notes, *notes),
+        blocks=tuple(blocks),
+    )
+
+
+def class_rows(result: "Result") -> list[dict[str, Cell]]:
+    """Return one row per class: its name and id, its numbers, its counts."""
+    protocol = result.protocol
+    classes = len(result.classes)
+    ids = [None] * classes if protocol.class_agnostic else result.detections.class_ids
+    # AP comes first and is always there, undefined where the protocol has none.
+    columns: dict[str, Sequence[Cell]] = {"name": result.classes, "id": ids, "AP": [nan] * classes}
+    columns |= {name: values.tolist() for name, values in result.by_class.items()}
+    if protocol.headline == "mAP":
+        columns["recall"] = result.recall[:, :, 0, -1].mean(axis=0).tolist()
+    columns |= {
+        "ground_truths": result.ground_truths.tolist(),
+        "neutral": result.neutral.tolist(),
+        "detections": result.detections_count.tolist(),
+        "within_limit": result.within.tolist(),
+        "true_positives": result.true_positives.tolist(),
+        "false_positives": result.false_positives.tolist(),
+        "duplicates": result.duplicates.tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
+    """Return the columns of the class table: the name, the shares, the counts."""
+    return (Column("name", "class", "class", "name"), *_share_columns(protocol), *_COUNTS)
+
+
+def _share_columns(protocol: "Protocol") -> list[Column]:
+    found = protocol.measures()
+    # The recall that goes with the headline: over all areas, at the largest limit.
+    last = len(protocol.detection_limits) - 1
+    columns = []
+    for measure in found:
+        whole = measure.area == 0 and measure.limit == last
+        key = measure.name.removeprefix("m")
+        only_one = measure.quantity == "AR" and whole and protocol.headline != "AR"
+        short = "AR" if only_one else key
+        priority = 0 if whole else 1 if measure.quantity == "AP" else 2
+        columns.append(Column(key, key, short, "share", priority))
+    if protocol.headline == "mAP":
+        columns.append(Column("recall", "recall", "recall", "share"))
+    return columns
+
+
+def sort_keys(protocol: "Protocol") -> tuple[str, ...]:
+    """Return what the classes can be sorted by."""
+    return tuple(column.key for column in class_columns(protocol))
+
+
+def sorted_rows(
+    rows: Sequence[dict[str, Cell]], key: str | None, reverse: bool
+) -> tuple[dict[str, Cell], ...]:
+    """Return the rows in the order of a column; rows of equal value stay in their order."""
+    if key is None:
+        return tuple(reversed(rows)) if reverse else tuple(rows)
+    last = [row for row in rows if _undefined(row[key])]
+    rest = [row for row in rows if not _undefined(row[key])]
+    falls = not isinstance(rest[0][key], str) if rest else False
+    rest.sort(key=lambda row: row[key], reverse=falls != reverse)  # type: ignore[arg-type,return-value]
+    return (*rest, *last)
+
+
+def _undefined(value: Cell) -> bool:
+    return value is None or (isinstance(value, float) and isnan(value))
+
+
+def _totals(
+    result: "Result", columns: Sequence[Column], rows: Sequence[Mapping[str, Cell]]
+) -> dict[str, Cell]:
+    """Return the last row: the means as the summary has them, the sums of the counts."""
+    totals: dict[str, Cell] = {"name": "mean, total"}
+    for column in columns[1:]:
+        if column.kind == "count":
+            totals[column.key] = sum(int(row[column.key] or 0) for row in rows)
+        elif column.key in result.summary or f"m{column.key}" in result.summary:
+            name = column.key if column.key in result.summary else f"m{column.key}"
+            totals[column.key] = result.summary[name]
+        else:
+            totals[column.key] = _mean([row[column.key] for row in rows])
+    return totals
+
+
+def _mean(values: Sequence[Cell]) -> float:
+    defined = [float(value) for value in values if value is not None and not _undefined(value)]
+    return sum(defined) / len(defined) if defined else nan
+
+
+def title(measure: "Measure", protocol: "Protocol") -> tuple[str, ...]:
+    """Return the name of a measure written out, in parts that line up under one another."""
+    values = protocol.iou_thresholds
+    if measure.threshold is not None:
+        values = (values[measure.threshold],)
+    iou = f"{values[0]:.6g}"
+    if len(values) > 1:
+        iou += f"\N{EN DASH}{values[-1]:.6g}"
+    most = protocol.detection_limits[measure.limit]
+    quantity = "average precision" if measure.quantity == "AP" else "average recall"
+    return (
+        f"mean {quantity}" if protocol.headline == "mAP" else quantity,
+        f"IoU {iou}",
+        f"{protocol.area_ranges[measure.area].name} areas",
+        "all detections" if most is None else f"top {most} per image",
+    )
+
+
+def describe_inputs(
+    truth: "GroundTruth", detections: "Detections", digests: Mapping[str, str | None]
+) -> list[dict[str, Any]]:
+    """Return what the report says of its inputs.
+
+    Parameters
+    ----------
+    truth, detections : tables
+        As read, before any selection.
+    digests : mapping
+        From role to sha256, or None for what cannot be read twice (a pipe).
+    """
+    return [
+        *_describe("ground_truth", truth.files, digests, images=len(truth.images)),
+        *_describe("detections", detections.files, digests),
+    ]
+
+
+def _describe(
+    role: str, sources: Sequence["SourceFile"], digests: Mapping[str, str | None], **counts: int
+) -> list[dict[str, Any]]:
+    return [
+        {
+            "role": role,
+            "path": _text(source.path),
+            "sha256": digests.get(role),
+            "files": len(source.members) or 1,
+            "records": source.records,
+            **counts,
+        }
+        for source in sources
+    ]
+
+
+def _text(path: str) -> str:
+    # Undecodable bytes of a file name are lone surrogates in Python, which no JSON reader takes.
+    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

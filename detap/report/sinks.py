@@ -1,0 +1,78 @@
+"""The formats a report can be written in, by name and by file extension.
+
+A sink is a module with a function ``render(report, style)`` that returns the whole text. To add
+one, write the module and a line in :data:`SINKS`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from os.path import splitext
+
+from detap.report.model import Report
+
+
+@dataclass(frozen=True, slots=True)
+class Style:
+    """How a report is laid out, where its format leaves that open.
+
+    Attributes
+    ----------
+    width : int
+        Columns of the terminal or page.
+    fold : bool
+        Whether long names are folded to that width; otherwise their lines grow.
+    colour : bool
+        Whether terminal colours may be used.
+    """
+
+    width: int = 80
+    fold: bool = False
+    colour: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sink:
+    """A format.
+
+    Attributes
+    ----------
+    name : str
+        As the command line calls it.
+    extensions : tuple of str
+        Of the files that are written so unless told otherwise.
+    module : str
+        Where its ``render`` is.
+    for_people : bool
+        Whether it is text to be read on a terminal of any encoding; data is always UTF-8.
+    digests : bool
+        Whether it shows the sha256 of the inputs.
+    """
+
+    name: str
+    extensions: tuple[str, ...]
+    module: str
+    for_people: bool = False
+    digests: bool = False
+
+    def render(self, report: Report, style: Style) -> str:
+        """Return the report in this format."""
+        function: Callable[[Report, Style], str] = import_module(self.module).render
+        return function(report, style)
+
+
+SINKS: dict[str, Sink] = {
+    sink.name: sink
+    for sink in (
+        Sink("table", (".txt",), "detap.report.text", for_people=True),
+        Sink("json", (".json",), "detap.report.json", digests=True),
+        Sink("csv", (".csv",), "detap.report.csv"),
+    )
+}
+"""Every format, by name."""
+
+
+def sink_for_path(path: str) -> Sink | None:
+    """Return the sink that writes files of this extension, or None."""
+    extension = splitext(path)[1].lower()
+    return next((sink for sink in SINKS.values() if extension in sink.extensions), None)

@@ -1,0 +1,210 @@
+"""Reports onto disk and into pipes: the old report or the new one, never part of one.
+
+A regular file is replaced by renaming a finished one onto it, made in the same folder, with the
+old one's mode. Nothing that is not a regular file is ever replaced, and no input.
+"""
+
+import errno
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+
+from detap.errors import OutputError
+from detap.report.names import printable
+
+STDOUT = "-"
+
+
+def check_target(path: str, inputs: Iterable[str] = ()) -> None:
+    """Make sure that a report can go to `path`, before the work is done that it is to hold.
+
+    Parameters
+    ----------
+    path : str
+        A file, existing or not; a device; or ``"-"``.
+    inputs : iterable of str
+        Paths that are being read and must not be written.
+
+    Raises
+    ------
+    OutputError
+        Where the report cannot or must not be written there.
+    """
+    if path == STDOUT:
+        return
+    if not path or path.endswith(os.sep):
+        raise OutputError(f"{_named(path) or 'output'}: is no name for a file")
+    found = _status(path)
+    if found is None:
+        _check_folder(path)
+        return
+    if _our_own_stream(found) is not None or stat.S_ISCHR(found.st_mode):
+        return
+    if not stat.S_ISREG(found.st_mode):
+        raise OutputError(f"{_named(path)}: cannot write a report onto {_kind(found.st_mode)}")
+    for source in inputs:
+        if _same(found, source):
+            raise OutputError(f"{_named(path)}: is an input; give the report another name")
+    _check_folder(os.path.realpath(path))
+
+
+def write(path: str, data: bytes, inputs: Iterable[str] = ()) -> None:
+    """Write a report: all of it, or nothing.
+
+    Parameters
+    ----------
+    path : str
+        As in :func:`check_target`; a link is followed, and stays a link.
+    data : bytes
+        The whole report.
+    inputs : iterable of str
+        As in :func:`check_target`.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be written; what was there is then untouched.
+    """
+    if path == STDOUT:
+        write_stdout(data)
+        return
+    check_target(path, inputs)
+    try:
+        found = _status(path)
+        if found is not None and not stat.S_ISREG(found.st_mode):
+            _write_through(path, data)
+        elif found is not None and (stream := _our_own_stream(found)) is not None:
+            _write_all(stream, data)
+        else:
+            _replace(os.path.realpath(path), data, found)
+    except OSError as error:
+        raise OutputError(f"{_named(path)}: cannot be written: {_reason(error)}") from error
+
+
+def write_stdout(data: bytes) -> None:
+    """Write to standard output; a reader that has closed it wants no more, which is no error.
+
+    Raises
+    ------
+    OutputError
+        Where it is closed on our side, or full.
+    """
+    try:
+        if sys.stdout is None:
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    except BrokenPipeError:
+        silence_stdout()
+    except OSError as error:
+        silence_stdout()
+        raise OutputError(f"standard output: cannot be written: {_reason(error)}") from error
+
+
+def silence_stdout() -> None:
+    """Send what standard output still holds nowhere, so that the exit does not fail on it."""
+    with suppress(OSError, ValueError, AttributeError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise OutputError(f"{_named(path)}: cannot be written: {_reason(error)}") from error
+
+
+def _check_folder(path: str) -> None:
+    folder = os.path.dirname(os.path.realpath(path)) or os.curdir
+    if not os.path.isdir(folder):
+        raise OutputError(f"{_named(path)}: there is no folder {_named(folder)}")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise OutputError(f"{_named(path)}: the folder {_named(folder)} cannot be written to")
+
+
+def _our_own_stream(found: os.stat_result) -> int | None:
+    """Return the stream of ours that the path means, as /dev/stdout does.
+
+    Such a path may lead to a pipe or to the file that the shell has opened for us: it is written
+    through the open stream, as renaming would part the two.
+    """
+    for stream in (1, 2):
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(stream), found):
+                return stream
+    return None
+
+
+def _same(found: os.stat_result, source: str) -> bool:
+    try:
+        return os.path.samestat(os.stat(source), found)
+    except (OSError, ValueError):
+        return False
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+    return next((name for test, name in kinds if test(mode)), "a device that is no stream")
+
+
+def _write_through(path: str, data: bytes) -> None:
+    stream = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
+    try:
+        _write_all(stream, data)
+    finally:
+        os.close(stream)
+
+
+def _write_all(stream: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(stream, rest) :]
+
+
+def _replace(path: str, data: bytes, old: os.stat_result | None) -> None:
+    folder, name = os.path.split(path)
+    # The name stays recognisable, and short enough where the old one was as long as may be.
+    temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}.tmp")
+    # os.open, unlike tempfile, gives a new file the mode that the umask asks for.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    try:
+        stream = os.open(temporary, flags, 0o666)
+        try:
+            if old is not None and hasattr(os, "fchmod"):
+                os.fchmod(stream, stat.S_IMODE(old.st_mode))
+            _write_all(stream, data)
+            os.fsync(stream)
+        finally:
+            os.close(stream)
+        os.replace(temporary, path)
+    except BaseException:  # also an interrupt or a termination: nothing half-made stays behind
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the rename itself last, where the system lets folders be synced."""
+    with suppress(OSError):
+        stream = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(stream)
+        finally:
+            os.close(stream)
+
+
+def _named(path: str) -> str:
+    return printable(path)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    return getattr(error, "strerror", None) or str(error)
