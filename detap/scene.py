@@ -68,7 +68,6 @@ class Scene:
         """Let detections claim ground truths by falling score."""
         rules = self.protocol
         detections, truths = self._boxes()
-        # Where the limit holds for a whole image, _as_written has applied the largest already.
         return score(
             detections,
             truths,
@@ -92,6 +91,7 @@ class Scene:
             threads=self.threads,
             all_limits=all_limits,
             matches=matches,
+            rank=_rank_in_image(self.detections) if rules.limit_scope == "image" else None,
         )
 
     def cover(self) -> Scores:
@@ -192,7 +192,7 @@ def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
 
 
 def _as_written(table: Detections, rules: Protocol) -> Detections:
-    """Return the detections as the protocol sees them: rounded, and cut per image, where it says.
+    """Return the detections as the protocol sees them: rounded, where it says so.
 
     Rounding goes through text, as it does in the implementation that rounds.
     """
@@ -202,14 +202,16 @@ def _as_written(table: Detections, rules: Protocol) -> Detections:
         corners = _through_text(table.corners, rules.box_decimals)
         sides = corners[:, 2:] - corners[:, :2]
         table = replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
-    most = rules.detection_limits[-1]
-    if rules.limit_scope == "image" and most is not None:
-        order = np.lexsort((-table.score, table.image))
-        first = np.searchsorted(table.image[order], table.image[order], side="left")
-        kept = np.zeros(len(table), np.bool_)
-        kept[order] = np.arange(len(table)) - first < most
-        table = table.select(kept)
     return table
+
+
+def _rank_in_image(table: Detections) -> Integers:
+    """Return each detection's place, from 0, among those of its image by falling score."""
+    order = np.lexsort((-table.score, table.image))
+    image = table.image[order]
+    rank = np.empty(len(table), np.int32)
+    rank[order] = np.arange(len(table)) - np.searchsorted(image, image, side="left")
+    return rank
 
 
 def _through_text(values: Floats, decimals: int) -> Floats:

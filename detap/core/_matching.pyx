@@ -91,7 +91,7 @@ cdef class Scorer:
     """Inputs, outputs and their shapes; `work` may be called from any number of threads."""
 
     # Detections (N) and ground truths (G).
-    cdef const int32_t[::1] dt_image, dt_label, gt_image, gt_label
+    cdef const int32_t[::1] dt_image, dt_label, dt_rank, gt_image, gt_label
     cdef const double[::1] dt_score, dt_overlap_area, dt_area, gt_overlap_area, gt_area
     cdef const double[:, ::1] dt_corners, gt_corners
     cdef const uint8_t[::1] gt_neutral, gt_absorbing
@@ -121,13 +121,14 @@ cdef class Scorer:
     cdef double[::1] match_overlap
 
     def __init__(
-        self, *, dt_image, dt_label, dt_score, dt_corners, dt_overlap_area, dt_area,
+        self, *, dt_image, dt_label, dt_rank, dt_score, dt_corners, dt_overlap_area, dt_area,
         gt_image, gt_label, gt_corners, gt_overlap_area, gt_area, gt_neutral, gt_absorbing,
         images, classes, thresholds, strict, best_free, last_of_equal, area_low, area_high,
         limits, ties_by_image, levels, integrate, one_by_one, guard, edge, all_limits,
         precision, average, recall, positives, counts, matches,
     ):
-        self.dt_image, self.dt_label, self.dt_score = dt_image, dt_label, dt_score
+        self.dt_image, self.dt_label, self.dt_rank = dt_image, dt_label, dt_rank
+        self.dt_score = dt_score
         self.dt_corners, self.dt_overlap_area = dt_corners, dt_overlap_area
         self.dt_area = dt_area
         self.gt_image, self.gt_label, self.gt_corners = gt_image, gt_label, gt_corners
@@ -411,6 +412,8 @@ cdef class Scorer:
             row = ranked[i].row
             rank = s.image_rank[self.dt_image[row]]
             s.image_rank[self.dt_image[row]] += 1
+            if self.dt_rank.shape[0]:
+                rank = self.dt_rank[row]
             if rank >= self.limits[limits - 1]:
                 continue
             within += 1

@@ -130,6 +130,7 @@ def score(
     threads: int | None = None,
     all_limits: bool = False,
     matches: bool = False,
+    rank: Integers | None = None,
 ) -> Scores:
     """Match detections to ground truths, class by class, and score them.
 
@@ -149,6 +150,9 @@ def score(
         Whether precision is wanted at every detection limit, not only the largest.
     matches : bool
         Whether to keep the matches.
+    rank : (N,) int32, optional
+        The place of each detection, from 0, that the limits apply to; by default its place among
+        those of its class and image.
 
     Returns
     -------
@@ -172,6 +176,7 @@ def score(
     scorer = _matching.Scorer(
         dt_image=detections.image,
         dt_label=detections.label,
+        dt_rank=np.zeros(0, np.int32) if rank is None else rank,
         dt_score=detections.score,
         dt_corners=detections.corners,
         dt_overlap_area=detections.overlap_area,

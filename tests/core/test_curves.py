@@ -1,0 +1,98 @@
+"""The hinge, by numbers worked by hand (metrics.md, sections 1 and 2) and against numpy's sums."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from detap.core import curves
+from detap.core._curves import mean_precision
+from detap.protocols import COCO_PRECISION_GUARD, RECALL_GRIDS
+
+# Ranking 1 0 1 0 1, three relevant items: hits with 0, 1 and 2 irrelevant items above.
+WORKED = np.array([0, 1, 2], np.int32)
+
+
+def grid(name: str) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    return np.array(RECALL_GRIDS[name])
+
+
+def test_hits_of_the_worked_ranking() -> None:
+    assert_array_equal(curves.hits_of([1, 0, 1, 0, 1]), WORKED)
+    assert curves.hits_of([]).shape == (0,)
+    assert curves.hits_of([False, False]).shape == (0,)
+
+
+def test_precision_at_hits_of_the_worked_ranking() -> None:
+    assert_array_equal(curves.precision_at_hits(WORKED), [1, 2 / 3, 3 / 5])
+
+
+def test_envelope_is_the_largest_precision_from_there_on() -> None:
+    # 0 0 1 1 1: precision 1/3, 2/4, 3/5 rises, so that all of the envelope is 3/5.
+    assert_array_equal(curves.envelope(np.array([2, 2, 2], np.int32)), [0.6, 0.6, 0.6])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({"interpolated": False}, 0.755556),
+        ({}, 0.755556),
+        ({"levels": grid("matlab"), "one_by_one": True}, 0.763636),
+        ({"levels": grid("linspace")}, 0.756436),
+    ],
+)
+def test_average_precision_of_the_worked_ranking(
+    arguments: dict[str, object], expected: float
+) -> None:
+    found = curves.average_precision(WORKED, 3, **arguments)  # type: ignore[arg-type]
+    assert found == pytest.approx(expected, abs=5e-7)
+
+
+def test_interpolated_precision_is_zero_where_recall_is_not_reached() -> None:
+    # One hit of two: recall 1/2. Levels 0, .1 ... .5 are reached.
+    levels = grid("matlab")
+    found = curves.interpolated_precision(np.array([0], np.int32), 2, levels)
+    assert_array_equal(found, [1, 1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
+
+
+def test_guard_takes_the_last_bit_of_a_perfect_precision() -> None:
+    guarded = curves.precision_at_hits(np.array([0, 0], np.int32), guard=COCO_PRECISION_GUARD)
+    assert_array_equal(guarded, [0.9999999999999998, 1.0])
+
+
+def test_average_precision_without_positives_is_undefined() -> None:
+    assert np.isnan(curves.average_precision(np.zeros(0, np.int32), 0))
+
+
+def test_average_precision_without_hits_is_zero() -> None:
+    for levels in (None, grid("linspace")):
+        assert curves.average_precision(np.zeros(0, np.int32), 4, levels=levels) == 0
+
+
+def test_average_precisions_of_many_lists() -> None:
+    relevant = np.array([[1, 0, 1, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]], np.bool_)
+    found = curves.average_precisions(relevant, [3, 1, 0])
+    assert found[:2] == pytest.approx([(1 + 2 / 3 + 3 / 5) / 3, 1 / 2])
+    assert np.isnan(found[2])
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=400))
+def test_means_are_numpy_means_to_the_last_bit(values: list[float]) -> None:
+    column = np.array(values)
+    assert mean_precision(column, False) == np.mean(column)
+
+
+@given(st.lists(st.booleans(), max_size=300), st.integers(0, 50))
+def test_area_is_the_usual_python_to_the_last_bit(ranking: list[bool], missing: int) -> None:
+    """Against the well-known way of writing it: sentinels, envelope, steps, one numpy.sum."""
+    positives = sum(ranking) + missing
+    if positives == 0:
+        return
+    found = np.cumsum(ranking)
+    recall = np.concatenate(([0.0], found / positives, [1.0]))
+    precision = np.concatenate(([0.0], found / np.arange(1, len(ranking) + 1), [0.0]))
+    precision = np.maximum.accumulate(precision[::-1])[::-1]
+    steps = np.flatnonzero(recall[1:] != recall[:-1])
+    expected = np.sum((recall[steps + 1] - recall[steps]) * precision[steps + 1])
+    assert curves.average_precision(curves.hits_of(ranking), positives) == expected

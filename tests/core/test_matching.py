@@ -1,0 +1,221 @@
+"""Matching by hand: who gets which ground truth, what is neutral, what is a duplicate.
+
+Squares of side 10 that share a column strip: a detection shifted by s pixels overlaps its ground
+truth by (10 - s) / (10 + s): 9/11 for 1, 2/3 for 2, 1/3 for 5.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from detap.detection import Result, evaluate
+from detap.errors import UsageError
+from detap.protocols import AreaRange, Protocol, protocol
+from detap.tables import Detections, GroundTruth
+
+COCO = replace(
+    protocol("coco"), iou_thresholds=(0.5, 0.75), area_ranges=(AreaRange("all", 0, 1e10),)
+)
+VOC = replace(protocol("voc2012"), pixel_edge=False)
+
+
+def square(x: float, side: float = 10) -> list[float]:
+    return [x, 0, x + side, side]
+
+
+def score(
+    truths: list[float], found: list[tuple[float, float]], rules: Protocol, **flags: list[bool]
+) -> Result:
+    """Score squares at x of one class on one image; `found` is (x, score)."""
+    table = GroundTruth.from_arrays(
+        image=["i"] * len(truths),
+        label=["c"] * len(truths),
+        boxes=[square(x) for x in truths],
+        images=["i"],
+        classes=["c"],
+        **flags,  # type: ignore[arg-type]
+    )
+    detections = Detections.from_arrays(
+        image=["i"] * len(found),
+        label=["c"] * len(found),
+        boxes=[square(x) for x, _ in found],
+        score=[value for _, value in found],
+    )
+    return evaluate(table, detections, rules, matches=True)
+
+
+def matched(result: Result, threshold: int = 0) -> list[int]:
+    assert result.matches is not None
+    return list(map(int, result.matches.ground_truth[0, threshold]))
+
+
+def test_the_best_scored_detection_chooses_first() -> None:
+    result = score([0], [(1, 0.5), (2, 0.9)], COCO)
+    assert matched(result) == [-1, 0]
+    # 2/3 does not reach .75, so that there the other one is free to match.
+    assert matched(result, 1) == [0, -1]
+    assert (result.true_positives[0], result.false_positives[0], result.duplicates[0]) == (1, 1, 1)
+
+
+def test_best_free_takes_the_second_best_where_best_is_taken() -> None:
+    # The second detection overlaps truth 0 (x = 0) by 9/11 and truth 1 (x = 3) by 2/3.
+    truths, found = [0.0, 3.0], [(0.0, 0.9), (1.0, 0.8)]
+    assert matched(score(truths, found, COCO)) == [0, 1]
+    voc = score(truths, found, VOC)
+    assert matched(voc) == [0, -1]
+    assert voc.duplicates[0] == 1
+
+
+@pytest.mark.parametrize(("equal_iou", "expected"), [("first", 0), ("last", 1)])
+def test_equal_overlaps(equal_iou: str, expected: int) -> None:
+    for rules in (COCO, VOC):
+        changed = replace(rules, equal_iou=equal_iou)  # type: ignore[arg-type]
+        assert matched(score([0, 2], [(1, 0.9)], changed)) == [expected]
+
+
+def test_strict_iou_wants_more_than_the_threshold() -> None:
+    # 10 wide against 5 of them: exactly 1/2.
+    table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
+    half = Detections.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 5, 10]], score=[1])
+    assert evaluate(table, half, VOC).true_positives[0] == 1
+    assert evaluate(table, half, replace(VOC, strict_iou=True)).true_positives[0] == 0
+
+
+def test_difficult_takes_any_number_and_counts_neither_way() -> None:
+    result = score([0, 50], [(0, 0.9), (1, 0.8), (50, 0.7)], VOC, difficult=[True, False])
+    assert result.matches is not None
+    assert_array_equal(result.matches.neutral[0, 0], [True, True, False])
+    assert (result.ground_truths[0], result.neutral[0]) == (1, 1)
+    assert (result.true_positives[0], result.false_positives[0]) == (1, 0)
+    assert result.summary["mAP"] == 1
+
+
+def test_a_crowd_takes_any_number_but_only_what_no_other_does() -> None:
+    # The crowd comes first in the file and covers everything; the real one is preferred.
+    table = GroundTruth.from_arrays(
+        image=["i"] * 2,
+        label=["c"] * 2,
+        boxes=[[0, 0, 100, 100], square(20)],
+        crowd=[True, False],
+    )
+    detections = Detections.from_arrays(
+        image=["i"] * 4,
+        label=["c"] * 4,
+        boxes=[square(20), square(40), square(41), square(300)],
+        score=[0.9, 0.8, 0.7, 0.6],
+    )
+    result = evaluate(table, detections, COCO, matches=True)
+    assert matched(result) == [1, 0, 0, -1]
+    assert result.matches is not None
+    assert_array_equal(result.matches.neutral[0, 0], [False, True, True, False])
+    assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
+
+
+def test_an_ignored_one_that_does_not_absorb_is_used_up() -> None:
+    rules = replace(COCO, neutral=("ignore",), absorbing=())
+    result = score([0], [(0, 0.9), (1, 0.8)], rules, ignore=[True])
+    assert result.matches is not None
+    assert_array_equal(result.matches.neutral[0, 0], [True, False])
+    # No ground truth counts, so that AP is undefined, and the false positive is no duplicate.
+    assert np.isnan(result.summary["AP"])
+    assert (result.false_positives[0], result.duplicates[0]) == (1, 0)
+
+
+def test_area_ranges_leave_out_both_sides() -> None:
+    """A large truth is neutral among small ones; a large unmatched detection too."""
+    bands = (AreaRange("all", 0, 1e10), AreaRange("small", 0, 150, "s"))
+    rules = replace(COCO, area_ranges=bands)
+    table = GroundTruth.from_arrays(
+        image=["i"] * 2, label=["c"] * 2, boxes=[square(0, 10), square(100, 20)]
+    )
+    detections = Detections.from_arrays(
+        image=["i"] * 4,
+        label=["c"] * 4,
+        boxes=[square(100, 20), square(300, 20), square(400, 10), square(0, 10)],
+        score=[0.9, 0.8, 0.7, 0.6],
+    )
+    result = evaluate(table, detections, rules, matches=True)
+    assert result.matches is not None
+    assert_array_equal(result.matches.neutral[1, 0], [True, True, False, False])
+    assert_array_equal(result.matches.neutral[0, 0], [False] * 4)
+    # Small: one false positive above the one hit, precision 1/2 at recall 1.
+    assert result.average_precision[0, 0, 1] == pytest.approx(0.5, abs=1e-12)
+
+
+def test_limits_cut_after_ranking() -> None:
+    rules = replace(COCO, detection_limits=(1, 2))
+    result = score([0, 50, 90], [(0, 0.1), (50, 0.9), (90, 0.8)], rules)
+    assert_array_equal(result.recall[0, 0, 0], [1 / 3, 2 / 3])
+    assert result.matches is not None
+    assert_array_equal(result.matches.counted, [False, True, True])
+    assert result.within[0] == 2
+    assert result.full_precision().shape == (2, 101, 1, 1, 2)
+
+
+def test_limit_over_all_classes_of_an_image() -> None:
+    table = GroundTruth.from_arrays(image=["i"] * 2, label=["a", "b"], boxes=[square(0)] * 2)
+    detections = Detections.from_arrays(
+        image=["i"] * 2, label=["a", "b"], boxes=[square(0)] * 2, score=[0.9, 0.8]
+    )
+    rules = replace(COCO, detection_limits=(1, 2))
+    assert evaluate(table, detections, rules).recall[0, :, 0].tolist() == [[1, 1], [1, 1]]
+    rules = replace(rules, limit_scope="image")
+    assert evaluate(table, detections, rules).recall[0, :, 0].tolist() == [[1, 1], [0, 1]]
+
+
+def test_equal_scores_rank_by_file_or_by_image() -> None:
+    # The false positive lies on image "a" but comes last in the file.
+    table = GroundTruth.from_arrays(image=["b"], label=["c"], boxes=[square(0)], images=["a", "b"])
+    detections = Detections.from_arrays(
+        image=["b", "a"], label=["c"] * 2, boxes=[square(0)] * 2, score=[0.5, 0.5]
+    )
+    assert evaluate(table, detections, replace(VOC, ties="file")).summary["mAP"] == 1
+    assert evaluate(table, detections, replace(VOC, ties="image")).summary["mAP"] == 0.5
+
+
+def test_scores_of_either_zero_tie() -> None:
+    table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
+    detections = Detections.from_arrays(
+        image=["i"] * 2, label=["c"] * 2, boxes=[square(0), square(50)], score=[-0.0, 0.0]
+    )
+    assert evaluate(table, detections, VOC).summary["mAP"] == 1
+
+
+def test_curves_end_at_final_recall() -> None:
+    result = score([0, 50, 90], [(0, 0.9), (200, 0.8), (50, 0.7)], VOC)
+    (curve,) = result.curves()
+    assert_array_equal(curve.score, [0.9, 0.8, 0.7])
+    assert_array_equal(curve.precision, [1, 1 / 2, 2 / 3])
+    assert_array_equal(curve.recall, [1 / 3, 1 / 3, 2 / 3])
+    assert_array_equal(curve.levels, [1 / 3, 2 / 3])
+    assert_array_equal(curve.interpolated, [1, 2 / 3])
+    # 1/3 * 1 + 1/3 * 2/3.
+    assert curve.average_precision == pytest.approx(5 / 9)
+
+
+def test_proposals_pair_by_overlap_not_by_score() -> None:
+    # The best-scored proposal covers both truths; pairing by overlap leaves it to the worse one.
+    rules = replace(
+        protocol("proposals"),
+        iou_thresholds=(0.5,),
+        area_ranges=(AreaRange("all", 0, 1e10),),
+        detection_limits=(1, 2),
+    )
+    result = score([0, 4], [(2, 0.9), (0, 0.8)], rules)
+    assert result.summary == {"AR1": 0.5, "AR2": 1.0}
+    assert result.classes == ("all",)
+
+
+def test_proposals_have_no_classes() -> None:
+    with pytest.raises(UsageError, match="takes proposals, which have no classes"):
+        score([0], [(0, 1)], replace(protocol("proposals"), class_agnostic=False))
+
+
+@pytest.mark.parametrize(("empty_images", "expected"), [("counted", 0.5), ("left-out", 1.0)])
+def test_images_without_proposals(empty_images: str, expected: float) -> None:
+    table = GroundTruth.from_arrays(image=["a", "b"], label=["c"] * 2, boxes=[square(0)] * 2)
+    detections = Detections.from_arrays(image=["a"], label=["c"], boxes=[square(0)], score=[1])
+    rules = replace(protocol("proposals"), empty_images=empty_images)  # type: ignore[arg-type]
+    assert evaluate(table, detections, rules).summary["AR100"] == expected

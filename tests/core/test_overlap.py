@@ -1,0 +1,61 @@
+"""Overlaps worked by hand."""
+
+import numpy as np
+import pytest
+
+from detap.core.overlap import overlaps, pixel_areas
+from detap.tables import encode_boxes
+
+
+def overlap_of(a: list[float], b: list[float], **options: object) -> float:
+    first, second = np.array([a]), np.array([b])
+    if options.get("pixel_edge"):
+        areas = pixel_areas(first), pixel_areas(second)
+    else:
+        areas = encode_boxes(first, "corners")[1], encode_boxes(second, "corners")[1]
+    found = overlaps(
+        first,
+        second,
+        detection_areas=areas[0],
+        truth_areas=areas[1],
+        **options,  # type: ignore[arg-type]
+    )
+    return float(found[0, 0])
+
+
+def test_half_a_box() -> None:
+    # 10 x 10 against its left half: 50 / 100.
+    assert overlap_of([0, 0, 10, 10], [0, 0, 5, 10]) == 0.5
+
+
+def test_pixel_edge_adds_one_to_each_side() -> None:
+    # 11 x 11 pixels against 6 x 11 of them: 66 / 121.
+    assert overlap_of([0, 0, 10, 10], [0, 0, 5, 10], pixel_edge=True) == 66 / 121
+
+
+def test_touching_boxes_share_a_column_only_with_the_pixel_edge() -> None:
+    assert overlap_of([0, 0, 10, 10], [10, 0, 20, 10]) == 0
+    # 1 x 11 pixels of 121 + 121 - 11.
+    assert overlap_of([0, 0, 10, 10], [10, 0, 20, 10], pixel_edge=True) == 11 / 231
+
+
+def test_absorbing_divides_by_the_detection_alone() -> None:
+    # A quarter of the detection lies in the crowd.
+    found = overlap_of([0, 0, 10, 10], [5, 5, 100, 100], absorbing=np.array([True]))
+    assert found == 0.25
+
+
+@pytest.mark.parametrize("box", [[3, 3, 3, 9], [3, 3, 3, 3]])
+def test_a_box_without_area_overlaps_nothing(box: list[float]) -> None:
+    assert overlap_of(box, [0, 0, 10, 10]) == 0
+    assert overlap_of(box, box) == 0
+
+
+def test_shapes_are_checked() -> None:
+    with pytest.raises(ValueError, match="shapes do not go together"):
+        overlaps(
+            np.zeros((1, 4)),
+            np.zeros((1, 4)),
+            detection_areas=np.zeros(2),
+            truth_areas=np.zeros(1),
+        )

@@ -1,0 +1,102 @@
+"""Protocols as data: what the presets say, signatures, measures, and what is refused."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from detap.errors import UsageError
+from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, protocol
+
+COCO, VOC = protocol("coco"), protocol("voc2012")
+
+
+def test_grids_are_the_floats_of_those_who_made_them() -> None:
+    assert_array_equal(RECALL_GRIDS["linspace"], np.linspace(0, 1, 101))
+    assert_array_equal(RECALL_GRIDS["arange"], np.arange(0, 1.1, 0.1))
+    assert_array_equal(COCO.iou_thresholds, np.linspace(0.5, 0.95, 10))
+    # protocols.md: of MATLAB's grid only .3 is not the nearest float to k/10.
+    odd = [k for k, level in enumerate(RECALL_GRIDS["matlab"]) if level != k / 10]
+    assert odd == [3]
+    assert RECALL_GRIDS["matlab"][3] == np.nextafter(0.3, 1)
+
+
+def test_unknown_preset_lists_near_ones() -> None:
+    with pytest.raises(UsageError, match="'coc' is unknown; did you mean coco"):
+        protocol("coc")
+    with pytest.raises(UsageError, match="choose from voc2007, voc2012"):
+        protocol("zzz")
+
+
+def test_every_preset_names_its_source_and_has_no_departures() -> None:
+    for name, preset in PRESETS.items():
+        assert preset.name == name
+        assert preset.source
+        assert preset.signature("1.0") == f"protocol:{name}|detap:1.0"
+
+
+def test_signature_names_every_departure() -> None:
+    changed = replace(VOC, iou_thresholds=(0.3,), pixel_edge=False, detection_limits=(100,))
+    assert changed.signature("1.0") == (
+        "protocol:voc2012|iou-thresholds:0.3|pixel-edge:no|detection-limits:100|detap:1.0"
+    )
+    areas = replace(VOC, area_ranges=(AreaRange("all", 0, 9),))
+    assert "area-ranges:all=0-9" in areas.signature("1.0")
+    assert "neutral:none" in replace(VOC, neutral=()).signature("1.0")
+
+
+def test_measures_of_coco_are_the_twelve() -> None:
+    names = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
+    assert [measure.name for measure in COCO.measures()] == names
+
+
+def test_measure_finds_what_the_summary_leaves_out() -> None:
+    # linspace(.5, .95, 10)[8] is 0.8999999999999999.
+    assert COCO.measure("AP90").threshold == 8
+    assert COCO.measure("AP75s") == replace(COCO.measure("AP75s"), threshold=5, area=1)
+    assert (COCO.measure("ARm").area, COCO.measure("ARm").limit) == (2, 2)
+    assert (COCO.measure("AR10m").area, COCO.measure("AR10m").limit) == (2, 1)
+    with pytest.raises(KeyError, match="AP42"):
+        COCO.measure("AP42")
+
+
+def test_interpolation_brings_its_grid() -> None:
+    assert VOC.with_interpolation("101-point").recall_grid == "linspace"
+    assert VOC.with_interpolation("11-point").recall_grid == "matlab"
+    assert protocol("voc2012-py").with_interpolation("11-point") == replace(
+        protocol("voc2007-py"), name="voc2012-py"
+    )
+    assert COCO.with_interpolation("101-point") == COCO
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"candidate": "worst"}, "candidate 'worst' is unknown; choose from best, best-free"),
+        ({"iou_thresholds": ()}, "at least one IoU threshold"),
+        ({"iou_thresholds": (0.0,)}, "IoU threshold 0.0 is not above 0"),
+        ({"iou_thresholds": (float("nan"),)}, "IoU threshold nan is not above 0"),
+        ({"iou_thresholds": (0.7, 0.5)}, "must ascend"),
+        ({"iou_thresholds": tuple(k / 100 for k in range(1, 66))}, "at most 64"),
+        ({"detection_limits": ()}, "at least one detection limit"),
+        ({"detection_limits": (0,)}, "at least 1"),
+        ({"detection_limits": (None, 10)}, "must ascend"),
+        ({"area_ranges": ()}, "at least one area range"),
+        ({"area_ranges": (AreaRange("all", 9, 1),)}, "'all' goes from 9 to 1"),
+        (
+            {"area_ranges": (AreaRange("all", 0, 1), AreaRange("all", 0, 2, "x"))},
+            "two area ranges have the same name",
+        ),
+        ({"absorbing": ("crowd",)}, "only neutral ground truths can absorb"),
+        ({"neutral": ("hard",)}, "neutral 'hard' is unknown"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        replace(VOC, **changes)  # type: ignore[arg-type]
+
+
+def test_a_grid_that_does_not_go_with_the_interpolation_is_refused() -> None:
+    with pytest.raises(UsageError, match="has 101 levels; it does not go with 11-point"):
+        _ = replace(VOC, interpolation="11-point", recall_grid="linspace").recall_levels
