@@ -1,6 +1,5 @@
 """How large each workload is."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -55,12 +54,18 @@ COCO_SHAPES = {
 VOC_SHAPE = VocShape("voc", 4_952, 14_976, 20, 111_000)
 
 
-def detection_series(counts: Iterable[int]) -> list[CocoShape]:
-    """Return workloads that differ in the number of detections alone."""
-    base = COCO_SHAPES["500k"]
-    return [replace(base, name=f"detections-{n}", detections=n) for n in counts]
+def coco_shape(name: str) -> CocoShape:
+    """Return the workload of that name.
 
-
-def image_series(counts: Iterable[int], per_image: int = 50) -> list[CocoShape]:
-    """Return workloads that differ in the number of images, each with as many boxes as COCO's."""
-    return [CocoShape(f"images-{n}", n, round(7.3562 * n), 80, per_image * n) for n in counts]
+    ``detections-N`` are the images and ground truths of COCO's size with N detections; ``images-N``
+    are N images with as many ground truths each as COCO's have, and 50 detections each.
+    """
+    series, _, number = name.partition("-")
+    if name in COCO_SHAPES:
+        return COCO_SHAPES[name]
+    if series == "detections":
+        return replace(COCO_SHAPES["500k"], name=name, detections=int(number))
+    if series == "images":
+        n = int(number)
+        return CocoShape(name, n, round(36_781 / 5_000 * n), 80, 50 * n)
+    raise KeyError(name)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.coco_workload import Scene, detection_text, ground_truth_text, scene
-from benchmarks.shapes import COCO_SHAPES, SEED, VOC_SHAPE, CocoShape, VocShape
+from benchmarks.shapes import COCO_SHAPES, SEED, VOC_SHAPE, CocoShape, VocShape, coco_shape
 from benchmarks.voc_workload import voc_trees
 
 WORK = Path(__file__).resolve().parent / "work"
@@ -125,11 +125,30 @@ def _read_manifest(path: Path) -> dict[str, Any] | None:
     return known
 
 
-def main(names: list[str]) -> None:
-    """Make the named workloads (all but the largest by default)."""
-    for name in names or [*(n for n in COCO_SHAPES if n != "5M"), "voc"]:
-        made = make_voc() if name == "voc" else make_coco(COCO_SHAPES[name])
-        for role, file in made.files.items():
+def make(name: str) -> dict[str, Any]:
+    """Make the workload of that name; return where it is and how large."""
+    if name == VOC_SHAPE.name:
+        shape: CocoShape | VocShape = VOC_SHAPE
+        made = make_voc(VOC_SHAPE)
+    else:
+        shape = coco_shape(name)
+        made = make_coco(shape)
+    return {
+        "format": made.format,
+        "ground_truth": str(made.ground_truth),
+        "detections": str(made.detections),
+        "shape": asdict(shape),
+        "files": made.files,
+    }
+
+
+def main(words: list[str]) -> None:
+    """Make the named workloads (all but the largest by default); ``--json`` describes one."""
+    if words[:1] == ["--json"]:
+        print(json.dumps(make(words[1])))
+        return
+    for name in words or [*(n for n in COCO_SHAPES if n != "5M"), VOC_SHAPE.name]:
+        for role, file in make(name)["files"].items():
             print(f"{name}: {role}: {file['path']}, {file['bytes'] / 1e6:.1f} MB")
 
 

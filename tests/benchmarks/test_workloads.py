@@ -12,7 +12,7 @@ import pytest
 from pycocotools import mask
 
 from benchmarks.coco_workload import found_share, polygons, run_lengths, scene
-from benchmarks.shapes import COCO_SHAPES, CocoShape, VocShape, detection_series, image_series
+from benchmarks.shapes import COCO_SHAPES, CocoShape, VocShape, coco_shape
 from benchmarks.workloads import make_coco, make_voc
 
 TINY = CocoShape("tiny", 30, 220, 9, 500)
@@ -150,10 +150,11 @@ def test_a_voc_workload_has_the_counts_asked_for(tmp_path: Path) -> None:
 
 
 def test_series_vary_one_thing() -> None:
-    assert [shape.detections for shape in detection_series([10, 20])] == [10, 20]
-    assert {shape.truth_name for shape in detection_series([10, 20])} == {
-        COCO_SHAPES["500k"].truth_name
-    }
-    shapes = image_series([100, 200])
-    assert [shape.images for shape in shapes] == [100, 200]
-    assert [shape.detections for shape in shapes] == [5_000, 10_000]
+    base, more = coco_shape("detections-10"), coco_shape("detections-20")
+    assert (base.detections, more.detections) == (10, 20)
+    assert base.truth_name == more.truth_name == COCO_SHAPES["48k"].truth_name
+    assert coco_shape("images-5000").truth_name == COCO_SHAPES["48k"].truth_name
+    assert coco_shape("images-200").detections == 10_000
+    assert coco_shape("2M") is COCO_SHAPES["2M"]
+    with pytest.raises(KeyError, match="unheard-of"):
+        coco_shape("unheard-of")

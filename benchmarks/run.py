@@ -1,0 +1,385 @@
+"""One command: workloads, peers, agreement, times, tables and plots. See README.md here."""
+
+import argparse
+import json
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+from benchmarks import detap_command, machine, measure
+from benchmarks.detap_command import Detap
+from benchmarks.peers import PEERS, Peer, binary, prepare, versions
+
+HERE = Path(__file__).resolve().parent
+WORK = HERE / "work"
+RESULTS = WORK / "results.json"
+
+SIZES = ("48k", "500k", "500k-full", "2M", "5M", "voc")
+DEFAULT_SIZES = ("48k", "500k", "500k-full", "2M", "voc")
+LARGE = ("2M", "5M")
+NOT_FOR_LARGE = ("pycocotools", "faster-coco-eval")  # minutes, and up to 17 GB
+TOLERANCE = 1e-9
+DETECTION_COUNTS = (25_000, 50_000, 100_000, 200_000, 400_000, 800_000)
+IMAGE_COUNTS = (2_500, 5_000, 10_000, 20_000, 40_000)
+QUICK_DETECTION_COUNTS = (25_000, 50_000, 100_000)
+QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
+READ_BYTES = """
+import sys
+for path in sys.argv[1:]:
+    with open(path, "rb", 0) as stream:
+        block = bytearray(1 << 20)
+        while stream.readinto(block):
+            pass
+"""
+STEP = re.compile(r"^(\w+): (\d+\.\d+) s$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class Bench:
+    """What is measured, how often, and what was found so far."""
+
+    detap: Detap
+    sizes: Sequence[str]
+    peers: Sequence[str]
+    runs: int
+    quick: bool = False
+    found: dict[str, Any] = field(default_factory=dict)
+    _files: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def workload(self, name: str) -> dict[str, Any]:
+        """Make a workload, in a process of its own so that this one stays small."""
+        if name not in self._files:
+            say(f"workload {name}")
+            made = subprocess.run(
+                [sys.executable, "-m", "benchmarks.workloads", "--json", name],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=HERE.parent,
+            )
+            self._files[name] = json.loads(made.stdout)
+        return self._files[name]
+
+    def ours(self, name: str, *more: str) -> list[str]:
+        """Return detap's command for a workload."""
+        files = self.workload(name)
+        truth, detections = Path(files["ground_truth"]), Path(files["detections"])
+        return self.detap.command(files["format"], truth, detections, *more)
+
+    def theirs(self, peer: Peer, name: str, *, checked: bool = False) -> list[str]:
+        """Return a peer's command for a workload."""
+        files = self.workload(name)
+        make = peer.checked if checked else peer.command
+        return make(Path(files["ground_truth"]), Path(files["detections"]))
+
+    def peers_for(self, name: str) -> Iterable[Peer]:
+        """Return the peers that read the workload's format, within reason."""
+        format_ = self.workload(name)["format"]
+        for peer in (PEERS[entry] for entry in self.peers):
+            if peer.format == format_ and not (name in LARGE and peer.name in NOT_FOR_LARGE):
+                yield peer
+
+    def best_peer(self, name: str) -> Peer | None:
+        """Return the peer that was fastest on a workload."""
+        rows = [row for row in self.found["comparisons"] if row["workload"] == name]
+        fastest = min(rows, key=lambda row: row["theirs"]["wall"], default=None)
+        return PEERS[fastest["peer"]] if fastest else None
+
+
+def say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def check_agreement(bench: Bench) -> list[dict[str, Any]]:
+    """Compare the numbers of detap and every peer on every workload."""
+    rows = []
+    for name in bench.sizes:
+        format_ = bench.workload(name)["format"]
+        _, text = measure.run(bench.ours(name, "--output-format", "json"))
+        ours = detap_command.READ[format_](text)
+        for peer in bench.peers_for(name):
+            cost, said = measure.run(bench.theirs(peer, name, checked=True))
+            difference = measure.largest_difference(ours, peer.read(said))
+            say(f"{name}: {peer.name} differs by {difference:.3g} ({cost.wall:.2f} s)")
+            rows.append(
+                {
+                    "workload": name,
+                    "peer": peer.name,
+                    "numbers": len(ours),
+                    "difference": difference,
+                    "agrees": difference <= TOLERANCE,
+                    "trial": asdict(cost),
+                }
+            )
+    return rows
+
+
+def compare(bench: Bench) -> list[dict[str, Any]]:
+    """Time detap against every peer on every workload."""
+    rows = []
+    for name in bench.sizes:
+        trials = {
+            row["peer"]: measure.Run(**row["trial"])
+            for row in bench.found["agreement"]
+            if row["workload"] == name
+        }
+        for peer in bench.peers_for(name):
+            pairs = measure.alternate(
+                bench.ours(name),
+                bench.theirs(peer, name),
+                measure.pairs_for(trials[peer.name], bench.runs),
+            )
+            row = {"workload": name, "peer": peer.name, **measure.comparison(pairs)}
+            say(
+                f"{name}: detap {row['ours']['wall']:.3f} s, {peer.name} "
+                f"{row['theirs']['wall']:.3f} s, ratio {row['ratio']['median']:.3f}"
+            )
+            rows.append(row)
+    return rows
+
+
+def report_costs(bench: Bench) -> list[dict[str, Any]]:
+    """Time what a report in a file costs above the table: every class's numbers, two digests."""
+    rows = []
+    target = WORK / "report.json"
+    for name in bench.sizes:
+        pairs = measure.alternate(bench.ours(name, "-o", str(target)), bench.ours(name), bench.runs)
+        rows.append({"workload": name, **measure.comparison(pairs)})
+    return rows
+
+
+def scaling(bench: Bench, names: Iterable[str], size: str) -> list[dict[str, Any]]:
+    """Time detap and the fastest peer along a series of workloads."""
+    peer = bench.best_peer("500k") or bench.best_peer("48k")
+    rows = []
+    for name in names:
+        files = bench.workload(name)
+        row: dict[str, Any] = {"workload": name, size: files["shape"][size]}
+        if peer is None:
+            row["ours"] = measure.summary(repeat(bench.ours(name), bench.runs))
+        else:
+            pairs = measure.alternate(bench.ours(name), bench.theirs(peer, name), bench.runs)
+            row |= {"peer": peer.name, **measure.comparison(pairs)}
+        say(f"{name}: detap {row['ours']['wall']:.3f} s")
+        rows.append(row)
+    return rows
+
+
+def repeat(command: Sequence[str], runs: int) -> list[measure.Run]:
+    return [measure.run(command)[0] for _ in range(runs)]
+
+
+def thread_counts() -> list[int]:
+    cores = machine.cores()
+    return sorted({1, 2, *(2**power for power in range(2, 7) if 2**power <= cores), cores})
+
+
+def threads(bench: Bench) -> list[dict[str, Any]]:
+    """Time detap with one thread and with more: the process, and the evaluation proper."""
+    rows: list[dict[str, Any]] = []
+    for name in (entry for entry in bench.sizes if entry not in {"48k", "voc"}):
+        proper = evaluation_proper(bench, name)
+        for count in thread_counts():
+            runs = repeat(bench.ours(name, "--threads", str(count)), bench.runs)
+            ours = measure.summary(runs)
+            row: dict[str, Any] = {"workload": name, "threads": count, "ours": ours}
+            if proper:
+                row["evaluation"] = proper[str(count)]
+            say(f"{name}: {count} threads {ours['wall']:.3f} s")
+            rows.append(row)
+    return rows
+
+
+def evaluation_proper(bench: Bench, name: str) -> dict[str, float] | None:
+    """Time the evaluation alone, files read before, in one process."""
+    if bench.detap.python is None:
+        return None
+    files = bench.workload(name)
+    script = HERE / "scripts" / "evaluation_proper.py"
+    counts = ",".join(map(str, thread_counts()))
+    command = [bench.detap.python, str(script), files["format"]]
+    command += [files["ground_truth"], files["detections"], counts, str(bench.runs)]
+    _, text = measure.run(command)
+    proper: dict[str, float] = json.loads(text)
+    return proper
+
+
+def profile(bench: Bench) -> list[dict[str, Any]]:
+    """Ask detap itself how long each of its steps takes."""
+    rows = []
+    for name in bench.sizes:
+        steps: dict[str, list[float]] = {}
+        walls = []
+        for _ in range(bench.runs):
+            cost, said = run_aloud(bench.ours(name, "-v"))
+            walls.append(cost)
+            for step, seconds in STEP.findall(said):
+                steps.setdefault(step, []).append(float(seconds))
+        rows.append(
+            {
+                "workload": name,
+                "wall": median(walls),
+                "steps": {step: median(times) for step, times in steps.items()},
+            }
+        )
+    return rows
+
+
+def run_aloud(command: Sequence[str]) -> tuple[float, str]:
+    """Run a command; return its wall time and what it said on stderr."""
+    start = perf_counter()
+    done = subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
+    return perf_counter() - start, done.stderr
+
+
+def floors(bench: Bench) -> list[dict[str, Any]]:
+    """Time what no evaluator in Python can avoid: starting, importing numpy, reading bytes."""
+    python = bench.detap.python or sys.executable
+    commands = {
+        "Python starts": [python, "-c", "pass"],
+        "Python starts and imports numpy": [python, "-c", "import numpy"],
+        "detap --version": [*bench.detap.program, "--version"],
+        "detap --help": [*bench.detap.program, "--help"],
+    }
+    rows = [
+        {"what": what, **measure.summary(repeat(command, max(bench.runs, 7)))}
+        for what, command in commands.items()
+    ]
+    for name in bench.sizes:
+        files = bench.workload(name)
+        if files["format"] == "coco":
+            command = [python, "-c", READ_BYTES, files["ground_truth"], files["detections"]]
+            what = f"Python starts and reads the bytes of {name}"
+            rows.append({"what": what, **measure.summary(repeat(command, bench.runs))})
+    return rows
+
+
+def checks(bench: Bench) -> list[dict[str, Any]]:
+    """Time the functions that only examine the input, as they run within `detap eval`."""
+    if bench.detap.python is None:
+        return []
+    rows = []
+    for name in bench.sizes:
+        script = HERE / "scripts" / "cost_of_checks.py"
+        command = [bench.detap.python, str(script), *bench.ours(name)[len(bench.detap.program) :]]
+        costs = [json.loads(measure.run(command)[1]) for _ in range(bench.runs)]
+        whole = median(measure.run(bench.ours(name))[0].wall for _ in range(bench.runs))
+        spent = median(cost["seconds"] for cost in costs)
+        rows.append(
+            {
+                "workload": name,
+                "whole": whole,
+                "checks": spent,
+                "share": spent / whole,
+                "functions": costs[0]["functions"],
+            }
+        )
+    return rows
+
+
+def series(quick: bool) -> tuple[list[str], list[str]]:
+    """Return the names of the workloads of both series."""
+    detections = QUICK_DETECTION_COUNTS if quick else DETECTION_COUNTS
+    images = QUICK_IMAGE_COUNTS if quick else IMAGE_COUNTS
+    return [f"detections-{n}" for n in detections], [f"images-{n}" for n in images]
+
+
+def run_all(bench: Bench) -> dict[str, Any]:
+    """Measure everything; what was found so far is in the file after each part."""
+    found = bench.found
+    found |= {
+        "schema": 1,
+        "machine": machine.describe(),
+        "detap": bench.detap.version(),
+        "peers": versions(),
+        "runs": bench.runs,
+    }
+    by_detections, by_images = series(bench.quick)
+    parts: dict[str, Callable[[], Any]] = {
+        "workloads": lambda: {name: bench.workload(name) for name in bench.sizes},
+        "agreement": lambda: check_agreement(bench),
+        "comparisons": lambda: compare(bench),
+        "reports": lambda: report_costs(bench),
+        "scaling_detections": lambda: scaling(bench, by_detections, "detections"),
+        "scaling_images": lambda: scaling(bench, by_images, "images"),
+        "threads": lambda: threads(bench),
+        "profile": lambda: profile(bench),
+        "floors": lambda: floors(bench),
+        "checks": lambda: checks(bench),
+    }
+    for name, part in parts.items():
+        say(f"-- {name}")
+        found[name] = part()
+        RESULTS.write_text(json.dumps(found, indent=1) + "\n")
+    return found
+
+
+def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("--sizes", help=f"of {', '.join(SIZES)}; separated by commas")
+    parser.add_argument("--peers", help=f"of {', '.join(PEERS)}; separated by commas")
+    parser.add_argument("--runs", type=int, help="pairs of runs for each peer (9; quick: 3)")
+    parser.add_argument("--quick", action="store_true", help="small workloads, few runs")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--detap", metavar="COMMAND", help="measure this instead of what is here")
+    which.add_argument(
+        "--build", action="store_true", help="install the checkout apart, as users do"
+    )
+    parser.add_argument(
+        "--docs", action="store_true", help="put the results into docs/performance.md"
+    )
+    parser.add_argument("--report-only", action="store_true", help="from the results of last time")
+    return parser.parse_args(words)
+
+
+def chosen(given: str | None, known: Iterable[str], default: Sequence[str]) -> Sequence[str]:
+    """Return the names asked for, or end with the ones there are."""
+    if given is None:
+        return default
+    names = given.split(",")
+    unknown = sorted(set(names) - set(known))
+    if unknown:
+        raise SystemExit(f"unknown: {', '.join(unknown)}; there are {', '.join(known)}")
+    return names
+
+
+def bench_for(options: argparse.Namespace) -> Bench:
+    if options.detap:
+        detap = Detap(tuple(shlex.split(options.detap)), None)
+    else:
+        detap = detap_command.build() if options.build else detap_command.installed()
+    default = ("48k", "voc") if options.quick else DEFAULT_SIZES
+    quick_peers = [name for name in PEERS if name not in NOT_FOR_LARGE]
+    return Bench(
+        detap,
+        chosen(options.sizes, SIZES, default),
+        chosen(options.peers, PEERS, quick_peers if options.quick else list(PEERS)),
+        options.runs or (3 if options.quick else 9),
+        options.quick,
+    )
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """Run the benchmark and write what it found."""
+    options = arguments(words)
+    WORK.mkdir(exist_ok=True)
+    prepare()
+    if not options.report_only:
+        run_all(bench_for(options))
+    command = [str(binary("python")), "-m", "benchmarks.report", str(RESULTS)]
+    subprocess.run([*command, *(["--docs"] if options.docs else [])], check=True, cwd=HERE.parent)
+    found = json.loads(RESULTS.read_text())
+    differing = [row for row in found["agreement"] if not row["agrees"]]
+    for row in differing:
+        say(f"{row['workload']}: {row['peer']} differs from detap by {row['difference']:.3g}")
+    if differing:
+        raise SystemExit(1)
