@@ -1,0 +1,142 @@
+"""The docs against the program and against themselves."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from detap.cli import group
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def tracked_text_files() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git checkout: which files are the project's is not known")
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def without_code(text: str) -> str:
+    text = re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(page: Path) -> set[str]:
+    text = re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    return {
+        re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-")
+        for heading in HEADING.findall(text)
+    }
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in LINK.findall(without_code(page.read_text("utf-8"))):
+        if target.startswith(("http://", "https://", "mailto:")):
+            continue
+        path, _, anchor = target.partition("#")
+        goal = (page.parent / path).resolve() if path else page
+        assert goal.exists(), f"{page.name} links to {target}, which is not there"
+        if anchor:
+            assert anchor in anchors(goal), f"{page.name} links to {target}: no such heading"
+
+
+def test_every_page_can_be_reached_from_the_readme() -> None:
+    seen: set[Path] = set()
+    queue = [ROOT / "README.md"]
+    while queue:
+        page = queue.pop()
+        if page in seen:
+            continue
+        seen.add(page)
+        for target in LINK.findall(page.read_text("utf-8")):
+            goal = (page.parent / target.partition("#")[0]).resolve()
+            if goal.suffix == ".md" and goal.exists():
+                queue.append(goal)
+    pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    assert pages - seen == set(), "no link leads from the README to these pages"
+
+
+def commands(command: click.Command, path: tuple[str, ...]) -> list[tuple[str, click.Command]]:
+    if not isinstance(command, click.Group):
+        return [("-".join(path), command)]
+    context = click.Context(command)
+    found = []
+    for name in command.list_commands(context):
+        inner = command.get_command(context, name)
+        assert inner is not None
+        found += commands(inner, (*path, name))
+    return found
+
+
+COMMANDS = commands(group, ())
+
+
+def page_of(name: str) -> str:
+    """Return the docs of a command; a group's commands may share a page."""
+    folder = ROOT / "docs" / "commands"
+    for candidate in (name, name.partition("-")[0]):
+        if (folder / f"{candidate}.md").exists():
+            return (folder / f"{candidate}.md").read_text("utf-8")
+    raise AssertionError(f"docs/commands has no page for {name}")
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
+def test_every_option_is_in_the_docs_and_in_the_help(name: str, command: click.Command) -> None:
+    page = page_of(name)
+    help_text = command.get_help(click.Context(command, info_name=name))
+    for parameter in command.params:
+        for spelling in (*parameter.opts, *parameter.secondary_opts):
+            if spelling.startswith("--"):
+                assert f"`{spelling}" in page, f"{spelling} of {name} is not in its page"
+                assert spelling in help_text
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
+def test_the_docs_name_no_option_that_is_not_there(name: str, command: click.Command) -> None:
+    del command
+    group_name = name.partition("-")[0]
+    known = {"--help", "--version"}
+    for other, inner in COMMANDS:
+        if other.partition("-")[0] == group_name:
+            for parameter in inner.params:
+                known |= {*parameter.opts, *parameter.secondary_opts}
+    rows = re.findall(r"^\| `(--[a-z0-9-]+)", page_of(name), re.MULTILINE)
+    assert [row for row in rows if row not in known] == []
+
+
+def test_every_note_is_explained() -> None:
+    """Codes are literals in the source, so that they can be found there."""
+    page = (ROOT / "docs" / "notes.md").read_text("utf-8")
+    codes = set()
+    for source in (ROOT / "detap").rglob("*.py"):
+        codes |= set(re.findall(r"\bNote\(\s*\"([a-z0-9-]+)\"", source.read_text("utf-8")))
+    assert codes, "no note found: has the way they are made changed?"
+    assert [code for code in sorted(codes) if f"`{code}`" not in page] == []
+
+
+def test_every_exit_status_is_in_the_readme_or_its_docs() -> None:
+    page = (ROOT / "docs" / "commands" / "eval.md").read_text("utf-8")
+    for status in (0, 1, 2, 3, 130, 143):
+        assert re.search(rf"\| {status} +\|", page), f"exit status {status} is not in eval.md"
+
+
+def test_no_registry_host_and_no_path_of_a_machine() -> None:
+    hosts = ["py" + "pi.org", "python" + "hosted", "registry." + "npmjs", "deb." + "debian.org"]
+    checkout = f"{ROOT.parent}/" if len(ROOT.parts) > 2 else str(ROOT)
+    for path in tracked_text_files():
+        text = path.read_bytes().decode("utf-8", "replace")
+        for word in (*hosts, checkout):
+            assert word not in text, f"{path.relative_to(ROOT)} names {word}"
