@@ -22,7 +22,6 @@ from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import DifferenceError, UsageError
 from detap.protocols import Protocol
-from detap.report.curves import check_extension, render_curves
 from detap.report.names import printable
 from detap.report.rows import describe_inputs, detection_report, sort_keys
 
@@ -87,6 +86,8 @@ def _check(options: Mapping[str, Any], rules: Protocol) -> None:
     if sort is not None and sort not in keys:
         raise UsageError(f"--sort {printable(sort)}: no such column; choose from {', '.join(keys)}")
     if options["curves"] is not None:
+        from detap.report.curves import check_extension  # noqa: PLC0415 - rarely wanted
+
         check_extension(options["curves"])
     if options["cross_check"]:
         from detap.crosscheck import check_supported  # noqa: PLC0415 - rarely wanted
@@ -119,6 +120,8 @@ def _evaluate(
         session.note(note)
     members = [*_members(truth), *_members(detections)]
     if options["curves"] is not None:
+        from detap.report.curves import render_curves  # noqa: PLC0415 - rarely wanted
+
         outputs.write_file(options["curves"], render_curves(result, options["curves"]), members)
     outputs.write(report, members)
     session.timed("reporting")

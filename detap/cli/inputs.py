@@ -2,10 +2,9 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import DetapError, InputError, Problem, UsageError
 
@@ -15,8 +14,7 @@ if TYPE_CHECKING:
 _ONLY_VOC = ("image_set", "layout", "boxes", "class_names")
 
 
-@dataclass(frozen=True, slots=True)
-class Inputs:
+class Inputs(NamedTuple):
     """What is read, and as what.
 
     Attributes

@@ -3,23 +3,20 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from detap.errors import UsageError
 from detap.report.model import Report
 from detap.report.names import printable
-from detap.report.numbers import UNDEFINED
+from detap.report.numbers import RULE, UNDEFINED
 from detap.report.sinks import SINKS, Sink, Style
-from detap.report.text import RULE
 from detap.report.writing import STDOUT, check_target, write, write_stdout
 
 _PAGE = 80  # the width of a page that is no terminal
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})
 
 
-@dataclass(frozen=True, slots=True)
-class Outputs:
+class Outputs(NamedTuple):
     """What is written where.
 
     Attributes

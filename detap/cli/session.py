@@ -2,14 +2,12 @@
 
 import sys
 from contextlib import suppress
-from dataclasses import dataclass, field
 from time import perf_counter
 
 from detap.errors import Note
 from detap.report.names import printable
 
 
-@dataclass(slots=True)
 class Session:
     """How talkative a run is.
 
@@ -21,9 +19,10 @@ class Session:
         -1 says nothing but errors, 0 warnings and notes, 1 also how long each step took.
     """
 
-    debug: bool = False
-    verbosity: int = 0
-    _since: float = field(default_factory=perf_counter)
+    def __init__(self) -> None:
+        self.debug = False
+        self.verbosity = 0
+        self._since = perf_counter()
 
     def say(self, text: str) -> None:
         """Write a line to stderr; where nobody listens, that is all right."""

@@ -3,6 +3,10 @@
 from math import isnan
 
 UNDEFINED = "\N{EN DASH}"
+"""How a table shows a number that is undefined."""
+
+RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+"""What a horizontal rule is made of."""
 
 # A perfect detector has 0.9999999999999998 under the coco protocol, whose precision is
 # tp / (tp + fp + 2**-52): that is 1, where 0.99999 is not.

@@ -5,15 +5,14 @@ one, write the module and a line in :data:`SINKS`.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from importlib import import_module
 from os.path import splitext
+from typing import NamedTuple
 
 from detap.report.model import Report
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
+class Style(NamedTuple):
     """How a report is laid out, where its format leaves that open.
 
     Attributes
@@ -31,8 +30,7 @@ class Style:
     colour: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Sink:
+class Sink(NamedTuple):
     """A format.
 
     Attributes

@@ -5,13 +5,13 @@ plays. Only colour needs rich, which takes 0.04 s to import: without colour it i
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from math import isnan
+from typing import NamedTuple
 
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.names import fold, printable, width
-from detap.report.numbers import UNDEFINED, exact, share
+from detap.report.numbers import RULE, UNDEFINED, exact, share
 from detap.report.sinks import Style
 
 Piece = tuple[str, str]
@@ -28,8 +28,6 @@ COLOURS = {
     "high": "green",
     "title": "bold",
 }
-RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
-"""What a horizontal rule is made of."""
 _NAME_WIDTH = 24  # of a long name, what other columns give way to
 _LEAST_NAME = 8
 
@@ -113,8 +111,7 @@ def _wrapped(text: str, limit: int) -> list[str]:
 # --- tables: the richest layout that fits, folded names, side by side where nothing else helps
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
+class _Shape(NamedTuple):
     """How much a table shows of itself."""
 
     long_headings: bool

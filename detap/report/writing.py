@@ -6,7 +6,6 @@ old one's mode. Nothing that is not a regular file is ever replaced, and no inpu
 
 import errno
 import os
-import secrets
 import stat
 import sys
 from collections.abc import Iterable
@@ -172,7 +171,7 @@ def _write_all(stream: int, data: bytes) -> None:
 def _replace(path: str, data: bytes, old: os.stat_result | None) -> None:
     folder, name = os.path.split(path)
     # The name stays recognisable, and short enough where the old one was as long as may be.
-    temporary = os.path.join(folder, f".{name[:40]}.{secrets.token_hex(6)}.tmp")
+    temporary = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.tmp")
     # os.open, unlike tempfile, gives a new file the mode that the umask asks for.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     try:

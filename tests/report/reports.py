@@ -1,0 +1,63 @@
+"""A report made by hand, for the sinks."""
+
+from collections.abc import Mapping
+from math import nan
+from typing import Any
+
+from detap.errors import Note
+from detap.protocols import protocol
+from detap.report.model import Block, Cell, Column, Report, Table
+
+COLUMNS = (
+    Column("name", "class", "class", "name"),
+    Column("AP", "AP", "AP", "share"),
+    Column("AP50", "AP50", "AP50", "share"),
+    Column("AP75", "AP75", "AP75", "share"),
+    Column("APs", "APs", "APs", "share", 1),
+    Column("AR1", "AR1", "AR1", "share", 2),
+    Column("AR100", "AR100", "AR", "share"),
+    Column("ground_truths", "ground truths", "GT", "count"),
+    Column("neutral", "neutral", "neut", "count"),
+    Column("detections", "detections", "det", "count"),
+    Column("true_positives", "true pos.", "TP", "count"),
+    Column("false_positives", "false pos.", "FP", "count"),
+    Column("duplicates", "duplicates", "dup", "count"),
+)
+
+
+def row(name: str, share: float = 0.5, count: int = 7) -> dict[str, Cell]:
+    shares: dict[str, Cell] = {c.key: share for c in COLUMNS if c.kind == "share"}
+    return {"name": name, "id": name, **shares, **counts(count), "within_limit": count}
+
+
+def counts(count: int) -> dict[str, Cell]:
+    return {c.key: count for c in COLUMNS if c.kind == "count"}
+
+
+def report(*rows: Mapping[str, Cell], blocks: tuple[Block, ...] = (), **changes: Any) -> Report:
+    rules = protocol("coco")
+    return Report(
+        kind="detection",
+        version="0.1.0",
+        signature=rules.signature("0.1.0"),
+        protocol=rules.as_dict(),
+        inputs=(
+            {
+                "role": "ground_truth",
+                "path": "gt.json",
+                "sha256": None,
+                "files": 1,
+                "records": 3,
+                "images": 2,
+            },
+        ),
+        summary={"AP": 0.5, "AP50": nan},
+        titles={
+            "AP": ("average precision", "IoU 0.5\N{EN DASH}0.95", "all areas", "top 100 per image"),
+            "AP50": ("average precision", "IoU 0.5", "all areas", "top 100 per image"),
+        },
+        table=Table(COLUMNS, rows, row("mean, total")),
+        notes=(Note("missing-area", "annotations have no area", 3),),
+        blocks=blocks,
+        **changes,
+    )

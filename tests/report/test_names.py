@@ -1,0 +1,72 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.report.names import fold, printable, printable_lines, width
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("traffic light", "traffic light"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("a\nb\tc\rd", "a\\x0ab\\x09c\\x0dd"),
+        ("\x00\x7f\x85\x9b", "\\x00\\x7f\\x85\\x9b"),
+        ("\u202egod", "\\u202egod"),
+        ("do\u200bg", "do\\u200bg"),
+        ("\ufeffdog", "\\ufeffdog"),
+        ("\u2028", "\\u2028"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\u3164", "\\u3164"),
+        ("a\ufe0f", "a\\ufe0f"),
+        ("a\u00a0b", "a\u00a0b"),
+        ("猫", "猫"),
+        ("Ωmega é", "Ωmega é"),
+        (7, "7"),
+    ],
+)
+def test_names_are_made_harmless(name: object, shown: str) -> None:
+    assert printable(name) == shown
+
+
+@given(st.text())
+def test_what_is_printable_stays_so_and_holds_no_control(text: str) -> None:
+    shown = printable(text)
+    assert printable(shown) == shown
+    assert all(ord(c) >= 0x20 and not 0x7F <= ord(c) < 0xA0 for c in shown)
+
+
+def test_lines_stay_lines() -> None:
+    assert printable_lines("one\ntwo\x1b") == "one\ntwo\\x1b"
+
+
+@pytest.mark.parametrize(
+    ("text", "columns"),
+    [("", 0), ("cat", 3), ("猫", 2), ("\uff43\uff41\uff54", 6), ("e\u0301", 1), ("é", 1)],
+)
+def test_width_is_that_of_a_terminal(text: str, columns: int) -> None:
+    assert width(text) == columns
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "lines"),
+    [
+        ("cat", 8, ["cat"]),
+        ("traffic light", 10, ["traffic ", "light"]),
+        ("abcdefghij", 4, ["abcd", "efgh", "ij"]),
+        ("a bcdefghijk", 8, ["a bcdefg", "hijk"]),  # a break so early would waste the line
+        ("猫猫猫", 5, ["猫猫", "猫"]),
+        ("猫猫", 1, ["猫", "猫"]),  # no narrower than its widest character
+        ("", 4, [""]),
+    ],
+)
+def test_folding(text: str, limit: int, lines: list[str]) -> None:
+    assert fold(text, limit) == lines
+
+
+@given(st.text(), st.integers(2, 30))
+def test_folding_loses_nothing_and_fits(text: str, limit: int) -> None:
+    lines = fold(text, limit)
+    assert "".join(lines) == text
+    assert all(width(line) <= limit for line in lines)

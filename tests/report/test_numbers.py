@@ -1,0 +1,47 @@
+from math import nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.report.numbers import exact, share
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (0.0, 4, "0.0000"),
+        (1.0, 4, "1.0000"),
+        (0.99999, 4, "0.9999"),
+        (0.99995, 4, "0.9999"),
+        (0.99994, 4, "0.9999"),
+        (1 - 1e-8, 4, "0.9999"),
+        (1e-300, 4, "0.0001"),
+        (0.00004, 4, "0.0001"),
+        (0.0004, 3, "0.001"),
+        (0.9996, 3, "0.999"),
+        (0.5045806987249628, 4, "0.5046"),
+        (0.5045806987249628, 3, "0.505"),
+        (nan, 3, "\N{EN DASH}"),
+        # All detections right under the coco protocol, whose guard keeps precision just below 1.
+        (0.9999999999999998, 4, "1.0000"),
+    ],
+)
+def test_rounding_never_claims_more_than_is_true(value: float, decimals: int, text: str) -> None:
+    assert share(value, decimals) == text
+
+
+@given(st.floats(0, 1), st.integers(1, 6))
+def test_only_nothing_is_0_and_only_everything_1(value: float, decimals: int) -> None:
+    shown = float(share(value, decimals))
+    assert abs(shown - value) <= 10.0**-decimals
+    assert (shown == 0) == (value == 0)
+    assert shown < 1 or value > 1 - 1e-9
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.1, "0.1"), (1 / 3, "0.3333333333333333"), (nan, "\N{EN DASH}"), (0, "0.0")],
+)
+def test_exact_numbers_read_back(value: float, text: str) -> None:
+    assert exact(value) == text

@@ -1,0 +1,123 @@
+import re
+import subprocess
+import sys
+from math import nan
+
+import pytest
+
+from detap.report.model import Block, Column, Table
+from detap.report.names import width
+from detap.report.sinks import Style
+from detap.report.text import render, table_lines
+from tests.report.reports import COLUMNS, report, row
+
+DASH = "\N{EN DASH}"
+HEADINGS = ["class", "AP", "AP50", "AP75", "AR", "GT", "neut", "det", "TP", "FP", "dup"]
+
+
+def test_at_80_columns_all_required_columns_fit() -> None:
+    text = render(report(row("a class of usual length", count=999_999)), Style(80, fold=True))
+    lines = text.splitlines()
+    assert lines[0].split() == HEADINGS
+    assert max(map(width, lines)) <= 80
+    assert lines[2].split()[-6:] == ["999999"] * 6
+
+
+def test_a_long_name_is_folded_not_cut() -> None:
+    name = "a_very_long_class_name_" * 6
+    lines = render(report(row(name)), Style(80, fold=True)).splitlines()
+    end = next(n for n, line in enumerate(lines[2:], 2) if line.startswith("─"))
+    size = lines[2].index(" ")
+    assert "".join(line[: max(size, 24)].split(" ")[0] for line in lines[2:end]) == name
+    assert max(map(width, lines)) <= 80
+
+
+def test_a_name_in_a_pipe_stays_whole() -> None:
+    name = "a_very_long_class_name_" * 6
+    assert any(line.startswith(name) for line in render(report(row(name)), Style()).splitlines())
+
+
+def test_wide_terminals_show_more() -> None:
+    first = render(report(row("cat")), Style(200, fold=True)).splitlines()[0]
+    assert re.split(r"\s{2,}", first) == [column.heading for column in COLUMNS]
+    assert width(first) < 140  # not stretched
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40, 60])
+def test_narrow_terminals_show_everything_in_parts(columns: int) -> None:
+    text = render(report(row("cat", count=1234567)), Style(columns, fold=True))
+    table = text.partition("\nAP  ")[0] if columns > 20 else text
+    for heading in HEADINGS:
+        assert heading in table.split()
+    assert text.count("1234567") == 6
+    headings = [line for line in text.splitlines() if line.startswith("class")]
+    assert len(headings) > 1
+    assert all(width(line) <= columns for line in headings)
+
+
+def test_undefined_is_a_dash() -> None:
+    line = render(report(row("bird", nan, 0)), Style()).splitlines()[2]
+    assert line.split() == ["bird", *[DASH] * 5, *["0"] * 6]
+
+
+def test_wide_characters_keep_the_columns_aligned() -> None:
+    lines = render(report(row("猫"), row("cat"), row("e\u0301")), Style()).splitlines()
+    assert len({width(line) for line in lines[:5]}) == 1
+
+
+def test_names_cannot_act() -> None:
+    text = render(report(row("\x1b[31m:smile:[bold]\n\u202e")), Style())
+    assert "\\x1b[31m:smile:[bold]\\x0a\\u202e" in text
+    assert "\x1b" not in text
+
+
+def test_colour_changes_nothing_but_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    rows = (row("\x1b[1m:smile:[bold]"), row("bird", nan, 0), row("x" * 200))
+    plain = render(report(*rows), Style(90, fold=True))
+    coloured = render(report(*rows), Style(90, fold=True, colour=True))
+    assert "\x1b[33m" in coloured
+    stripped = re.sub(r"\x1b\[[0-9;]*m", "", coloured)
+    assert [line.rstrip() for line in stripped.splitlines()] == plain.splitlines()
+
+
+def test_the_summary_has_its_names_written_out_in_columns() -> None:
+    text = render(report(row("cat")), Style(80))
+    assert f"AP    0.5000  average precision  IoU 0.5{DASH}0.95  all areas  top 100" in text
+    assert f"AP50       {DASH}  average precision  IoU 0.5       all areas  top 100" in text
+
+
+def test_the_summary_wraps_where_it_must() -> None:
+    lines = render(report(row("cat")), Style(50, fold=True)).splitlines()
+    start = next(n for n, line in enumerate(lines) if line.startswith("AP  "))
+    assert lines[start : start + 2] == [
+        f"AP    0.5000  average precision, IoU 0.5{DASH}0.95, all",
+        "              areas, top 100 per image",
+    ]
+
+
+def test_the_signature_ends_the_report() -> None:
+    assert render(report(row("cat")), Style()).endswith("\n\nprotocol:coco|detap:0.1.0\n")
+
+
+def test_blocks_have_a_title_a_table_and_sentences() -> None:
+    columns = (Column("name", "number", "number", "name"), Column("x", "x", "x", "exact"))
+    table = Table(columns, ({"name": "AP", "x": 1 / 3},))
+    block = Block("check", "a check", {}, ("All is well.",), table)
+    text = render(report(row("cat"), blocks=(block,)), Style())
+    assert "\na check\nnumber                   x\n" in text
+    assert "AP      0.3333333333333333\nAll is well.\n" in text
+
+
+def test_a_table_without_rows_has_headings() -> None:
+    assert len(table_lines(Table(COLUMNS[:2], ()), Style())) == 2
+
+
+def test_plain_text_needs_no_rich() -> None:
+    code = (
+        "import sys; from tests.report.reports import report, row; "
+        "from detap.report.text import render; from detap.report.sinks import Style; "
+        "render(report(row('cat')), Style()); sys.exit('rich' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,180 @@
+import os
+import socket
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+
+from detap.errors import OutputError
+from detap.report import writing
+from detap.report.writing import check_target, write
+
+
+def only(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_new_file_has_the_mode_that_the_umask_asks_for(tmp_path: Path) -> None:
+    old = os.umask(0o027)
+    try:
+        write(str(tmp_path / "report.json"), b"new")
+    finally:
+        os.umask(old)
+    assert (tmp_path / "report.json").read_bytes() == b"new"
+    assert stat.S_IMODE((tmp_path / "report.json").stat().st_mode) == 0o640
+    assert only(tmp_path) == ["report.json"]
+
+
+def test_an_old_file_is_replaced_and_its_mode_kept(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_bytes(b"old")
+    path.chmod(0o604)
+    inode = path.stat().st_ino
+    write(str(path), b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+    assert path.stat().st_ino != inode  # renamed, not overwritten
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "a.json").write_bytes(b"old")
+    (tmp_path / "link.json").symlink_to(tmp_path / "real" / "a.json")
+    write(str(tmp_path / "link.json"), b"new")
+    assert (tmp_path / "link.json").is_symlink()
+    assert (tmp_path / "real" / "a.json").read_bytes() == b"new"
+
+
+def test_a_link_to_nothing_makes_its_target(tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to(tmp_path / "a.json")
+    write(str(tmp_path / "link.json"), b"new")
+    assert (tmp_path / "a.json").read_bytes() == b"new"
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [
+        (KeyboardInterrupt(), KeyboardInterrupt),
+        (SystemExit(), SystemExit),
+        (OSError(28, "No space left on device"), OutputError),
+    ],
+)
+def test_whatever_goes_wrong_the_old_report_stays_alone(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    raised: type[BaseException],
+) -> None:
+    path = tmp_path / "report.json"
+    path.write_bytes(b"old")
+
+    def fail(_: int) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(raised):
+        write(str(path), b"new")
+    assert path.read_bytes() == b"old"
+    assert only(tmp_path) == ["report.json"]
+
+
+def test_a_folder_is_no_target(tmp_path: Path) -> None:
+    with pytest.raises(OutputError, match="cannot write a report onto a folder"):
+        write(str(tmp_path), b"x")
+
+
+def test_a_pipe_is_no_target_and_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OutputError, match="onto a pipe"):
+        write(str(tmp_path / "pipe"), b"x")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+def test_a_socket_is_no_target(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # the path of a socket must be short
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind("s")
+        with pytest.raises(OutputError, match="onto a socket"):
+            write("s", b"x")
+
+
+def test_a_device_is_written_through_and_stays() -> None:
+    write(os.devnull, b"x")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+def test_a_full_device_is_an_error_and_stays() -> None:
+    with pytest.raises(OutputError, match=r"/dev/full: cannot be written: No space left"):
+        write("/dev/full", b"x")
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+def test_an_input_is_no_target(tmp_path: Path) -> None:
+    (tmp_path / "gt.json").write_bytes(b"{}")
+    (tmp_path / "again.json").symlink_to("gt.json")
+    os.link(tmp_path / "gt.json", tmp_path / "hard.json")
+    for name in ("gt.json", "again.json", "hard.json"):
+        with pytest.raises(OutputError, match="is an input"):
+            check_target(str(tmp_path / name), ["absent", str(tmp_path / "gt.json")])
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("absent/report.json", "there is no folder"),
+        ("file/report.json", "cannot be written: Not a directory"),
+        ("loop", "cannot be written: Too many levels"),
+        ("new/", "is no name for a file"),
+        ("", "is no name for a file"),
+        ("x" * 300, "cannot be written: File name too long"),
+        ("a\0b", "embedded null"),
+    ],
+)
+def test_a_target_that_cannot_be(tmp_path: Path, path: str, message: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(OutputError, match=message):
+        check_target(os.path.join(tmp_path, path) if path else path)
+
+
+def test_a_folder_that_may_not_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_: False)  # permissions do not hold for root
+    with pytest.raises(OutputError, match=r"the folder .* cannot be written to"):
+        check_target(str(tmp_path / "report.json"))
+
+
+def test_a_message_cannot_act(tmp_path: Path) -> None:
+    with pytest.raises(OutputError) as caught:
+        check_target(str(tmp_path / "\x1b[31m" / "r.json"))
+    assert "\\x1b[31m" in str(caught.value)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_standard_output_by_its_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that leads to our own stream is written through it, as renaming would cut it off."""
+    target = tmp_path / "out"
+    stream = os.open(target, os.O_WRONLY | os.O_CREAT)
+    saved = os.dup(1)
+    try:
+        os.dup2(stream, 1)
+        write(str(target), b"one")
+        write(str(target), b"two")
+    finally:
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(stream)
+    assert target.read_bytes() == b"onetwo"
+
+
+def test_a_closed_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdout", None)
+    with pytest.raises(OutputError, match="standard output: cannot be written"):
+        writing.write_stdout(b"x")
+
+
+def test_a_long_name_leaves_room_for_the_temporary_one(tmp_path: Path) -> None:
+    path = tmp_path / ("n" * 250 + ".json")
+    write(str(path), b"x")
+    assert only(tmp_path) == [path.name]
