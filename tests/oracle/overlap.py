@@ -34,13 +34,14 @@ def overlap(detection: Box, truth: Box, protocol: Protocol, *, absorbing: bool) 
     if width <= 0 or height <= 0:
         return 0.0
     intersection = width * height
-    own = _area(detection, protocol)
+    own = area(detection, protocol)
     if absorbing:
         return intersection / own
-    return intersection / (own + _area(truth, protocol) - intersection)
+    return intersection / (own + area(truth, protocol) - intersection)
 
 
-def _area(box: Box, protocol: Protocol) -> float:
+def area(box: Box, protocol: Protocol) -> float:
+    """Return the area of a box as the protocol measures it."""
     if protocol.pixel_edge:
         return (box.x2 - box.x1 + 1) * (box.y2 - box.y1 + 1)
     return box.area

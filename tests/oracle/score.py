@@ -11,7 +11,7 @@ from detap.protocols import AreaRange, Protocol
 from detap.tables import Detections, GroundTruth
 from tests.oracle.curves import area_under, curve, interpolate
 from tests.oracle.matching import Outcome, Target, match
-from tests.oracle.overlap import boxes, overlap
+from tests.oracle.overlap import area, boxes, overlap
 from tests.oracle.proposals import covered
 
 Floats = NDArray[np.float64]
@@ -24,8 +24,8 @@ class Scores:
     average_precision: Floats  # (T, K, A)
     recall: Floats  # (T, K, A, M)
     precision: Floats  # (T, R, K, A, M)
-    matched: NDArray[Any]  # (T, N)
-    neutral: NDArray[Any]  # (T, N)
+    matched: NDArray[Any]  # (A, T, N)
+    neutral: NDArray[Any]  # (A, T, N)
     counted: NDArray[Any]  # (N,)
     counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     hits: dict[tuple[int, int], list[bool]] = field(default_factory=dict)
@@ -42,8 +42,8 @@ def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Sco
         np.full((T, K, A), np.nan),
         np.full((T, K, A, M), np.nan),
         np.full((T, R, K, A, M), np.nan),
-        np.full((T, len(detections)), -1),
-        np.zeros((T, len(detections)), bool),
+        np.full((A, T, len(detections)), -1),
+        np.zeros((A, T, len(detections)), bool),
         np.zeros(len(detections), bool),
     )
     for k in range(K):
@@ -70,13 +70,13 @@ class _OneClass:
         self.truth, self.detections = truth, detections
         self.protocol, self.band = protocol, band
         self.places = _places(detections, protocol)
-        self.truth_rows = _rows(truth, label, protocol)
         self.ranked = [
             row
             for row in _ranking(detections, protocol)
             if protocol.class_agnostic or detections.label[row] == label
         ]
         self.truth_boxes, self.detection_boxes = boxes(truth), boxes(detections)
+        self.truth_rows = _rows(truth, label, protocol)
         self.positives = sum(not self.neutral(row) for row in self.truth_rows)
 
     def flagged(self, row: int, flags: tuple[str, ...]) -> bool:
@@ -86,9 +86,11 @@ class _OneClass:
         return self.flagged(row, self.protocol.neutral) or not self.in_range(row)
 
     def in_range(self, row: int) -> bool:
-        annotated = self.protocol.area_source == "annotation"
-        area = (self.truth.area if annotated else self.truth.box_area)[row]
-        return bool(self.band.low <= area <= self.band.high)
+        if self.protocol.area_source == "annotation":
+            value = float(self.truth.area[row])
+        else:
+            value = area(self.truth_boxes[row], self.protocol)
+        return self.band.low <= value <= self.band.high
 
     def targets(self) -> dict[int, list[Target]]:
         """Return the ground truths of each image, in file order."""
@@ -118,8 +120,8 @@ class _OneClass:
         for row in self.within(self.protocol.detection_limits[-1]):
             here = targets[int(self.detections.image[row])]
             found = match(here, [self.overlap(row, t) for t in here], threshold, self.protocol)
-            area = self.detection_boxes[row].area
-            if found.truth == -1 and not self.band.low <= area <= self.band.high:
+            own = area(self.detection_boxes[row], self.protocol)
+            if found.truth == -1 and not self.band.low <= own <= self.band.high:
                 found.neutral = True
             result[row] = found
         return result
@@ -127,11 +129,10 @@ class _OneClass:
     def fill(self, result: Scores, k: int, a: int) -> None:
         for t, threshold in enumerate(self.protocol.search_thresholds):
             outcomes = self.outcomes(threshold)
-            if a == 0:
-                for row, outcome in outcomes.items():
-                    result.matched[t, row] = outcome.truth
-                    result.neutral[t, row] = outcome.neutral
-                    result.counted[row] = True
+            for row, outcome in outcomes.items():
+                result.matched[a, t, row] = outcome.truth
+                result.neutral[a, t, row] = outcome.neutral
+                result.counted[row] = True
             if a == 0 and t == 0:
                 self.count(result.counts, outcomes)
             for m, limit in enumerate(self.protocol.detection_limits):
@@ -144,8 +145,6 @@ class _OneClass:
     def measure(self, result: Scores, hits: list[bool], where: tuple[int, int, int, int]) -> None:
         t, k, a, m = where
         if not self.positives:
-            if self.protocol.absent_class == "zero":
-                result.average_precision[t, k, a] = 0.0
             return
         precision, recall = curve(hits, self.positives, self.protocol.precision_guard)
         result.recall[t, k, a, m] = recall[-1] if recall else 0.0
@@ -156,6 +155,8 @@ class _OneClass:
     def count(self, counts: dict[str, list[int]], outcomes: dict[int, Outcome]) -> None:
         wrong = [o for o in outcomes.values() if o.truth == -1 and not o.neutral]
         counts["ground_truths"].append(self.positives)
+        counts["detections_count"].append(len(self.ranked))
+        counts["within"].append(len(outcomes))
         counts["neutral"].append(len(self.truth_rows) - self.positives)
         counts["true_positives"].append(
             sum(o.truth != -1 and not o.neutral for o in outcomes.values())
@@ -187,11 +188,11 @@ class _OneClass:
 
 
 def _rows(table: GroundTruth, label: int, protocol: Protocol) -> list[int]:
-    """Return the ground truths of a class; of all classes, class by class."""
+    """Return the ground truths of a class; of all, class by class where pycocotools' ties hold."""
     rows = range(len(table))
-    if protocol.class_agnostic:
+    if protocol.class_agnostic and protocol.ties == "image":
         return sorted(rows, key=lambda row: (table.label[row], row))
-    return [row for row in rows if table.label[row] == label]
+    return [row for row in rows if protocol.class_agnostic or table.label[row] == label]
 
 
 def _ranking(detections: Detections, protocol: Protocol) -> list[int]:

@@ -24,8 +24,8 @@ class Reference:
     precision: NDArray[np.float64]  # (T, R, K, A, M)
     recall: NDArray[np.float64]  # (T, K, A, M)
     summary: dict[str, float]
-    matched: NDArray[Any]  # (T, N): row of the ground truth, or -1
-    neutral: NDArray[Any]  # (T, N)
+    matched: NDArray[Any]  # (A, T, N): row of the ground truth, or -1
+    neutral: NDArray[Any]  # (A, T, N)
     counted: NDArray[Any]  # (N,)
 
 
@@ -126,16 +126,17 @@ def _configure(params: Any, protocol: Protocol) -> None:
 
 
 def _matches(evaluator: COCOeval, count: int) -> tuple[Any, Any, Any]:
-    T = len(evaluator.params.iouThrs)  # noqa: N806 - the letter of the axis
-    matched = np.full((T, count), -1)
-    neutral = np.zeros((T, count), bool)
+    areas = [list(area) for area in evaluator.params.areaRng]
+    shape = (len(areas), len(evaluator.params.iouThrs), count)
+    matched = np.full(shape, -1)
+    neutral = np.zeros(shape, bool)
     counted = np.zeros(count, bool)
-    all_areas = list(evaluator.params.areaRng[0])
     for part in evaluator.evalImgs:
-        if part is not None and list(part["aRng"]) == all_areas:
+        if part is not None:
+            area = areas.index(list(part["aRng"]))
             rows = np.array(part["dtIds"], int) - 1
-            matched[:, rows] = part["dtMatches"].astype(int) - 1
-            neutral[:, rows] = part["dtIgnore"]
+            matched[area][:, rows] = part["dtMatches"].astype(int) - 1
+            neutral[area][:, rows] = part["dtIgnore"]
             counted[rows] = True
     return matched, neutral, counted
 

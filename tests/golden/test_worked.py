@@ -1,0 +1,73 @@
+"""`detap eval`, the whole of it, gives the numbers that were worked by hand."""
+
+import json
+import math
+import subprocess
+import sys
+from functools import cache
+from itertools import groupby
+from typing import Any
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.golden.worked import Worked, calculate, read
+
+FIXTURES = ROOT / "fixtures"
+NUMBERS = read(FIXTURES)
+
+
+def _run_of(row: Worked) -> tuple[str, str, tuple[str, ...]]:
+    return row.case, row.files, row.options
+
+
+RUNS = [list(rows) for _, rows in groupby(sorted(NUMBERS, key=_run_of), key=_run_of)]
+
+
+@cache
+def _report(arguments: tuple[str, ...]) -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "detap", "eval", *arguments, "--output-format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def _number(report: dict[str, Any], name: str) -> Any:
+    if "/" not in name:
+        return report["summary"][name]
+    label, key = name.split("/")
+    rows = {row["name"]: row for row in report["classes"]}
+    return rows[label][key]
+
+
+def _name_of(rows: list[Worked]) -> str:
+    return " ".join([rows[0].case, rows[0].files, *rows[0].options])
+
+
+@pytest.mark.parametrize("rows", RUNS, ids=_name_of)
+def test_the_whole_command_gives_the_numbers_worked_by_hand(rows: list[Worked]) -> None:
+    report = _report(tuple(rows[0].arguments(FIXTURES)))
+    found = {row.number: _number(report, row.number) for row in rows}
+    due = {row.number: row.expected for row in rows}
+    undefined = {number for number, value in due.items() if value is None}
+    assert {number for number, value in found.items() if value is None} == undefined
+    for number in due.keys() - undefined:
+        # pycocotools' guard of 2**-52 in the precision is all that may part them.
+        assert found[number] == pytest.approx(due[number], abs=1e-12, rel=0), number
+
+
+@pytest.mark.parametrize("row", NUMBERS, ids=lambda row: f"{row.case} {row.files} {row.number}")
+def test_the_paper_is_right(row: Worked) -> None:
+    if row.expected is not None and row.worked:
+        assert math.isclose(calculate(row.worked), float(row.value), abs_tol=5e-7)
+
+
+def test_every_case_has_its_why() -> None:
+    folders = {folder.name for folder in FIXTURES.iterdir() if (folder / "coco").exists()}
+    assert folders <= {row.case for row in NUMBERS}
+    assert folders

@@ -1,0 +1,78 @@
+"""The tables of numbers worked by hand in fixtures/*/why.md."""
+
+import ast
+import operator
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+COLUMNS = ["files", "options", "number", "worked", "value"]
+UNDEFINED = "undefined"
+_OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+}
+
+
+@dataclass(frozen=True)
+class Worked:
+    """One number that was worked out on paper."""
+
+    case: str
+    files: str
+    options: tuple[str, ...]
+    number: str
+    worked: str
+    value: str
+
+    @property
+    def expected(self) -> float | None:
+        """The value to full precision, where it was worked; None where it is undefined."""
+        if self.value == UNDEFINED:
+            return None
+        return calculate(self.worked) if self.worked else float(self.value)
+
+    def arguments(self, fixtures: Path) -> list[str]:
+        """Return what `detap eval` is called with."""
+        kind, *variant = self.files.split()
+        suffix = "".join(f"-{word}" for word in variant)
+        folder = fixtures / self.case / kind
+        if kind == "voc":
+            truth, found = folder / "Annotations", folder / f"detections{suffix}"
+        else:
+            truth, found = folder / "instances.json", folder / f"results{suffix}.json"
+        return ["--format", kind, "--gt", str(truth), "--dt", str(found), *self.options]
+
+
+def calculate(text: str) -> float:
+    """Return the value of an expression of numbers, + - * / and brackets."""
+
+    def walk(node: ast.expr) -> float:
+        if isinstance(node, ast.BinOp):
+            return _OPERATORS[type(node.op)](walk(node.left), walk(node.right))
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            return node.value
+        raise ValueError(f"{text!r} is more than arithmetic")
+
+    return walk(ast.parse(text, mode="eval").body)
+
+
+def read(fixtures: Path) -> list[Worked]:
+    """Return every worked number of every case."""
+    rows = []
+    for why in sorted(fixtures.glob("*/why.md")):
+        due = False
+        for line in why.read_text(encoding="utf-8").splitlines():
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if not line.startswith("|"):
+                due = False
+            elif cells == COLUMNS:
+                due = True
+            elif due and not set(line) <= set("|- "):
+                files, options, number, worked, value = cells
+                options_given = tuple(shlex.split(options))
+                rows.append(Worked(why.parent.name, files, options_given, number, worked, value))
+    return rows
