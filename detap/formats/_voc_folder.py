@@ -1,7 +1,7 @@
 """The files of a VOC data set: which of a folder's are read, image sets, lists of class names."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from detap.formats import files
@@ -17,7 +17,8 @@ class Folder:
     """Files of one kind in a folder.
 
     `given` is the path that the user gave, `inside` the folder below it ("" for itself), `members`
-    the name of each file by its stem, sorted by stem, `aside` how many entries were left aside.
+    the name of each file by its stem, sorted by stem, `aside` how many entries were left aside,
+    `odd` the members that are no regular files.
     """
 
     given: str
@@ -25,6 +26,7 @@ class Folder:
     suffix: str
     members: dict[str, str]
     aside: int = 0
+    odd: frozenset[str] = frozenset()
 
     @property
     def path(self) -> str:
@@ -53,65 +55,68 @@ def _list_folder(path: str) -> list[os.DirEntry[str]]:
         files.refuse(repr(path), "is no path: it contains a NUL character")
 
 
-def _members(path: str, entries: Sequence[os.DirEntry[str]], suffix: str) -> dict[str, str]:
-    """Return the files with that suffix by their stem, sorted.
+def _is_regular(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a loop of links, say
+        return False
+
+
+def _members(given: str, inside: str, suffix: str) -> Folder:
+    """Return the files of a folder with that suffix.
 
     Hidden files, which systems and editors leave, and sub-folders are left aside.
     """
+    path = os.path.join(given, inside) if inside else given
     cut = -len(suffix)
-    found = [
-        entry.name
-        for entry in entries
-        if entry.name[cut:].lower() == suffix and entry.name[0] != "." and not entry.is_dir()
-    ]
-    members = {name[:cut]: name for name in found}
-    for name in found if len(members) != len(found) else ():
-        other = members[name[:cut]]
+    members: dict[str, str] = {}
+    odd = set()
+    entries = _list_folder(path)
+    for entry in entries:
+        name = entry.name
+        if name[cut:].lower() != suffix or name[0] == ".":
+            continue
+        if not _is_regular(entry):
+            if os.path.isdir(entry):
+                continue
+            odd.add(name)
+        other = members.setdefault(name[:cut], name)
         if other != name:
             message = f"{shown(name)} and {shown(other)} are of the same image"
             files.refuse(path, message, "keep one of them")
-    return {stem: members[stem] for stem in sorted(members)}
+    ordered = {stem: members[stem] for stem in sorted(members)}
+    return Folder(given, inside, suffix, ordered, len(entries) - len(ordered), frozenset(odd))
 
 
 def ground_truth_folder(path: str) -> Folder:
     """Return the annotation files of a VOC root, or of the folder that holds them itself."""
-    entries = _list_folder(path)
     inside = ""
-    if any(entry.name == "Annotations" and entry.is_dir() for entry in entries):
+    if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
         inside = "Annotations"
-        entries = _list_folder(os.path.join(path, inside))
-    where = os.path.join(path, inside) if inside else path
-    suffix = ".xml"
-    members = _members(where, entries, suffix)
-    if not members and not inside:
-        suffix = ".txt"
-        members = _members(where, entries, suffix)
-    if not members:
+    folder = _members(path, inside, ".xml")
+    if not folder.members and not inside:
+        folder = _members(path, inside, ".txt")
+    if not folder.members:
         files.refuse(
-            where,
+            folder.path,
             "has no annotation: no file ends with .xml" + ("" if inside else " or .txt"),
             "give a folder with Annotations, or one that holds the files itself",
         )
-    return Folder(path, inside, suffix, members, len(entries) - len(members))
+    return folder
 
 
 def detections_folder(path: str) -> Folder:
     """Return the text files of a folder of detections, or the one file that is given."""
     if path == files.STDIN:
         files.refuse(path, "cannot hold VOC detections: the files' names count", "give a folder")
-    try:
-        is_folder = os.path.isdir(path)
-    except ValueError:
-        is_folder = False
-    if not is_folder:
+    if "\0" in path or not os.path.isdir(path):
         os.close(files.open_regular(path))
         stem, suffix = os.path.splitext(os.path.basename(path))
         return Folder(path, "", suffix, {stem: ""})
-    entries = _list_folder(path)
-    members = _members(path, entries, ".txt")
-    if not members:
+    folder = _members(path, "", ".txt")
+    if not folder.members:
         files.refuse(path, "has no detections: no file ends with .txt", "give another folder")
-    return Folder(path, "", ".txt", members, len(entries) - len(members))
+    return folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ else to this one, so that there is one place that knows what a line may be.
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from detap.errors import InputError, Problem
@@ -126,12 +126,15 @@ class LineForm:
     resolve : callable
         Takes the first column and returns the name that it stands for, or raises
         :class:`UnknownNameError`.
+    known : sequence of str or None
+        All that the first column may be; None where it may be anything that `resolve` takes.
     """
 
     key: str
     scored: bool
     encoding: str
     resolve: Callable[[str], str]
+    known: Sequence[str] | None = None
 
     @property
     def columns(self) -> tuple[str, ...]:

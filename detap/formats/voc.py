@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import InputError, Note, UsageError
-from detap.formats import files
+from detap.errors import Note, UsageError
+from detap.formats import _voc_xml, files
 from detap.formats._voc_folder import (
     ClassNames,
     Folder,
@@ -50,6 +50,17 @@ from detap.formats._voc_notes import (
     ground_truth_notes,
     note,
 )
+from detap.formats._voc_rows import (
+    Budget,
+    Rows,
+    content,
+    merge,
+    met,
+    read_text,
+    renumbered,
+    rows_of,
+    scannable,
+)
 from detap.formats.files import DEFAULT_LIMITS, Limits
 from detap.tables import (
     BOX_ENCODINGS,
@@ -63,6 +74,9 @@ from detap.tables import (
 )
 
 _BLANK = " \t\r\n"
+_MAX_SCANNED_BYTES = 4 << 20
+"""A larger annotation is for lxml, which has limits of its own."""
+
 _CORNER_NAMES = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -119,7 +133,7 @@ def read_ground_truth(
         read = _read_annotations(folder, selection.members, problems, limits)
     else:
         form = LineForm("class", False, boxes, names.resolve)
-        read = _ReadObjects(_read_text(folder, selection.members, form, problems, limits))
+        read = _ReadObjects(read_text(folder, form, selection.members, problems, limits))
     problems.raise_any(path)
     if not len(read.rows):
         files.refuse(
@@ -200,74 +214,6 @@ def _check_truth(path: str, truth: GroundTruth) -> None:
         )
 
 
-# --- rows ---------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class _Rows:
-    """The rows of all files, in their order.
-
-    `file` (N,) is which file each row is of, `name` (N,) which of `names` its first column (or its
-    object's name) is, `values` (N, k) its numbers, `difficult` (N,) its flag.
-    """
-
-    file: Integers
-    name: Integers
-    names: tuple[str, ...]
-    values: Floats
-    difficult: Flags
-
-    def __len__(self) -> int:
-        return len(self.file)
-
-
-def _merge(careful: Mapping[int, Lines], width: int) -> _Rows:
-    """Return the rows that were read with care, by number of file, as columns."""
-    numbers: dict[str, int] = {}
-    file, name, values, difficult = [], [], [], []
-    for number in sorted(careful):
-        lines = careful[number]
-        file += [number] * len(lines.names)
-        name += [numbers.setdefault(word, len(numbers)) for word in lines.names]
-        values += lines.values
-        difficult += lines.difficult
-    return _Rows(
-        np.array(file, np.int32),
-        np.array(name, np.int32),
-        tuple(numbers),
-        np.array(values, np.float64).reshape(-1, width),
-        np.array(difficult, np.bool_),
-    )
-
-
-def _read_text(
-    folder: Folder,
-    members: Sequence[str],
-    form: LineForm,
-    problems: Problems,
-    limits: Limits,
-) -> _Rows:
-    careful: dict[int, Lines] = {}
-    for number, member in enumerate(members):
-        file = folder.file(member)
-        data = _content(file, problems, limits)
-        if data is not None:
-            careful[number] = read_lines(data, file, form, problems)
-    return _merge(careful, len(form.columns) - 1)
-
-
-def _content(file: str, problems: Problems, limits: Limits) -> bytes | None:
-    """Return what a file of a folder holds; None for a sub-folder, and for one with a problem."""
-    if os.path.isdir(file):
-        return None
-    try:
-        return files.read_bytes(file, limits)
-    except InputError as error:
-        for problem in error.problems:
-            problems.add(problem.file, problem.place, problem.message, problem.remedy)
-        return None
-
-
 # --- XML ----------------------------------------------------------------------------------------
 
 
@@ -288,26 +234,37 @@ class _Annotation:
 def _read_annotations(
     folder: Folder, members: Sequence[str], problems: Problems, limits: Limits
 ) -> "_ReadObjects":
-    sizes = np.full((len(members), 2), np.nan)
+    with scannable(folder, members) as (descriptor, paths):
+        declined, file, name, difficult, corners, words, sizes = _voc_xml.scan_files(
+            descriptor,
+            paths,
+            file_bytes=min(limits.file_bytes, _MAX_SCANNED_BYTES),
+            records=limits.records,
+            nesting=limits.nesting,
+        )
+    names, name = met(name, words, str)
+    scanned = Rows(file, name, names, corners, difficult)
     careful: dict[int, Lines] = {}
+    budget = Budget(folder.given, limits, len(scanned))
     nested = 0
-    for number, member in enumerate(members):
-        file = folder.file(member)
-        data = _content(file, problems, limits)
+    for number in declined:
+        path = folder.file(members[number])
+        data = content(path, problems, limits)
         if data is None:
             continue
-        annotation = read_annotation(data, file, problems, limits)
+        annotation = read_annotation(data, path, problems, limits)
         careful[number] = annotation.objects
+        budget.spend(len(annotation.objects.names))
         sizes[number] = annotation.width, annotation.height
         nested += annotation.nested
-    return _ReadObjects(_merge(careful, 4), sizes, nested)
+    return _ReadObjects(merge(scanned, careful), sizes, nested)
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadObjects:
     """The objects of all files, the sizes (I, 2) of the images, the count of nested objects."""
 
-    rows: _Rows
+    rows: Rows
     sizes: Floats | None = None
     nested: int = 0
 
@@ -481,7 +438,7 @@ def _ground_truth(
     rows = read.rows
     corners, areas = encode_boxes(rows.values, encoding)
     classes = tuple(sorted(set(rows.names)))
-    label = _renumbered(rows.name, rows.names, classes)
+    label = renumbered(rows.name, rows.names, classes)
     return GroundTruth(
         image=rows.file,
         label=label,
@@ -511,12 +468,6 @@ def _sources(folder: Folder, selection: Selection, records: int) -> tuple[Source
     if not selection.file:
         return (source,)
     return source, SourceFile(selection.file, selection.records)
-
-
-def _renumbered(numbers: Integers, names: Sequence[str], order: Sequence[str]) -> Integers:
-    """Return `numbers`, which count in `names`, counting in `order` instead."""
-    place = {name: number for number, name in enumerate(order)}
-    return np.array([place[name] for name in names], np.int32)[numbers]
 
 
 # --- detections: the table ----------------------------------------------------------------------
@@ -562,22 +513,16 @@ class _Job:
     problems: Problems
     limits: Limits
 
-    def rows(self, key: str, resolve: Callable[[str], str]) -> _Rows:
+    def rows(self, form: LineForm) -> Rows:
         """Return the rows of all files."""
-        return _read_text(
-            self.folder, self.members, self.form(key, resolve), self.problems, self.limits
-        )
-
-    def form(self, key: str, resolve: Callable[[str], str]) -> LineForm:
-        """Return the form of the files' lines."""
-        return LineForm(key, True, self.boxes, resolve)
+        return read_text(self.folder, form, self.members, self.problems, self.limits)
 
     @property
     def members(self) -> tuple[str, ...]:
         """The files to be read."""
         return tuple(self.folder.members.values())
 
-    def check_order(self, rows: _Rows, image: Integers) -> int:
+    def check_order(self, rows: Rows, form: LineForm, image: Integers) -> int:
         """Check that boxes begin before they end; return how many of the others are excused.
 
         A detector that clips its boxes to the image, but only the side that it knows to be
@@ -594,7 +539,7 @@ class _Job:
         excused = _clipped_outside(corners[at], self.truth, image[at])
         self.problems.boxes = len(rows)
         self.problems.swapped = int(np.count_nonzero(~excused))
-        _blame(self, rows, at[~excused])
+        _blame(self, form, rows, at[~excused])
         return int(np.count_nonzero(excused))
 
 
@@ -611,16 +556,16 @@ def _clipped_outside(corners: Floats, truth: GroundTruth, image: Integers) -> Fl
     return np.asarray(((high >= low) | before | behind).all(axis=1))
 
 
-def _blame(job: _Job, rows: _Rows, faulty: NDArray[np.intp]) -> None:
+def _blame(job: _Job, form: LineForm, rows: Rows, faulty: NDArray[np.intp]) -> None:
     """Add a problem for each row whose box ends before it begins, with its line."""
-    starts = np.searchsorted(rows.file, np.arange(len(job.members) + 1))
     for number in np.unique(rows.file[faulty]).tolist():
         file = job.folder.file(job.members[number])
-        data = _content(file, job.problems, job.limits) or b""
-        place = read_lines(data, file, job.form("", str), Problems(1)).place
-        for row in faulty[rows.file[faulty] == number].tolist():
+        data = content(file, job.problems, job.limits) or b""
+        place = read_lines(data, file, form, Problems(1)).place
+        mine = rows_of(rows, number)
+        for row in np.intersect1d(mine, faulty).tolist():
             fault = box_fault(rows.values[row, 1:].tolist(), "corners")
-            job.problems.add(file, f"line {place[row - starts[number]]}", fault, SWAPPED)
+            job.problems.add(file, f"line {place[row - mine[0]]}", fault, SWAPPED)
 
 
 def _read_class_files(job: _Job) -> Detections:
@@ -628,11 +573,13 @@ def _read_class_files(job: _Job) -> Detections:
     of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
     _check_classes(folder, of_stem, job.names, job.problems)
     job.problems.raise_any(folder.given)
-    rows = job.rows("image", _image_resolver(truth))
+    images = [str(name) for name in truth.images]
+    form = LineForm("image", True, job.boxes, _image_resolver(truth), images)
+    rows = job.rows(form)
     job.problems.raise_any(folder.given)
     called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
-    image = _renumbered(rows.name, rows.names, [str(name) for name in truth.images])
-    clipped = job.check_order(rows, image)
+    image = renumbered(rows.name, rows.names, images)
+    clipped = job.check_order(rows, form, image)
     job.problems.raise_any(folder.given)
     notes = note(
         "class-without-detections-file",
@@ -663,7 +610,8 @@ def _check_classes(
 
 def _read_image_files(job: _Job) -> Detections:
     folder, truth = job.folder, job.truth
-    rows = job.rows("class", job.names.resolve)
+    form = LineForm("class", True, job.boxes, job.names.resolve)
+    rows = job.rows(form)
     number = {name: at for at, name in enumerate(truth.images)}
     of_file = np.array([number.get(stem, -1) for stem in folder.members], np.int32)
     image = of_file[rows.file]
@@ -676,7 +624,7 @@ def _read_image_files(job: _Job) -> Detections:
         except UnknownNameError as unknown:
             job.problems.add(folder.file(member), "", unknown.message, unknown.remedy)
     job.problems.raise_any(folder.given)
-    clipped = job.check_order(rows, image)
+    clipped = job.check_order(rows, form, image)
     job.problems.raise_any(folder.given)
     notes = note(
         "image-without-detections-file",
@@ -742,12 +690,12 @@ class _Labels:
 
 
 def _detections(
-    job: _Job, rows: _Rows, image: Integers, labels: _Labels, notes: tuple[Note, ...]
+    job: _Job, rows: Rows, image: Integers, labels: _Labels, notes: tuple[Note, ...]
 ) -> Detections:
     folder, truth = job.folder, job.truth
     strangers = sorted(set(labels.names) - set(truth.classes))
     classes = truth.classes + tuple(strangers)
-    label = _renumbered(labels.number, labels.names, classes)
+    label = renumbered(labels.number, labels.names, classes)
     stray = int(np.count_nonzero(label >= len(truth.classes)))
     if len(rows) and stray == len(rows):
         _refuse_strangers(folder, truth, strangers)

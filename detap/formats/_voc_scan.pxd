@@ -1,0 +1,229 @@
+"""What both scanners of VOC files share: reading a file, names to numbers, rows in columns.
+
+Only functions to be inlined: nothing of this module exists when the program runs.
+"""
+
+from libc.stdint cimport int32_t, uint8_t, uint64_t
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcmp, memcpy
+
+
+cdef extern from *:
+    """
+    /* Reads a regular file below a folder in as few system calls as there can be. Whatever is odd
+       about it (no regular file, too large, growing, unreadable) is left to the careful reader. */
+    #ifdef _WIN32
+    static long long detap_read_file(
+        int folder, const char *name, char **data, size_t *room, size_t limit) {
+        (void)folder; (void)name; (void)data; (void)room; (void)limit;
+        return -1;
+    }
+    #else
+    #include <fcntl.h>
+    #include <stdlib.h>
+    #include <sys/stat.h>
+    #include <unistd.h>
+    static long long detap_read_file(
+        int folder, const char *name, char **data, size_t *room, size_t limit) {
+        struct stat about;
+        size_t size, got = 0;
+        long long answer = -1;
+        int file = openat(folder < 0 ? AT_FDCWD : folder, name,
+                          O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        if (file < 0) return -1;
+        if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode)) goto done;
+        size = (size_t)about.st_size;
+        if (size > limit) goto done;
+        if (*room < size + 1) {
+            char *larger = (char *)realloc(*data, size + size / 2 + 65536);
+            if (!larger) goto done;
+            *data = larger;
+            *room = size + size / 2 + 65536;
+        }
+        /* One byte more than is due, so that a file that has grown is noticed. */
+        for (;;) {
+            ssize_t part = read(file, *data + got, size + 1 - got);
+            if (part < 0) goto done;
+            got += (size_t)part;
+            if (part == 0 || got >= size) break;
+        }
+        if (got == size) answer = (long long)got;
+    done:
+        close(file);
+        return answer;
+    }
+    #endif
+    """
+    long long detap_read_file(
+        int folder, const char *name, char **data, size_t *room, size_t limit
+    ) noexcept nogil
+
+
+cdef struct Names:
+    # An open-addressing table from words to numbers, the words one behind the other.
+    char *text
+    size_t used, room
+    size_t *start       # of each word in `text`; start[count] is the end of the last
+    int32_t count, names_room
+    int32_t *slots      # number + 1, or 0
+    uint64_t *hashes    # of each slot's word
+    size_t mask
+
+
+cdef inline bint names_open(Names *names, size_t expected) noexcept nogil:
+    cdef size_t i
+    cdef size_t slots = 64
+    while slots < 3 * expected:
+        slots *= 2
+    names.text = <char *>malloc(4096)
+    names.room = 4096
+    names.used = 0
+    names.names_room = 64
+    names.start = <size_t *>malloc(65 * sizeof(size_t))
+    names.count = 0
+    names.slots = <int32_t *>malloc(slots * sizeof(int32_t))
+    names.hashes = <uint64_t *>malloc(slots * sizeof(uint64_t))
+    names.mask = slots - 1
+    if not (names.text and names.start and names.slots and names.hashes):
+        return False
+    names.start[0] = 0
+    for i in range(slots):
+        names.slots[i] = 0
+    return True
+
+
+cdef inline void names_close(Names *names) noexcept nogil:
+    free(names.text)
+    free(names.start)
+    free(names.slots)
+    free(names.hashes)
+
+
+cdef inline uint64_t word_hash(const char *word, size_t length) noexcept nogil:
+    cdef size_t i
+    cdef uint64_t mixed = <uint64_t>0xCBF29CE484222325
+    for i in range(length):
+        mixed = (mixed ^ <uint8_t>word[i]) * <uint64_t>0x100000001B3
+    return mixed ^ (mixed >> 29)
+
+
+cdef inline bint _names_widen(Names *names) noexcept nogil:
+    cdef size_t i
+    cdef size_t slots = 2 * (names.mask + 1), slot
+    cdef int32_t *numbers = <int32_t *>malloc(slots * sizeof(int32_t))
+    cdef uint64_t *hashes = <uint64_t *>malloc(slots * sizeof(uint64_t))
+    if not (numbers and hashes):
+        free(numbers)
+        free(hashes)
+        return False
+    for i in range(slots):
+        numbers[i] = 0
+    for i in range(names.mask + 1):
+        if names.slots[i]:
+            slot = names.hashes[i] & (slots - 1)
+            while numbers[slot]:
+                slot = (slot + 1) & (slots - 1)
+            numbers[slot] = names.slots[i]
+            hashes[slot] = names.hashes[i]
+    free(names.slots)
+    free(names.hashes)
+    names.slots = numbers
+    names.hashes = hashes
+    names.mask = slots - 1
+    return True
+
+
+cdef inline int32_t names_find(
+    Names *names, const char *word, size_t length, bint grow
+) noexcept nogil:
+    """Return the number of a word, a new one where it may `grow`; -1 unknown, -2 out of memory."""
+    cdef uint64_t mixed = word_hash(word, length)
+    cdef size_t slot = mixed & names.mask
+    cdef int32_t number
+    cdef void *larger
+    while names.slots[slot]:
+        number = names.slots[slot] - 1
+        if (
+            names.hashes[slot] == mixed
+            and names.start[number + 1] - names.start[number] == length
+            and memcmp(names.text + names.start[number], word, length) == 0
+        ):
+            return number
+        slot = (slot + 1) & names.mask
+    if not grow:
+        return -1
+    if names.used + length > names.room:
+        larger = realloc(names.text, 2 * (names.used + length))
+        if not larger:
+            return -2
+        names.text = <char *>larger
+        names.room = 2 * (names.used + length)
+    if names.count >= names.names_room:
+        larger = realloc(names.start, (2 * <size_t>names.names_room + 1) * sizeof(size_t))
+        if not larger:
+            return -2
+        names.start = <size_t *>larger
+        names.names_room *= 2
+    memcpy(names.text + names.used, word, length)
+    names.used += length
+    number = names.count
+    names.count += 1
+    names.start[names.count] = names.used
+    names.slots[slot] = number + 1
+    names.hashes[slot] = mixed
+    if 2 * <size_t>names.count > names.mask and not _names_widen(names):
+        return -2
+    return number
+
+
+cdef struct Rows:
+    # One column each of file, name and flag, and `width` numbers a row.
+    int32_t *file
+    int32_t *name
+    uint8_t *flag
+    double *values
+    size_t count, room
+    int width
+
+
+cdef inline void rows_open(Rows *rows, int width) noexcept nogil:
+    rows.file = NULL
+    rows.name = NULL
+    rows.flag = NULL
+    rows.values = NULL
+    rows.count = rows.room = 0
+    rows.width = width
+
+
+cdef inline void rows_close(Rows *rows) noexcept nogil:
+    free(rows.file)
+    free(rows.name)
+    free(rows.flag)
+    free(rows.values)
+
+
+cdef inline bint rows_reserve(Rows *rows) noexcept nogil:
+    """Make room for one more row; False when out of memory."""
+    cdef size_t room
+    cdef void *larger
+    if rows.count < rows.room:
+        return True
+    room = rows.room + rows.room // 2 + 1024
+    larger = realloc(rows.file, room * sizeof(int32_t))
+    if not larger:
+        return False
+    rows.file = <int32_t *>larger
+    larger = realloc(rows.name, room * sizeof(int32_t))
+    if not larger:
+        return False
+    rows.name = <int32_t *>larger
+    larger = realloc(rows.flag, room)
+    if not larger:
+        return False
+    rows.flag = <uint8_t *>larger
+    larger = realloc(rows.values, room * rows.width * sizeof(double))
+    if not larger:
+        return False
+    rows.values = <double *>larger
+    rows.room = room
+    return True

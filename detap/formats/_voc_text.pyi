@@ -1,0 +1,14 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def scan_files(
+    folder: int,
+    members: list[bytes | None],
+    known: list[bytes],
+    *,
+    grow: bool,
+    width: int,
+    sides: bool,
+    file_bytes: int,
+    records: int,
+) -> tuple[list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], list[bytes]]: ...

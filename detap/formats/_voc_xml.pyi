@@ -1,0 +1,14 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def scan_files(
+    folder: int, members: list[bytes | None], *, file_bytes: int, records: int, nesting: int
+) -> tuple[
+    list[int],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.bool_],
+    NDArray[np.float64],
+    list[bytes],
+    NDArray[np.float64],
+]: ...
