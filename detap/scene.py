@@ -1,6 +1,8 @@
 """Two tables and a protocol, brought together as the columns and rules that core works on."""
 
+from copy import copy
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -38,7 +40,14 @@ class Scene:
     def _label(self, column: Integers) -> Integers:
         return np.zeros_like(column) if self.protocol.class_agnostic else column
 
-    def _boxes(self) -> tuple[Boxes, Boxes]:
+    def narrowed(self, **changes: Any) -> "Scene":
+        """Return the same boxes under a protocol changed in its thresholds or area ranges."""
+        scene = copy(self)
+        scene.protocol = replace(self.protocol, **changes)
+        return scene
+
+    def boxes(self) -> tuple[Boxes, Boxes]:
+        """Return the columns of the detections and of the ground truths."""
         truth, claim = self.ground_truth, self.detections
         if self.protocol.pixel_edge:
             truth_area, claim_area = pixel_areas(truth.corners), pixel_areas(claim.corners)
@@ -67,7 +76,7 @@ class Scene:
     def score(self, *, all_limits: bool = False, matches: bool = False) -> Scores:
         """Let detections claim ground truths by falling score."""
         rules = self.protocol
-        detections, truths = self._boxes()
+        detections, truths = self.boxes()
         return score(
             detections,
             truths,
@@ -91,15 +100,21 @@ class Scene:
             threads=self.threads,
             all_limits=all_limits,
             matches=matches,
-            rank=_rank_in_image(self.detections) if rules.limit_scope == "image" else None,
+            rank=self.limited_rank(),
         )
+
+    def limited_rank(self) -> Integers | None:
+        """Return what detection limits are held against; None is the rank in image and class."""
+        if self.protocol.limit_scope == "class":
+            return None
+        return _rank_in_image(self.detections)
 
     def cover(self) -> Scores:
         """Pair ground truths off with proposals by falling overlap."""
         rules = self.protocol
         if not rules.class_agnostic:
             raise UsageError("pairing by coverage takes proposals, which have no classes")
-        detections, truths = self._boxes()
+        detections, truths = self.boxes()
         counted = np.array(
             [
                 (truths.area >= band.low) & (truths.area <= band.high) & ~self.neutral

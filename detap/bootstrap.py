@@ -1,0 +1,169 @@
+"""How sure a number is: paired resamples of the images a detector was scored on.
+
+See docs/bootstrap.md for the method, what it assumes, and how its coverage was tested.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from detap.core.matching import detection_limits
+from detap.core.resampling import Matched, Wanted, Weights, draw_weights, resample
+from detap.errors import UsageError
+from detap.protocols import Measure
+from detap.results import Result
+from detap.tables import Floats
+
+__all__ = ["Resampled", "Weights", "draw_weights", "interval", "resampled"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resampled:
+    """Numbers of one detector in B resamples of its images.
+
+    Attributes
+    ----------
+    overall : dict of str to (B,) float64
+        The mean over the classes that have a ground truth in the resample, by name.
+    by_class : dict of str to (K, B) float64
+        NaN where a class has none.
+    """
+
+    overall: dict[str, Floats]
+    by_class: dict[str, Floats]
+
+
+def resampled(
+    result: Result, weights: Weights, names: Sequence[str], *, threads: int | None = None
+) -> Resampled:
+    """Return numbers of a result in each resample of its images.
+
+    Parameters
+    ----------
+    result : Result
+        Of :func:`detap.evaluate`; its matches are used, and made where it has none.
+    weights : Weights
+        As from :func:`draw_weights`. For a paired comparison, the same for both results.
+    names : sequence of str
+        As ``Protocol.measure`` knows them.
+    threads : int, optional
+        The result does not depend on it.
+
+    Raises
+    ------
+    UsageError
+        Where the protocol pairs by coverage: no ranking is resampled there.
+    KeyError
+        Where the protocol has no such number.
+    """
+    rules = result.protocol
+    if rules.pairing == "coverage":
+        raise UsageError(
+            f"protocol {rules.name} pairs by coverage, whose recall cannot be resampled; "
+            "leave out --confidence"
+        )
+    measures = [rules.measure(name) for name in names]
+    if not measures:
+        return Resampled({}, {})
+    part = _Part.of(result, measures)
+    wanted = [part.wanted(measure) for measure in measures]
+    values = resample(part.matched(), weights, wanted, threads=threads)
+    if rules.absent_class == "zero":
+        for entry, table in zip(wanted, values, strict=True):
+            if entry.precision:
+                np.nan_to_num(table, copy=False)
+    return Resampled(
+        {name: _mean(table) for name, table in zip(names, values, strict=True)},
+        dict(zip(names, values, strict=True)),
+    )
+
+
+def interval(values: Floats, confidence: float) -> tuple[float, float]:
+    """Return the percentile interval of resampled numbers; NaN where none is defined.
+
+    Its ends are the resampled numbers of ranks ``B * (1 - confidence) / 2`` from below and from
+    above, interpolated linearly.
+
+    Parameters
+    ----------
+    values : (B,) float64
+        NaN entries, where the number was undefined in a resample, are left out.
+    confidence : float
+        Between 0 and 1.
+
+    References
+    ----------
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3.
+    """
+    defined = values[~np.isnan(values)]
+    if not len(defined):
+        return float("nan"), float("nan")
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(defined, [tail, 1 - tail])
+    return float(low), float(high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Part:
+    """The area ranges and thresholds that some measures need: the rest is not matched again.
+
+    `areas` and `thresholds` are indices into those of the result's protocol.
+    """
+
+    result: Result
+    areas: list[int]
+    thresholds: list[int]
+
+    @classmethod
+    def of(cls, result: Result, measures: Sequence[Measure]) -> "_Part":
+        every = range(len(result.protocol.iou_thresholds))
+        used = {t for m in measures for t in (every if m.threshold is None else (m.threshold,))}
+        return cls(result, sorted({measure.area for measure in measures}), sorted(used))
+
+    def wanted(self, measure: Measure) -> Wanted:
+        every = range(len(self.thresholds))
+        place = None if measure.threshold is None else self.thresholds.index(measure.threshold)
+        return Wanted(
+            measure.quantity == "AP",
+            tuple(every) if place is None else (place,),
+            self.areas.index(measure.area),
+            measure.limit,
+        )
+
+    def matched(self) -> Matched:
+        rules = self.result.protocol
+        bands = tuple(rules.area_ranges[a] for a in self.areas)
+        scene = self.result._scene.narrowed(
+            area_ranges=bands,
+            iou_thresholds=tuple(rules.iou_thresholds[t] for t in self.thresholds),
+        )
+        scores = scene.score(matches=True)
+        detections, truths = scene.boxes()
+        inside = [(truths.area >= band.low) & (truths.area <= band.high) for band in bands]
+        return Matched(
+            image=detections.image,
+            label=detections.label,
+            score=detections.score,
+            counted=scores.match_counted,
+            truth=scores.match_truth,
+            neutral=scores.match_neutral,
+            truth_image=truths.image,
+            truth_label=truths.label,
+            positive=~scene.neutral & np.array(inside),
+            images=len(scene.ground_truth.images),
+            classes=len(scene.classes),
+            limits=detection_limits(rules.detection_limits),
+            rank=scene.limited_rank(),
+            ties_by_image=rules.ties == "image",
+            levels=np.array(rules.recall_levels),
+            guard=rules.precision_guard,
+        )
+
+
+def _mean(table: Floats) -> Floats:
+    """Return the mean over classes of what is defined, (B,) float64."""
+    defined = ~np.isnan(table)
+    counts = defined.sum(axis=0)
+    sums: Floats = np.where(defined, table, 0.0).sum(axis=0)
+    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)

@@ -1,0 +1,190 @@
+"""Weighted numbers against the same numbers of tables in which images are repeated."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from detap import evaluate
+from detap.bootstrap import Weights, draw_weights, interval, resampled
+from detap.protocols import ALL_AREAS, COCO_AREAS, Protocol, protocol
+from detap.tables import Detections, GroundTruth
+
+IMAGES, CLASSES = 12, 3
+
+
+def scene(
+    seed: int, *, images: int = IMAGES, boxes: int = 60, found: int = 200
+) -> tuple[GroundTruth, Detections]:
+    """Return ground truths and detections, most near one, all of different score."""
+    rng = np.random.default_rng(seed)
+    corner = rng.uniform(0, 400, (boxes, 2))
+    side = rng.choice([12.0, 40.0, 70.0, 150.0], (boxes, 2)) * rng.uniform(0.8, 1.2, (boxes, 2))
+    image, label = rng.integers(0, images, boxes), rng.integers(0, CLASSES, boxes)
+    truth = GroundTruth.from_arrays(
+        image=image,
+        label=label,
+        boxes=np.hstack([corner, side]),
+        encoding="xywh",
+        crowd=rng.random(boxes) < 0.1,
+        difficult=rng.random(boxes) < 0.1,
+        images=range(images),
+        classes=range(CLASSES),
+    )
+    source = rng.integers(0, boxes, found)
+    jitter = rng.normal(0, rng.choice([0.02, 0.1, 0.5], (found, 1)), (found, 4))
+    size = np.hstack([side, side])[source]
+    drawn = np.hstack([corner, side])[source] + jitter * size
+    drawn[:, 2:] = np.abs(drawn[:, 2:]) + 1
+    score = rng.permutation(found) / found
+    return truth, Detections.from_arrays(
+        image=image[source], label=label[source], boxes=drawn, score=score, encoding="xywh"
+    ).numbered_as(truth)
+
+
+def repeated(
+    truth: GroundTruth, found: Detections, weights: NDArray[np.integer]
+) -> tuple[GroundTruth, Detections]:
+    """Return tables in which image i occurs weights[i] times, each copy an image of its own."""
+    copies = np.repeat(np.arange(len(weights)), weights)
+    names = tuple(f"{image}-{n}" for n, image in enumerate(copies))
+
+    def rows(table: GroundTruth | Detections) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        parts = [np.flatnonzero(table.image == image) for image in copies]
+        sizes = [len(part) for part in parts]
+        kept = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        return kept, np.repeat(np.arange(len(copies)), sizes).astype(np.int32)
+
+    truth_rows, truth_image = rows(truth)
+    found_rows, found_image = rows(found)
+    return (
+        replace(truth.select(truth_rows), image=truth_image, images=names),
+        replace(found.select(found_rows), image=found_image, images=names),
+    )
+
+
+MANY = replace(
+    protocol("coco"), iou_thresholds=tuple(np.linspace(0.5, 0.99, 64)), detection_limits=(2, 5)
+)
+PROTOCOLS = {
+    "coco": protocol("coco"),
+    "voc2007": protocol("voc2007"),
+    "voc2012": protocol("voc2012"),
+    "voc2012-py": protocol("voc2012-py"),
+    "limit over all classes": replace(
+        protocol("coco"), limit_scope="image", detection_limits=(1, 4, 8)
+    ),
+    "class agnostic": replace(protocol("coco"), class_agnostic=True),
+    "absent is zero": replace(protocol("coco"), absent_class="zero"),
+    "every bit of a word": MANY,
+    "all-point, by area": replace(
+        protocol("voc2012"), area_ranges=COCO_AREAS, detection_limits=(1, 3)
+    ),
+}
+
+
+def assert_same(left: float, right: float) -> None:
+    assert np.isnan(left) == np.isnan(right)
+    assert np.isnan(left) or left == pytest.approx(right, abs=1e-12)
+
+
+@pytest.mark.parametrize("rules", PROTOCOLS.values(), ids=list(PROTOCOLS))
+def test_weights_of_one_give_the_plain_numbers(rules: Protocol) -> None:
+    result = evaluate(*scene(1), rules)
+    ones = Weights.of(np.ones((1, IMAGES), np.uint8))
+    again = resampled(result, ones, list(result.summary))
+    for name, value in result.summary.items():
+        assert_same(again.overall[name][0], value)
+        single = rules.measure(name).name
+        single = single.removeprefix("m") if rules.headline == "mAP" else single
+        for k, of_class in enumerate(result.by_class[single]):
+            assert_same(again.by_class[name][k, 0], of_class)
+
+
+@pytest.mark.parametrize("rules", PROTOCOLS.values(), ids=list(PROTOCOLS))
+def test_a_weight_counts_as_so_many_copies_of_the_image(rules: Protocol) -> None:
+    truth, found = scene(2)
+    weights = draw_weights(IMAGES, 70, seed=5)  # more than one block of lanes
+    table = weights.table()
+    again = resampled(evaluate(truth, found, rules), weights, [m.name for m in rules.measures()])
+    for b in (0, 1, 63, 64, 69):
+        plain = evaluate(*repeated(truth, found, table[b]), rules)
+        for name, value in plain.summary.items():
+            assert_same(again.overall[name][b], value)
+
+
+def test_numbers_beyond_the_summary_are_resampled_too() -> None:
+    result = evaluate(*scene(3), "coco")
+    ones = Weights.of(np.ones((1, IMAGES), np.uint8))
+    for name in ("AP90", "AP75s", "AR10", "AR100m", "APl"):
+        assert_same(resampled(result, ones, [name]).overall[name][0], result.measure(name))
+
+
+def test_long_runs_of_heavy_false_positives_do_not_overflow() -> None:
+    # 600 false positives of weight 255 stand above the only true positive: 1 / (1 + 600).
+    truth = GroundTruth.from_arrays(
+        image=[0, 1], label=[0, 0], boxes=[[0, 0, 10, 10], [0, 0, 10, 10]], images=[0, 1]
+    )
+    boxes = [[500, 500, 510, 510]] * 600 + [[0, 0, 10, 10]]
+    score = np.linspace(1, 0.1, 601)
+    found = Detections.from_arrays(image=[0] * 601, label=[0] * 601, boxes=boxes, score=score)
+    rules = replace(protocol("voc2012"), detection_limits=(None,), area_ranges=(ALL_AREAS,))
+    result = evaluate(truth, found, rules)
+    again = resampled(result, Weights.of(np.array([[255, 0], [1, 1], [0, 1]])), ["mAP"])
+    assert again.overall["mAP"] == pytest.approx([1 / 601, 1 / 601 / 2, 0.0])
+
+
+def test_resamples_do_not_depend_on_threads() -> None:
+    result = evaluate(*scene(4), "coco")
+    weights = draw_weights(IMAGES, 130, seed=1)
+    one, two, eight = (
+        resampled(result, weights, list(result.summary), threads=n) for n in (1, 2, 8)
+    )
+    for name in result.summary:
+        assert one.by_class[name].tobytes() == two.by_class[name].tobytes()
+        assert one.by_class[name].tobytes() == eight.by_class[name].tobytes()
+
+
+def test_more_resamples_begin_with_the_same_ones() -> None:
+    few, many = draw_weights(IMAGES, 10, seed=3), draw_weights(IMAGES, 200, seed=3)
+    assert (many.table()[:10] == few.table()).all()
+    assert (many.table().sum(axis=1) == IMAGES).all()
+    assert (draw_weights(IMAGES, 10, seed=4).table() != few.table()).any()
+
+
+def test_draws_are_those_of_numpys_pcg64() -> None:
+    raw = np.random.PCG64(9).random_raw(2 * IMAGES).reshape(2, IMAGES)
+    drawn = [[(int(word) >> 32) * IMAGES >> 32 for word in row] for row in raw]
+    expected = [np.bincount(row, minlength=IMAGES) for row in drawn]
+    assert (draw_weights(IMAGES, 2, seed=9).table() == expected).all()
+
+
+def test_a_class_without_ground_truth_in_a_resample_is_left_out_there() -> None:
+    truth = GroundTruth.from_arrays(
+        image=[0, 1], label=["a", "b"], boxes=[[0, 0, 9, 9], [0, 0, 9, 9]], images=[0, 1]
+    )
+    found = Detections.from_arrays(image=[0], label=["a"], boxes=[[0, 0, 9, 9]], score=[0.5])
+    result = evaluate(truth, found, "voc2012")
+    again = resampled(result, Weights.of(np.array([[1, 1], [2, 0], [0, 2], [0, 0]])), ["mAP"])
+    assert again.overall["mAP"][:3].tolist() == [0.5, 1.0, 0.0]
+    assert np.isnan(again.overall["mAP"][3])
+    assert np.isnan(again.by_class["mAP"][1, 1])
+
+
+def test_the_interval_is_that_of_the_percentiles() -> None:
+    values = np.arange(1001) / 1000  # its quantiles are their own levels
+    assert interval(values, 0.9) == pytest.approx((0.05, 0.95))
+    assert interval(np.append(values, np.nan), 0.9) == pytest.approx((0.05, 0.95))
+    assert np.isnan(interval(np.array([np.nan]), 0.9)).all()
+
+
+def test_weights_beyond_a_byte_are_refused() -> None:
+    with pytest.raises(ValueError, match="from 0 to 255"):
+        Weights.of(np.array([[256]]))
+
+
+def test_pairing_by_coverage_cannot_be_resampled() -> None:
+    result = evaluate(*scene(5), "proposals")
+    with pytest.raises(Exception, match="pairs by coverage"):
+        resampled(result, draw_weights(IMAGES, 2, seed=0), ["AR100"])
