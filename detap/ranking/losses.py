@@ -1,0 +1,362 @@
+"""Average precision as an objective: losses of one query's scores, with their gradients.
+
+Each function takes the scores of B queries over n items, (B, n), and which items are relevant, and
+returns the loss of every query, (B,), with its gradient by the scores, (B, n). One query may be
+given as (n,) arrays. All compute in float64 and are finite for any finite scores. A query without
+relevant items has no average precision: its loss is NaN and its gradient 0.
+
+With s the scores of a query, P its relevant items and N the others, the rank of k is
+``1 + sum over j != k of H(s_j - s_k)``, split into rank+ over P and rank- over N, with H(0) = 1.
+
+:mod:`detap.ranking.torch` has the same losses for PyTorch; the formulas are shared.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detap.errors import UsageError
+from detap.ranking import _formulas
+from detap.ranking._formulas import Step, Value
+
+__all__ = [
+    "Value",
+    "ap_loss",
+    "calibration_loss",
+    "fast_ap_loss",
+    "quantised_ap_loss",
+    "roadmap_loss",
+    "smooth_ap_loss",
+    "sup_ap_loss",
+]
+
+Floats = NDArray[np.float64]
+
+FORMS: dict[str, _formulas.Form] = {
+    "plain": _formulas.plain,  # type: ignore[dict-item]
+    "tie-aware": _formulas.tie_aware,  # type: ignore[dict-item]
+    "tie-aware-simple": _formulas.tie_aware_simple,  # type: ignore[dict-item]
+}
+"""The ways from a histogram to an average precision, by name."""
+
+
+class _NumPy:
+    """NumPy as the formulas want it."""
+
+    tanh = staticmethod(np.tanh)
+    log = staticmethod(np.log)
+    where = staticmethod(np.where)
+    zeros_like = staticmethod(np.zeros_like)
+
+    @staticmethod
+    def clip(array: Any, low: float | None, high: float | None) -> Any:
+        return np.clip(array, low, high)
+
+    @staticmethod
+    def cumsum(array: Any) -> Any:
+        return np.cumsum(array, axis=-1)
+
+    @staticmethod
+    def flip(array: Any) -> Any:
+        return np.flip(array, axis=-1)
+
+    @staticmethod
+    def stack(arrays: list[Any]) -> Any:
+        return np.stack(arrays, axis=-1)
+
+    @staticmethod
+    def nonzero(array: Any) -> tuple[Any, Any]:
+        rows, columns = np.nonzero(array)
+        return rows, columns
+
+    @staticmethod
+    def add_rows(target: Any, rows: Any, values: Any) -> None:
+        # The rows ascend, so that each one's values lie together.
+        if len(rows):
+            starts = np.flatnonzero(np.diff(rows, prepend=-1))
+            target[rows[starts]] += np.add.reduceat(values, starts, axis=0)
+
+
+_XP: Any = _NumPy()
+
+
+def ap_loss(scores: ArrayLike, relevant: ArrayLike) -> Value:
+    """Return 1 - AP, ties counted against the query (H(0) = 1).
+
+    Parameters
+    ----------
+    scores : (B, n) or (n,) array of float
+        Higher is better; finite.
+    relevant : array of bool of the same shape
+        Whether each item is relevant.
+
+    Returns
+    -------
+    Value
+        The gradient is 0: the loss is constant but where scores meet.
+
+    Raises
+    ------
+    UsageError
+        Where shapes differ or a score is not finite.
+    """
+    return _of_pairs(scores, relevant, _formulas.heaviside, _formulas.heaviside)
+
+
+def smooth_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, tau: float = 0.01) -> Value:
+    """Return 1 - SmoothAP: H replaced everywhere by the sigmoid of the difference over tau.
+
+    Parameters
+    ----------
+    scores, relevant : (B, n) or (n,) array
+        As for :func:`ap_loss`.
+    tau : float
+        The temperature, above 0.
+
+    References
+    ----------
+    Brown et al., Smooth-AP: Smoothing the Path Towards Large-Scale Image Retrieval, ECCV 2020.
+    """
+    step = _formulas.sigmoid(positive("tau", tau))
+    return _of_pairs(scores, relevant, step, step)
+
+
+def sup_ap_loss(
+    scores: ArrayLike,
+    relevant: ArrayLike,
+    *,
+    tau: float = 0.01,
+    delta: float = 0.05,
+    rho: float = 100.0,
+    offset: float | None = 1.44,
+    tie: float = 1.0,
+) -> Value:
+    """Return 1 - SupAP, which is never below :func:`ap_loss`.
+
+    rank+ is exact. In rank-, H of t = s_j - s_k becomes sigmoid(t / tau) for t < 0,
+    1/2 + sigmoid(t / tau) for 0 < t <= delta, and rho (t - delta) + offset beyond.
+
+    Parameters
+    ----------
+    scores, relevant : (B, n) or (n,) array
+        As for :func:`ap_loss`.
+    tau, delta, rho : float
+        Above 0, at least 0, at least 0.
+    offset : float or None
+        1.44 in the published setting; None makes the step continuous at delta.
+    tie : float
+        The step at t = 0. The published code has 1/2 there, below H(0) = 1: with equal scores it
+        is no upper bound. At 1 it is.
+
+    References
+    ----------
+    Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021.
+    """
+    step = sup_step(tau, delta, rho, offset, tie)
+    return _of_pairs(scores, relevant, _formulas.heaviside, step)
+
+
+def quantised_ap_loss(
+    scores: ArrayLike,
+    relevant: ArrayLike,
+    *,
+    bins: int = 20,
+    low: float = -1.0,
+    high: float = 1.0,
+    form: str = "plain",
+) -> Value:
+    """Return 1 - the AP of scores that are softly sorted into bins.
+
+    Each score gives its weight to the two centres beside it, of `bins` from `high` down to `low`;
+    scores beyond these count as at the end. A gradient at the very centre of a bin is 0.
+
+    Parameters
+    ----------
+    scores, relevant : (B, n) or (n,) array
+        As for :func:`ap_loss`.
+    bins : int
+        Centres, at least 2.
+    low, high : float
+        The lowest and the highest centre.
+    form : {"plain", "tie-aware", "tie-aware-simple"}
+        Precision times recall step of each bin; or the expected AP over the orders of what is in
+        it, the sum over ranks by a logarithm or by the bin's middle.
+
+    References
+    ----------
+    Revaud et al., Learning with Average Precision, ICCV 2019; He et al., Hashing as Tie-Aware
+    Learning to Rank, CVPR 2018.
+    """
+    if form not in FORMS:
+        raise UsageError(f"form {form!r} is unknown; choose from {', '.join(FORMS)}")
+    checked = _checked(scores, relevant)
+    check_bins(bins, low, high)
+    return _as_given(
+        scores, _formulas.of_histogram(_XP, *checked, FORMS[form], bins, low, high)
+    )
+
+
+def fast_ap_loss(scores: ArrayLike, relevant: ArrayLike, *, bins: int = 10) -> Value:
+    """Return 1 - FastAP of cosine similarities.
+
+    Squared distances of unit vectors, 2 - 2s from 0 to 4, are softly sorted into bins + 1 nodes:
+    the plain form of :func:`quantised_ap_loss` with that many centres from 1 to -1.
+
+    Parameters
+    ----------
+    scores, relevant : (B, n) or (n,) array
+        As for :func:`ap_loss`; scores are cosines.
+    bins : int
+        Intervals, at least 1.
+
+    References
+    ----------
+    Cakir et al., Deep Metric Learning to Rank, CVPR 2019.
+    """
+    return quantised_ap_loss(scores, relevant, bins=bins + 1, low=-1.0, high=1.0)
+
+
+def calibration_loss(
+    scores: ArrayLike, relevant: ArrayLike, *, alpha: float = 0.9, beta: float = 0.6
+) -> Value:
+    """Return mean over P of max(0, alpha - s) + mean over N of max(0, s - beta).
+
+    A mean over nothing is 0.
+
+    Parameters
+    ----------
+    scores, relevant : (B, n) or (n,) array
+        As for :func:`ap_loss`.
+    alpha, beta : float
+        Where scores of relevant items should lie above, and of the others below.
+
+    References
+    ----------
+    Ramzi et al., NeurIPS 2021.
+    """
+    return _as_given(
+        scores, _formulas.calibration(_XP, *_checked(scores, relevant), alpha, beta)
+    )
+
+
+def roadmap_loss(
+    scores: ArrayLike,
+    relevant: ArrayLike,
+    *,
+    weight: float = 0.5,
+    tau: float = 0.01,
+    delta: float = 0.05,
+    rho: float = 100.0,
+    offset: float | None = 1.44,
+    tie: float = 1.0,
+    alpha: float = 0.9,
+    beta: float = 0.6,
+) -> Value:
+    """Return (1 - weight) times :func:`sup_ap_loss` plus weight times :func:`calibration_loss`.
+
+    Parameters
+    ----------
+    scores, relevant : (B, n) or (n,) array
+        As for :func:`ap_loss`.
+    weight : float
+        Lambda of the paper, from 0 to 1.
+    tau, delta, rho, offset, tie, alpha, beta : float
+        As for the two losses.
+
+    References
+    ----------
+    Ramzi et al., NeurIPS 2021.
+    """
+    share = fraction("weight", weight)
+    sup = sup_ap_loss(scores, relevant, tau=tau, delta=delta, rho=rho, offset=offset, tie=tie)
+    calibration = calibration_loss(scores, relevant, alpha=alpha, beta=beta)
+    return mixed(sup, calibration, share)
+
+
+def mixed(first: Value, second: Value, weight: float) -> Value:
+    """Return (1 - weight) of the first loss and weight of the second, where the first is defined."""
+    kept = 0.0 + (first.value == first.value)  # NaN is not itself, in NumPy as in PyTorch
+    value = (1.0 - weight) * first.value + weight * second.value
+    gradient = (1.0 - weight) * first.gradient + weight * second.gradient
+    return Value(value, gradient * kept[..., None])
+
+
+def sup_step(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Step:
+    """Return the step of SupAP, its parameters checked."""
+    positive("tau", tau)
+    for name, value in (("delta", delta), ("rho", rho)):
+        if not (value >= 0 and np.isfinite(value)):
+            raise UsageError(f"{name} is {value}; it must be 0 or more")
+    if offset is None:
+        offset = 0.5 + 0.5 * (1.0 + float(np.tanh(0.5 * delta / tau)))
+    return _formulas.upper_bound(tau, delta, rho, offset, tie)
+
+
+def positive(name: str, value: float) -> float:
+    """Return a parameter that must be above 0.
+
+    Raises
+    ------
+    UsageError
+        Where it is not.
+    """
+    if not (value > 0 and np.isfinite(value)):
+        raise UsageError(f"{name} is {value}; it must be above 0")
+    return value
+
+
+def fraction(name: str, value: float) -> float:
+    """Return a parameter that must be from 0 to 1.
+
+    Raises
+    ------
+    UsageError
+        Where it is not.
+    """
+    if not 0 <= value <= 1:
+        raise UsageError(f"{name} is {value}; it must be from 0 to 1")
+    return value
+
+
+def check_bins(bins: int, low: float, high: float) -> None:
+    """Refuse a histogram that is none.
+
+    Raises
+    ------
+    UsageError
+        Where there are fewer than 2 bins, or they do not ascend.
+    """
+    if bins < 2:
+        raise UsageError(f"bins is {bins}; at least 2 centres are needed")
+    if not (np.isfinite(low) and np.isfinite(high) and low < high):
+        raise UsageError(f"bins from {low} to {high} do not ascend")
+
+
+def _checked(scores: ArrayLike, relevant: ArrayLike) -> tuple[Floats, Floats]:
+    values = np.asarray(scores, np.float64)
+    flags = np.asarray(relevant)
+    if values.ndim not in (1, 2) or values.shape != flags.shape:
+        raise UsageError(
+            f"scores of the shape {values.shape} and relevance of the shape {flags.shape}: both "
+            "must be (queries, items), or (items,)"
+        )
+    if not np.isfinite(values).all():
+        raise UsageError("a score is not finite")
+    return np.atleast_2d(values), np.atleast_2d(flags.astype(np.bool_).astype(np.float64))
+
+
+def _of_pairs(
+    scores: ArrayLike, relevant: ArrayLike, step_relevant: Step, step_irrelevant: Step
+) -> Value:
+    checked = _checked(scores, relevant)
+    # Differences of scores near the largest float overflow to infinity, which the steps take.
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = _formulas.of_pairs(_XP, *checked, step_relevant, step_irrelevant)
+    return _as_given(scores, found)
+
+
+def _as_given(scores: ArrayLike, found: Value) -> Value:
+    if np.ndim(scores) == 1:
+        return Value(found.value[0], found.gradient[0])
+    return found

@@ -1,0 +1,227 @@
+"""The losses of :mod:`detap.ranking.losses` for PyTorch: ``pip install detap[torch]``.
+
+>>> from detap.ranking.torch import smooth_ap_loss
+>>> loss = smooth_ap_loss(scores, relevant)   # scores (B, n), relevant (B, n)
+>>> loss.backward()
+
+Each is a :class:`torch.autograd.Function` with the gradient worked out, on whatever device and in
+whatever floating type the scores are (half precision is computed in float32). A query without
+relevant items takes no part in the mean, and gets the gradient 0; a batch without any gives 0.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from detap.errors import UsageError
+from detap.ranking import _formulas, losses
+from detap.ranking._formulas import Value
+
+try:
+    import torch
+except ImportError as error:  # pragma: no cover - tested where torch is absent
+    raise ImportError(
+        "detap.ranking.torch needs PyTorch: pip install 'detap[torch]', or torch by itself"
+    ) from error
+
+__all__ = [
+    "ap_loss",
+    "calibration_loss",
+    "fast_ap_loss",
+    "quantised_ap_loss",
+    "roadmap_loss",
+    "smooth_ap_loss",
+    "sup_ap_loss",
+]
+
+Tensor = torch.Tensor
+Formula = Callable[[Tensor, Tensor], Value]
+
+
+class _Torch:
+    """PyTorch as the formulas want it."""
+
+    tanh = staticmethod(torch.tanh)
+    log = staticmethod(torch.log)
+    where = staticmethod(torch.where)
+    zeros_like = staticmethod(torch.zeros_like)
+
+    @staticmethod
+    def clip(array: Tensor, low: float | None, high: float | None) -> Tensor:
+        return torch.clamp(array, low, high)
+
+    @staticmethod
+    def cumsum(array: Tensor) -> Tensor:
+        return torch.cumsum(array, -1)
+
+    @staticmethod
+    def flip(array: Tensor) -> Tensor:
+        return torch.flip(array, (-1,))
+
+    @staticmethod
+    def stack(arrays: list[Tensor]) -> Tensor:
+        return torch.stack(arrays, -1)
+
+    @staticmethod
+    def nonzero(array: Tensor) -> tuple[Tensor, Tensor]:
+        rows, columns = torch.nonzero(array, as_tuple=True)
+        return rows, columns
+
+    @staticmethod
+    def add_rows(target: Tensor, rows: Tensor, values: Tensor) -> None:
+        target.index_add_(0, rows, values)
+
+
+_XP: Any = _Torch()
+
+
+class _Loss(torch.autograd.Function):
+    """A loss per query whose gradient comes with its value."""
+
+    @staticmethod
+    def forward(ctx: Any, scores: Tensor, relevant: Tensor, formula: Formula) -> Tensor:  # type: ignore[override]
+        half = scores.dtype in (torch.float16, torch.bfloat16)
+        working = scores.float() if half else scores
+        with torch.no_grad():
+            found = formula(working, relevant.to(working.dtype))
+        ctx.save_for_backward(found.gradient.to(scores.dtype))
+        value: Tensor = found.value.to(scores.dtype)
+        return value
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        (gradient,) = ctx.saved_tensors
+        return grad[:, None] * gradient, None, None
+
+
+def _apply(scores: Tensor, relevant: Tensor, formula: Formula, reduction: str) -> Tensor:
+    if scores.ndim != 2 or scores.shape != relevant.shape:
+        raise UsageError(
+            f"scores of the shape {tuple(scores.shape)} and relevance of the shape "
+            f"{tuple(relevant.shape)}: both must be (queries, items)"
+        )
+    if reduction not in ("mean", "none"):
+        raise UsageError(f"reduction {reduction!r} is unknown; choose from mean, none")
+    value: Tensor = _Loss.apply(scores, relevant.bool(), formula)  # type: ignore[no-untyped-call]
+    if reduction == "none":
+        return value
+    defined = ~torch.isnan(value)
+    # Where a value is undefined its gradient is 0, and must not become 0 * NaN.
+    return torch.where(defined, value, torch.zeros_like(value)).sum() / defined.sum().clamp(min=1)
+
+
+def ap_loss(scores: Tensor, relevant: Tensor, *, reduction: str = "mean") -> Tensor:
+    """Return 1 - AP; its gradient is 0. See :func:`detap.ranking.losses.ap_loss`.
+
+    Parameters
+    ----------
+    scores : (B, n) tensor
+        Higher is better.
+    relevant : (B, n) tensor
+        Whether each item is relevant.
+    reduction : {"mean", "none"}
+        The mean over the queries that have relevant items, or (B,) with NaN for the others.
+    """
+    step = _formulas.heaviside
+    return _apply(
+        scores, relevant, lambda s, r: _formulas.of_pairs(_XP, s, r, step, step), reduction
+    )
+
+
+def smooth_ap_loss(
+    scores: Tensor, relevant: Tensor, *, tau: float = 0.01, reduction: str = "mean"
+) -> Tensor:
+    """Return 1 - SmoothAP. See :func:`detap.ranking.losses.smooth_ap_loss`."""
+    step = _formulas.sigmoid(losses.positive("tau", tau))
+    return _apply(
+        scores, relevant, lambda s, r: _formulas.of_pairs(_XP, s, r, step, step), reduction
+    )
+
+
+def sup_ap_loss(
+    scores: Tensor,
+    relevant: Tensor,
+    *,
+    tau: float = 0.01,
+    delta: float = 0.05,
+    rho: float = 100.0,
+    offset: float | None = 1.44,
+    tie: float = 1.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return 1 - SupAP. See :func:`detap.ranking.losses.sup_ap_loss`."""
+    formula = _sup(tau, delta, rho, offset, tie)
+    return _apply(scores, relevant, formula, reduction)
+
+
+def quantised_ap_loss(
+    scores: Tensor,
+    relevant: Tensor,
+    *,
+    bins: int = 20,
+    low: float = -1.0,
+    high: float = 1.0,
+    form: str = "plain",
+    reduction: str = "mean",
+) -> Tensor:
+    """Return 1 - quantised AP. See :func:`detap.ranking.losses.quantised_ap_loss`."""
+    losses.check_bins(bins, low, high)
+    if form not in losses.FORMS:
+        raise UsageError(f"form {form!r} is unknown; choose from {', '.join(losses.FORMS)}")
+    shape = losses.FORMS[form]
+    return _apply(
+        scores,
+        relevant,
+        lambda s, r: _formulas.of_histogram(_XP, s, r, shape, bins, low, high),
+        reduction,
+    )
+
+
+def fast_ap_loss(
+    scores: Tensor, relevant: Tensor, *, bins: int = 10, reduction: str = "mean"
+) -> Tensor:
+    """Return 1 - FastAP. See :func:`detap.ranking.losses.fast_ap_loss`."""
+    return quantised_ap_loss(scores, relevant, bins=bins + 1, reduction=reduction)
+
+
+def calibration_loss(
+    scores: Tensor,
+    relevant: Tensor,
+    *,
+    alpha: float = 0.9,
+    beta: float = 0.6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the calibration loss. See :func:`detap.ranking.losses.calibration_loss`."""
+    return _apply(
+        scores, relevant, lambda s, r: _formulas.calibration(_XP, s, r, alpha, beta), reduction
+    )
+
+
+def roadmap_loss(
+    scores: Tensor,
+    relevant: Tensor,
+    *,
+    weight: float = 0.5,
+    tau: float = 0.01,
+    delta: float = 0.05,
+    rho: float = 100.0,
+    offset: float | None = 1.44,
+    tie: float = 1.0,
+    alpha: float = 0.9,
+    beta: float = 0.6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Return the ROADMAP loss. See :func:`detap.ranking.losses.roadmap_loss`."""
+    sup, share = _sup(tau, delta, rho, offset, tie), losses.fraction("weight", weight)
+    return _apply(
+        scores,
+        relevant,
+        lambda s, r: losses.mixed(sup(s, r), _formulas.calibration(_XP, s, r, alpha, beta), share),
+        reduction,
+    )
+
+
+def _sup(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Formula:
+    step = losses.sup_step(tau, delta, rho, offset, tie)
+    return lambda s, r: _formulas.of_pairs(_XP, s, r, _formulas.heaviside, step)
