@@ -148,6 +148,10 @@ def comparison(pairs: Pairs) -> dict[str, Any]:
         "ratio": asdict(Spread.of(pairs.ratios())),
         "processor_ratio": asdict(Spread.of(pairs.ratios("processor"))),
         "memory_ratio": asdict(Spread.of(pairs.ratios("peak"))),
+        "samples": {
+            "ours": [asdict(entry) for entry in pairs.ours],
+            "theirs": [asdict(entry) for entry in pairs.theirs],
+        },
     }
 
 

@@ -1,0 +1,322 @@
+"""What a run found, as Markdown tables and as plots; and both put into the documentation.
+
+    python -m benchmarks.report RESULTS.json [--docs]
+
+writes ``results.md`` and ``*.svg`` beside the results. With ``--docs`` the tables also replace
+those between the markers of docs/performance.md, and the plots and results go beside it.
+"""
+
+import json
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from benchmarks.measure import Run, line, summary
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+MARKER = re.compile(r"(<!-- begin (\S+) -->\n).*?(<!-- end \2 -->)", re.DOTALL)
+
+Found = dict[str, Any]
+
+
+def table(heading: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> str:
+    """Return a Markdown table; the first `left` columns are text, the others numbers."""
+    rule = [" --- " if n < left else " ---: " for n in range(len(heading))]
+    lines = [" | ".join(["", *row, ""]).strip() for row in (heading, *rows)]
+    lines.insert(1, f"|{'|'.join(rule)}|")
+    return "\n".join(lines) + "\n"
+
+
+def seconds(value: float) -> str:
+    """Write seconds with three digits that count, and no more than milliseconds below one."""
+    if value < 1:
+        return f"{value:.3f}"
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}"
+
+
+def megabytes(value: float) -> str:
+    return f"{value / 1e6:,.0f}"
+
+
+def ratio(spread: dict[str, float]) -> str:
+    """Write a median with the range it came from."""
+    return f"**{spread['median']:.2f}** ({spread['low']:.2f}\N{EN DASH}{spread['high']:.2f})"
+
+
+def machine_table(found: Found) -> str:
+    packages = found["peers"]
+    names = sorted({row["peer"] for row in found["comparisons"]} & set(packages))
+    rows = [
+        *found["machine"].items(),
+        ("NumPy of the peers", packages["numpy"]),
+        ("detap", found["detap"]),
+        *((name, packages[name]) for name in names),
+        ("runs", f"{found['runs']} pairs for each peer, 3 where one run takes over 20 s"),
+    ]
+    return table(["", ""], ([name, str(value)] for name, value in rows), left=2)
+
+
+def workload_table(found: Found) -> str:
+    rows = []
+    for name, made in found["workloads"].items():
+        shape, files = made["shape"], made["files"]
+        rows.append(
+            [
+                name,
+                f"{shape['images']:,}",
+                f"{shape.get('ground_truths', shape.get('objects')):,}",
+                str(shape["classes"]),
+                f"{shape['detections']:,}",
+                megabytes(files["ground truth"]["bytes"]),
+                megabytes(files["detections"]["bytes"]),
+            ]
+        )
+    heading = ["workload", "images", "ground truths", "classes", "detections"]
+    return table([*heading, "ground truth, MB", "detections, MB"], rows)
+
+
+def agreement_table(found: Found) -> str:
+    rows = [
+        [
+            row["workload"],
+            row["peer"],
+            str(row["numbers"]),
+            "none" if row["difference"] == 0 else f"{row['difference']:.2g}",
+        ]
+        for row in found["agreement"]
+    ]
+    return table(["workload", "peer", "numbers compared", "largest difference"], rows, left=2)
+
+
+def compared(found: Found, name: str) -> list[dict[str, Any]]:
+    """Return the comparisons on one workload, the fastest peer first."""
+    rows = [row for row in found["comparisons"] if row["workload"] == name]
+    return sorted(rows, key=lambda row: float(row["theirs"]["wall"]))
+
+
+def pooled(rows: Iterable[dict[str, Any]]) -> dict[str, float]:
+    """Return detap's medians over its runs beside all peers."""
+    return summary([Run(**sample) for row in rows for sample in row["samples"]["ours"]])
+
+
+def comparison_table(found: Found, name: str) -> str:
+    """Return detap and its peers on one workload, the fastest first."""
+    rows = compared(found, name)
+    body = [["detap", *_costs(pooled(rows)), "", "", ""]]
+    body += [
+        [
+            row["peer"],
+            *_costs(row["theirs"]),
+            ratio(row["ratio"]),
+            f"{row['processor_ratio']['median']:.2f}",
+            f"{row['memory_ratio']['median']:.2f}",
+        ]
+        for row in rows
+    ]
+    heading = ["", "wall, s", "processor, s", "peak memory, MB", "detap / peer: wall"]
+    return table([*heading, "processor", "memory"], body)
+
+
+def _costs(row: dict[str, float]) -> list[str]:
+    return [seconds(row["wall"]), seconds(row["processor"]), megabytes(row["peak"])]
+
+
+def picture(name: str, what: str) -> str:
+    """Return a link to a plot as it stands beside the documentation."""
+    return f"![{what}](performance/{name}.svg)\n"
+
+
+def comparison_tables(found: Found) -> str:
+    names = dict.fromkeys(row["workload"] for row in found["comparisons"])
+    return "\n".join(
+        [
+            picture("ratios", "detap's wall time divided by each peer's, on every workload"),
+            *(
+                f"`{name}`\n\n{comparison_table(found, name)}\n"
+                + picture(f"costs-{name}", f"wall, processor and memory of each tool on {name}")
+                for name in names
+            ),
+        ]
+    )
+
+
+def target_table(found: Found) -> str:
+    """Return what was asked of detap beside what it does."""
+    rows = []
+    for what, workload, peer, floor, aim, cost in TARGETS:
+        value = _ratio_to(found, workload, peer, cost)
+        if value is not None:
+            verdict = "aim met" if value <= aim else "met" if value <= floor else "**not met**"
+            rows.append([what, f"{floor:.2f}", f"{aim:.2f}", f"{value:.2f}", verdict])
+    return table(["detap divided by", "at most", "aim", "measured", ""], rows)
+
+
+TARGETS = (
+    ("the fastest peer, 48k", "48k", None, 0.7, 0.5, "ratio"),
+    ("the fastest peer, 500k", "500k", None, 0.6, 0.4, "ratio"),
+    ("the fastest peer, 2M", "2M", None, 0.5, 0.3, "ratio"),
+    ("the leanest peer's peak memory, 2M", "2M", None, 0.6, 0.6, "memory_ratio"),
+    ("hotcoco's command line, 48k", "48k", "hotcoco-cli", 0.25, 0.25, "ratio"),
+    ("hotcoco's command line, 500k", "500k", "hotcoco-cli", 0.12, 0.12, "ratio"),
+    ("the usual VOC evaluator in Python", "voc", "voc-baseline", 0.25, 0.15, "ratio"),
+)
+
+
+def _ratio_to(found: Found, workload: str, peer: str | None, cost: str) -> float | None:
+    """Return the median ratio to a peer, or to the one that makes it largest."""
+    values = [
+        float(row[cost]["median"])
+        for row in found["comparisons"]
+        if row["workload"] == workload and peer in (None, row["peer"])
+    ]
+    return max(values, default=None)
+
+
+def report_table(found: Found) -> str:
+    rows = [
+        [
+            row["workload"],
+            seconds(row["theirs"]["wall"]),
+            seconds(row["ours"]["wall"]),
+            ratio(row["ratio"]),
+        ]
+        for row in found["reports"]
+    ]
+    return table(["workload", "table only, s", "and a JSON report, s", "ratio"], rows)
+
+
+def scaling_table(found: Found, key: str, size: str) -> str:
+    rows = found[key]
+    body = []
+    for row in rows:
+        cells = [f"{row[size]:,}", seconds(row["ours"]["wall"]), megabytes(row["ours"]["peak"])]
+        cells.append(f"{row['ours']['wall'] / row[size] * 1e6:.2f}")
+        if "theirs" in row:
+            cells += [seconds(row["theirs"]["wall"]), f"{row['ratio']['median']:.2f}"]
+        body.append(cells)
+    heading = [size, "detap, s", "peak, MB", f"µs for each of the {size}"]
+    if "theirs" in rows[0]:
+        heading += [f"{rows[0]['peer']}, s", "detap / peer"]
+    slope, start, share = line([(row[size], row["ours"]["wall"]) for row in rows])
+    text = table(heading, body, left=0)
+    return (
+        f"{text}\nA straight line through detap's points: {start:.3f} s + "
+        f"{slope * 1e6:.2f} µs for each of the {size}, R² = {share:.4f}.\n"
+    )
+
+
+def image_scaling(found: Found) -> str:
+    """Return the table of the second series, and the plot of both."""
+    text = scaling_table(found, "scaling_images", "images")
+    return f"{text}\n{picture('scaling', 'wall time over detections, and over images')}"
+
+
+def thread_table(found: Found) -> str:
+    rows = []
+    first: dict[str, dict[str, Any]] = {}
+    for row in found["threads"]:
+        base = first.setdefault(row["workload"], row)
+        cells = [row["workload"], str(row["threads"]), seconds(row["ours"]["wall"])]
+        cells.append(f"{base['ours']['wall'] / row['ours']['wall']:.2f}")
+        if "evaluation" in row:
+            cells.append(f"{row['evaluation']:.4f}")
+            cells.append(f"{base['evaluation'] / row['evaluation']:.2f}")
+        rows.append(cells)
+    heading = ["workload", "threads", "whole process, s", "gain"]
+    if any("evaluation" in row for row in found["threads"]):
+        heading += ["evaluation proper, s", "gain"]
+    text = table(heading, rows)
+    return f"{text}\n{picture('threads', 'gain of the evaluation proper over one thread')}"
+
+
+def profile_table(found: Found) -> str:
+    steps = list(dict.fromkeys(step for row in found["profile"] for step in row["steps"]))
+    rows = []
+    for row in found["profile"]:
+        times = [row["steps"].get(step, 0.0) for step in steps]
+        rest = row["wall"] - sum(times)
+        rows.append([row["workload"], *map(seconds, [*times, rest, row["wall"]])])
+    return table(["workload", *steps, "interpreter, imports, exit", "whole"], rows)
+
+
+def floor_table(found: Found) -> str:
+    return table(
+        ["", "wall, s", "processor, s"],
+        ([row["what"], seconds(row["wall"]), seconds(row["processor"])] for row in found["floors"]),
+    )
+
+
+def check_table(found: Found) -> str:
+    rows = [
+        [
+            row["workload"],
+            f"{row['checks'] * 1e3:.2f}",
+            f"{row['whole'] * 1e3:.0f}",
+            f"{100 * row['share']:.1f} %",
+        ]
+        for row in found["checks"]
+    ]
+    return table(["workload", "checks, ms", "whole process, ms", "share"], rows)
+
+
+SECTIONS: dict[str, Callable[[Found], str]] = {
+    "machine": machine_table,
+    "workloads": workload_table,
+    "targets": target_table,
+    "comparisons": comparison_tables,
+    "agreement": agreement_table,
+    "reports": report_table,
+    "scaling-detections": lambda found: scaling_table(found, "scaling_detections", "detections"),
+    "scaling-images": image_scaling,
+    "threads": thread_table,
+    "profile": profile_table,
+    "floors": floor_table,
+    "checks": check_table,
+}
+
+
+def sections(found: Found) -> dict[str, str]:
+    """Return every table for which there are results."""
+    needs = {"targets": "comparisons"}
+    return {
+        name: make(found)
+        for name, make in SECTIONS.items()
+        if found.get(needs.get(name, name).replace("-", "_"))
+    }
+
+
+def insert(page: str, texts: dict[str, str]) -> str:
+    """Replace what stands between the markers of each section that there is a text for."""
+
+    def replacement(match: re.Match[str]) -> str:
+        begin, name, end = match.groups()
+        return f"{begin}\n{texts[name]}\n{end}" if name in texts else match.group()
+
+    return MARKER.sub(replacement, page)
+
+
+def main(words: Sequence[str]) -> None:
+    """Write the tables and plots of a run."""
+    draw = import_module("benchmarks.plots").draw  # needs matplotlib, which the tables do not
+
+    results = Path(words[0])
+    found: Found = json.loads(results.read_text())
+    texts = sections(found)
+    markdown = "\n".join(f"## {name}\n\n{text}" for name, text in texts.items())
+    results.with_suffix(".md").write_text(markdown)
+    plots = draw(found, results.parent)
+    if "--docs" in words:
+        page = DOCS / "performance.md"
+        page.write_text(insert(page.read_text(), texts))
+        beside = DOCS / "performance"
+        beside.mkdir(exist_ok=True)
+        for path in (results, *plots):
+            shutil.copyfile(path, beside / path.name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

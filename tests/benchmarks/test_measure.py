@@ -1,0 +1,97 @@
+"""What the benchmarks make of the times they take."""
+
+import sys
+from collections.abc import Sequence
+from math import inf
+
+import pytest
+
+from benchmarks import measure
+from benchmarks.measure import CommandError, Pairs, Run, Spread
+
+PYTHON = sys.executable
+
+
+def cost(wall: float, processor: float = 0.0, peak: int = 1) -> Run:
+    return Run(wall, processor, 0.0, peak)
+
+
+def test_a_process_is_timed_whole() -> None:
+    spent, text = measure.run([PYTHON, "-c", "import time; time.sleep(0.2); print('done')"])
+    assert text == "done\n"
+    assert 0.2 < spent.wall < 30
+    assert 0 < spent.processor < spent.wall + 0.1
+    assert 2**20 < spent.peak < 2**30
+
+
+def test_peak_memory_is_that_of_the_process() -> None:
+    # Far above what this process holds: a child begins with the peak of its parent.
+    spent, _ = measure.run([PYTHON, "-c", "b = bytearray(b'x') * 400_000_000"])
+    assert 400_000_000 < spent.peak < 500_000_000
+
+
+def test_the_environment_is_extended() -> None:
+    _, text = measure.run([PYTHON, "-c", "import os; print(os.environ['EXTRA'])"], {"EXTRA": "yes"})
+    assert text == "yes\n"
+
+
+def test_a_command_that_fails_is_no_measurement() -> None:
+    with pytest.raises(CommandError, match=r"status 3\nout of order"):
+        measure.run(
+            [PYTHON, "-c", "import sys; print('out of order', file=sys.stderr); sys.exit(3)"]
+        )
+
+
+def test_pairs_alternate_and_take_turns_to_go_first() -> None:
+    order: list[str] = []
+
+    def timed(command: Sequence[str]) -> Run:
+        order.append(command[0])
+        return cost(len(order))
+
+    pairs = measure.alternate(["we"], ["they"], 3, measure=timed)
+    assert order == ["we", "they", "they", "we", "we", "they"]
+    assert [entry.wall for entry in pairs.ours] == [1, 4, 5]
+    assert [entry.wall for entry in pairs.theirs] == [2, 3, 6]
+    assert pairs.ratios() == [1 / 2, 4 / 3, 5 / 6]
+
+
+def test_a_slow_peer_is_run_less_often() -> None:
+    assert measure.pairs_for(cost(19.9), 9) == 9
+    assert measure.pairs_for(cost(20.1), 9) == 3
+    assert measure.pairs_for(cost(20.1), 2) == 2
+
+
+def test_medians_and_spread_are_kept_pair_by_pair() -> None:
+    ours = [cost(1.0, 2.0, 10), cost(3.0, 2.0, 30), cost(2.0, 4.0, 20)]
+    theirs = [cost(4.0, 4.0, 40), cost(4.0, 8.0, 40), cost(4.0, 4.0, 40)]
+    kept = measure.comparison(Pairs(ours, theirs))
+    assert kept["ours"] == {
+        "runs": 3,
+        "wall": 2.0,
+        "wall_low": 1.0,
+        "wall_high": 3.0,
+        "processor": 2.0,
+        "peak": 20,
+    }
+    assert kept["ratio"] == {"low": 0.25, "median": 0.5, "high": 0.75}
+    assert kept["processor_ratio"] == {"low": 0.25, "median": 0.5, "high": 1.0}
+    assert kept["memory_ratio"] == {"low": 0.25, "median": 0.5, "high": 0.75}
+    assert kept["samples"]["ours"][1]["wall"] == 3.0
+
+
+def test_the_median_of_an_even_number_lies_between() -> None:
+    assert Spread.of([4.0, 1.0, 2.0, 3.0]) == Spread(1.0, 2.5, 4.0)
+
+
+def test_a_straight_line_is_found() -> None:
+    assert measure.line([(1, 5), (2, 7), (4, 11)]) == pytest.approx((2, 3, 1))
+    # Through (0, 0), (1, 1), (2, 0): flat at 1/3, and it explains nothing.
+    assert measure.line([(0, 0), (1, 1), (2, 0)]) == pytest.approx((0, 1 / 3, 0))
+    assert measure.line([(0, 2), (1, 2)]) == (0, 2, 1)
+
+
+def test_numbers_agree_only_where_they_are_defined_alike() -> None:
+    assert measure.largest_difference([0.5, None, 0.25], [0.5, None, 0.375]) == 0.125
+    assert measure.largest_difference([None], [0.0]) == inf
+    assert measure.largest_difference([0.5], [0.5, 0.5]) == inf

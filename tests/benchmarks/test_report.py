@@ -1,0 +1,150 @@
+"""The tables of the benchmarks, and what peers and detap print read as numbers."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks import detap_command, peers, report, run
+from benchmarks.measure import Pairs, Run, comparison
+
+OURS = [Run(0.10, 0.1, 0.0, 50_000_000), Run(0.12, 0.1, 0.1, 50_000_000)]
+THEIRS = [Run(0.2, 0.2, 0.0, 100_000_000), Run(0.24, 0.2, 0.2, 100_000_000)]
+
+
+def found() -> dict[str, Any]:
+    slow = [Run(30.0, 29.0, 1.0, 2_000_000_000)] * 2
+    rows = [("pycocotools", slow), ("hotcoco", THEIRS)]
+    return {
+        "comparisons": [
+            {"workload": "48k", "peer": peer, **comparison(Pairs(OURS, runs))}
+            for peer, runs in rows
+        ]
+    }
+
+
+def test_a_table_aligns_numbers_to_the_right() -> None:
+    assert report.table(["name", "s"], [["detap", "0.1"]]) == (
+        "| name | s |\n| --- | ---: |\n| detap | 0.1 |\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.0512, "0.051"), (1.234, "1.23"), (9.999, "10.00"), (40.06, "40.1")]
+)
+def test_seconds_are_written_to_the_digits_that_count(value: float, text: str) -> None:
+    assert report.seconds(value) == text
+
+
+def test_peers_come_fastest_first_with_the_ratio_of_pairs() -> None:
+    lines = report.comparison_table(found(), "48k").splitlines()
+    assert lines[2] == "| detap | 0.110 | 0.150 | 50 |  |  |  |"
+    assert lines[3].startswith("| hotcoco | 0.220 | 0.300 | 100 | **0.50** (0.50\N{EN DASH}0.50) |")
+    assert lines[4].startswith("| pycocotools | 30.0 | 30.0 | 2,000 | **0.00** ")
+
+
+def test_targets_take_the_peer_that_is_hardest_to_beat() -> None:
+    text = report.target_table(found())
+    assert "| the fastest peer, 48k | 0.70 | 0.50 | 0.50 | aim met |" in text
+    assert "500k" not in text
+
+
+def test_a_line_is_given_with_a_series() -> None:
+    rows = [
+        {"detections": n, "ours": {"wall": 0.1 + n * 1e-6, "peak": 1e6}} for n in (10_000, 20_000)
+    ]
+    text = report.scaling_table({"scaling_detections": rows}, "scaling_detections", "detections")
+    assert "| 10,000 | 0.110 | 1 | 11.00 |" in text
+    assert "0.100 s + 1.00 µs for each of the detections, R² = 1.0000." in text
+
+
+def test_gains_of_threads_are_over_the_first() -> None:
+    rows = [
+        {"workload": "2M", "threads": n, "ours": {"wall": wall}, "evaluation": evaluation}
+        for n, wall, evaluation in ((1, 2.0, 0.5), (2, 1.6, 0.25))
+    ]
+    assert "| 2M | 2 | 1.60 | 1.25 | 0.2500 | 2.00 |" in report.thread_table({"threads": rows})
+
+
+def test_only_what_was_measured_is_written() -> None:
+    assert list(report.sections(found())) == ["targets", "comparisons"]
+
+
+def test_tables_replace_what_stands_between_their_markers() -> None:
+    page = "a\n<!-- begin one -->\nold\n<!-- end one -->\nb\n<!-- begin two -->\n<!-- end two -->\n"
+    once = report.insert(page, {"one": "new\n"})
+    assert once == (
+        "a\n<!-- begin one -->\n\nnew\n\n<!-- end one -->\nb\n"
+        "<!-- begin two -->\n<!-- end two -->\n"
+    )
+    assert report.insert(once, {"one": "new\n"}) == once
+
+
+def test_every_section_has_its_place_in_the_documentation() -> None:
+    page = (Path(report.DOCS) / "performance.md").read_text()
+    assert set(report.SECTIONS) == {match.group(2) for match in report.MARKER.finditer(page)}
+
+
+def test_numbers_of_peers_are_read() -> None:
+    assert peers.read_list("some talk\n[0.5, -1, 0.0]\n") == [0.5, None, 0.0]
+    metrics = {name: number / 100 for number, name in enumerate(peers.COCO_NUMBERS)}
+    text = json.dumps({"metrics": {**dict(reversed(metrics.items())), "APs": -1}})
+    assert peers.read_hotcoco(text) == [0.0, 0.01, 0.02, None, *(n / 100 for n in range(4, 12))]
+
+
+def test_numbers_of_detap_are_read() -> None:
+    summary = dict.fromkeys(peers.COCO_NUMBERS) | {"AP": 0.5}
+    assert detap_command.read_coco(json.dumps({"summary": summary})) == [0.5] + [None] * 11
+    rows = [{"name": "b", "AP": 0.25}, {"name": "a", "AP": 0.75}]
+    text = json.dumps({"summary": {"mAP": 0.5}, "classes": rows})
+    assert detap_command.read_voc(text) == [0.5, 0.75, 0.25]
+
+
+def test_commands_name_format_files_and_protocol() -> None:
+    detap = detap_command.Detap(("detap",), None)
+    truth, detections = Path("gt"), Path("dt")
+    assert detap.command("coco", truth, detections, "-o", "x.json") == (
+        ["detap", "eval", "--format", "coco", "--gt", "gt", "--dt", "dt", "-o", "x.json"]
+    )
+    assert detap.command("voc", truth, detections)[-2:] == ["--protocol", "voc2012-py"]
+
+
+def test_every_peer_has_its_script() -> None:
+    for peer in peers.PEERS.values():
+        command = peer.command(Path("gt.json"), Path("dt.json"))
+        assert command[-1] == "dt.json"
+        if peer.name != "hotcoco-cli":
+            assert Path(command[1]).is_file()
+
+
+def test_names_are_checked() -> None:
+    assert run.chosen(None, ["a", "b"], ["a"]) == ["a"]
+    assert run.chosen("b,a", ["a", "b"], ["a"]) == ["b", "a"]
+    with pytest.raises(SystemExit, match="unknown: c; there are a, b"):
+        run.chosen("a,c", ["a", "b"], ["a"])
+
+
+def test_steps_are_read_from_what_detap_says() -> None:
+    said = "starting: 0.057 s\nnote: boxes: 3 s of it\nreading: 1.250 s\n"
+    assert run.STEP.findall(said) == [("starting", "0.057"), ("reading", "1.250")]
+
+
+def test_the_slowest_peers_are_spared_the_largest_workloads() -> None:
+    bench = run.Bench(detap_command.Detap(("detap",), None), ["2M"], list(peers.PEERS), 1)
+    files = {"format": "coco", "ground_truth": "g", "detections": "d"}
+    bench._files.update({"2M": files, "48k": files})
+    assert [peer.name for peer in bench.peers_for("2M")] == [
+        "ultrafast-pycocotools",
+        "hotcoco",
+        "vernier",
+        "hotcoco-cli",
+    ]
+    assert "pycocotools" in [peer.name for peer in bench.peers_for("48k")]
+    bench.found = found()
+    fastest = bench.best_peer("48k")
+    assert fastest is not None
+    assert fastest.name == "hotcoco"
+    assert bench.best_peer("2M") is None
+    assert asdict(OURS[0])["wall"] == 0.10
