@@ -45,11 +45,14 @@ class SourceFile:
         How many records it held, before any was left out.
     members : tuple of str
         For a folder: the files below it that were read, sorted by name, as paths relative to it.
+    sha256 : str
+        Of content that cannot be read again (standard input); else empty.
     """
 
     path: str
     records: int
     members: tuple[str, ...] = ()
+    sha256: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats._coco_columns import DetectionColumns, TruthColumns
+from detap.formats._json_columns import nesting
 from detap.formats._json_text import JsonText, LongInteger, NotJsonError, decode, looks_like, spelt
 from detap.formats._problems import Problems
-from detap.formats.files import Limits
+from detap.formats.files import DEFAULT_LIMITS, Limits
 from detap.tables import GroundTruth, Name
 
 Record = dict[str, Any]
@@ -240,6 +241,10 @@ class _TruthReader:
                 message = f"{key} is {spelt(self.cursor.value(key))}"
                 self.problems.add("", message, f"an array is due: {SHAPE_OF_TRUTH}")
 
+    def read_categories(self) -> None:
+        """Read the list of categories, where it is all there is."""
+        self.parts["categories"].read(self._take_category)
+
     def _take_image(self, record: Record, number: int) -> None:
         identifier = _identifier(record, "id")
         if self.parts["images"].is_new(identifier, record, number):
@@ -421,6 +426,29 @@ def read_truth(data: bytes, file: str, limits: Limits) -> TruthColumns:
         reader.read()
         cursor.finish()
     return reader.columns()
+
+
+def read_categories(data: bytes) -> dict[int, str | None] | None:
+    """Read the list of categories alone: the name of each id, by ascending id.
+
+    Returns
+    -------
+    dict or None
+        None where anything about it is unusual: then the whole file must be read carefully.
+    """
+    problems = Problems("", 1)
+    try:
+        cursor = JsonText(data.decode(), problems)
+        reader = _TruthReader(cursor, problems, DEFAULT_LIMITS)
+        reader.read_categories()
+        cursor.finish()
+    except (NotJsonError, UnicodeDecodeError):
+        return None
+    names = reader.class_names
+    usual = not problems.count and not reader.parts["categories"].repeated
+    if not usual or not all(isinstance(identifier, int) for identifier in names):
+        return None
+    return dict(sorted(names.items()))  # type: ignore[arg-type]
 
 
 class _ResultsReader:
@@ -628,7 +656,16 @@ def _cursor(data: bytes, problems: Problems, limits: Limits) -> JsonText:
     if not data.strip():
         problems.add("", "is empty", "fetch or write it again")
         problems.raise_any()
-    return JsonText(decode(data, problems), problems)
+    text = decode(data, problems)
+    depth = nesting(data)
+    if depth > limits.nesting:
+        problems.add(
+            "",
+            f"nests arrays and objects {depth} levels deep, {limits.nesting} are allowed",
+            "raise the limit on nesting if that is meant",
+        )
+        problems.raise_any()
+    return JsonText(text, problems)
 
 
 class _Syntax:

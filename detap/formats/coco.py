@@ -7,15 +7,25 @@ import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.formats import _coco_careful as careful
+from detap.formats import prefetch
 from detap.formats._coco_columns import DetectionColumns, TruthColumns
+from detap.formats._json_columns import (
+    IdTable,
+    ResultsScan,
+    TruthScan,
+    survey_boxes,
+    survey_values,
+)
 from detap.formats._json_text import spelt
-from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, read_bytes, shown
+from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, shown
+from detap.formats.prefetch import Handle
 from detap.tables import Detections, GroundTruth, Name, SourceFile
 
 Path = str | os.PathLike[str]
@@ -30,7 +40,9 @@ _TRUTH_NOTES = {
 }
 
 
-def read_ground_truth(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> GroundTruth:
+def read_ground_truth(
+    path: Path | Handle[TruthScan], *, limits: Limits = DEFAULT_LIMITS
+) -> GroundTruth:
     """Read an instances file.
 
     Images are numbered by ascending id, classes by ascending category id; rows stay in the order
@@ -38,8 +50,9 @@ def read_ground_truth(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> GroundT
 
     Parameters
     ----------
-    path : str or path
-        The file, gzip or not; ``"-"`` is standard input.
+    path : str or path or Handle
+        The file, gzip or not; ``"-"`` is standard input. A handle of
+        :mod:`detap.formats.prefetch` has its own limits.
     limits : Limits
         What is accepted at most.
 
@@ -48,19 +61,62 @@ def read_ground_truth(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> GroundT
     InputError
         With every problem of the file, up to `limits.problems`.
     """
-    columns = careful.read_truth(read_bytes(path, limits), shown(path), limits)
-    return _truth_table(path, columns)
+    handle = path if isinstance(path, Handle) else prefetch.ground_truth(path, limits)
+    columns = _scanned_truth(handle)
+    if columns is None:
+        columns = careful.read_truth(handle.content(), shown(handle.path), handle.limits)
+    return _truth_table(handle, columns)
+
+
+def _scanned_truth(handle: Handle[TruthScan]) -> TruthColumns | None:
+    """Return what the fast reader read; None where the careful one must."""
+    scan = handle.result()
+    categories = careful.read_categories(scan.categories) if scan else None
+    if scan is None or categories is None:
+        return None
+    counts = {
+        "missing-annotation-ids": scan.without_id,
+        "missing-area": scan.without_area,
+        "missing-iscrowd": scan.without_crowd,
+        "annotation-id-zero": scan.id_zero,
+    }
+    records = scan.count
+    try:
+        columns = scan.columns(IdTable(categories))
+    except OverflowError:
+        return None
+    if columns is None:
+        return None
+    image_ids, *rest = columns
+    sizes, image, label, corners, box_area, area, crowd, ignore, group_of = map(np.asarray, rest)
+    return TruthColumns(
+        image_ids=tuple(image_ids),
+        image_sizes=sizes,
+        class_ids=tuple(categories),
+        class_names=tuple(categories.values()),
+        image=image,
+        label=label,
+        corners=corners,
+        box_area=box_area,
+        area=area,
+        crowd=crowd,
+        ignore=ignore,
+        group_of=group_of,
+        records=records,
+        counts=counts,
+    )
 
 
 def read_detections(
-    path: Path, truth: GroundTruth, *, limits: Limits = DEFAULT_LIMITS
+    path: Path | Handle[ResultsScan], truth: GroundTruth, *, limits: Limits = DEFAULT_LIMITS
 ) -> Detections:
     """Read a results file: a list of detections, or an object that holds one.
 
     Parameters
     ----------
-    path : str or path
-        The file, gzip or not; ``"-"`` is standard input.
+    path : str or path or Handle
+        The file, gzip or not; ``"-"`` is standard input. A handle of
+        :mod:`detap.formats.prefetch` has its own limits.
     truth : GroundTruth
         Its images and classes are what the rows are numbered by. Detections of a category that
         it does not list are left out, with a note.
@@ -72,9 +128,37 @@ def read_detections(
     InputError
         With every problem of the file, up to `limits.problems`.
     """
-    _refuse_same_file(path, truth)
-    columns = careful.read_results(read_bytes(path, limits), shown(path), limits, truth)
-    return _detection_table(path, columns, truth)
+    handle = path if isinstance(path, Handle) else prefetch.detections(path, limits)
+    _refuse_same_file(handle.path, truth)
+    columns = _scanned_detections(handle, truth)
+    if columns is None:
+        file = shown(handle.path)
+        columns = careful.read_results(handle.content(), file, handle.limits, truth)
+    return _detection_table(handle, columns, truth)
+
+
+def _scanned_detections(handle: Handle[ResultsScan], truth: GroundTruth) -> DetectionColumns | None:
+    """Return what the fast reader read; None where the careful one must."""
+    scan = handle.result()
+    if scan is None:
+        return None
+    try:
+        tables = IdTable(truth.images), IdTable(truth.class_ids)  # type: ignore[arg-type]
+    except (TypeError, OverflowError):
+        return None  # ids that are strings, or beyond 64 bits
+    columns = scan.columns(*tables)
+    if columns is None:
+        return None
+    *rest, unknown = columns
+    image, label, corners, box_area, score = map(np.asarray, rest)
+    return DetectionColumns(
+        image=image,
+        label=label,
+        corners=corners,
+        box_area=box_area,
+        score=score,
+        unknown=unknown,
+    )
 
 
 def _refuse_same_file(path: Path, truth: GroundTruth) -> None:
@@ -90,9 +174,12 @@ def _refuse_same_file(path: Path, truth: GroundTruth) -> None:
             raise InputError(Problem(shown(path), "", message, careful.SHAPE_OF_RESULTS))
 
 
-def _truth_table(path: Path, columns: TruthColumns) -> GroundTruth:
+def _source(handle: Handle[Any], records: int) -> SourceFile:
+    return SourceFile(handle.path, records, sha256=handle.sha256)
+
+
+def _truth_table(handle: Handle[TruthScan], columns: TruthColumns) -> GroundTruth:
     names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
-    source = SourceFile(os.fspath(path), columns.records)
     return GroundTruth(
         image=columns.image,
         label=columns.label,
@@ -101,7 +188,7 @@ def _truth_table(path: Path, columns: TruthColumns) -> GroundTruth:
         images=columns.image_ids,
         classes=names,
         class_ids=columns.class_ids,
-        files=(source,),
+        files=(_source(handle, columns.records),),
         notes=(*_truth_notes(columns), *name_notes),
         area=columns.area,
         crowd=columns.crowd,
@@ -127,7 +214,7 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
     if ignored:
         message = "annotations set ignore, which has no effect, as in pycocotools"
         yield Note("ignore-without-effect", message, ignored)
-    empty = int(np.count_nonzero(columns.box_area == 0))
+    empty = survey_values(columns.box_area)[2]
     if empty:
         message = "ground truth boxes have no area: nothing can find them"
         yield Note("zero-area-ground-truth", message, empty)
@@ -166,9 +253,11 @@ def _distinct_names(
     return tuple(distinct), notes
 
 
-def _detection_table(path: Path, columns: DetectionColumns, truth: GroundTruth) -> Detections:
+def _detection_table(
+    handle: Handle[ResultsScan], columns: DetectionColumns, truth: GroundTruth
+) -> Detections:
     records = len(columns.image)
-    _check_labels(path, columns, truth)
+    _check_labels(handle.path, columns, truth)
     notes = list(_detection_notes(columns, truth))
     table = Detections(
         image=columns.image,
@@ -178,7 +267,7 @@ def _detection_table(path: Path, columns: DetectionColumns, truth: GroundTruth) 
         images=truth.images,
         classes=truth.classes,
         class_ids=truth.class_ids,
-        files=(SourceFile(os.fspath(path), records),),
+        files=(_source(handle, records),),
         score=columns.score,
     )
     if columns.unknown:
@@ -211,12 +300,11 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
             "they are left out"
         )
         yield Note("unknown-categories", message, sum(columns.unknown.values()))
-    low, high = float(columns.score.min()), float(columns.score.max())
-    if low < 0 or high > 1:
-        outside = int(np.count_nonzero((columns.score < 0) | (columns.score > 1)))
+    low, high, _, outside = survey_values(columns.score)
+    if outside:
         message = f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts"
         yield Note("scores-outside-unit", message, outside, warning=False)
-    empty = int(np.count_nonzero(columns.box_area == 0))
+    empty = survey_values(columns.box_area)[2]
     if empty:
         message = "detections have no area: they are false positives"
         yield Note("zero-area-detections", message, empty, warning=False)
@@ -236,15 +324,10 @@ def _box_notes(
     """Say how many boxes reach beyond their image, and whether they look like corners."""
     if sizes is None or not len(columns.image) or bool(np.isnan(sizes).all()):
         return
-    corners = columns.corners
-    limit = sizes[columns.image] + _BEYOND
-    outside = np.any((corners[:, :2] <= -_BEYOND) | (corners[:, 2:] >= limit), axis=1)
-    beyond = int(np.count_nonzero(outside))
+    beyond, fitting = survey_boxes(columns.corners, columns.image, sizes, _BEYOND)
     if not beyond:
         return
-    sides = corners[:, 2:] - corners[:, :2]
-    fit = (sides >= corners[:, :2]).all(axis=1) & (sides < limit).all(axis=1)
-    if beyond * 2 > len(corners) and np.count_nonzero(fit & outside) * 10 >= beyond * 9:
+    if beyond * 2 > len(columns.image) and fitting * 10 >= beyond * 9:
         message = (
             f"{what} look like x1, y1, x2, y2 where x, y, width, height is due: most reach beyond "
             "their image, and would fit it as corners"

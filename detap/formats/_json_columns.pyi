@@ -1,0 +1,49 @@
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+class Column:
+    def __len__(self) -> int: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+class IdTable:
+    def __init__(self, ids: Iterable[int]) -> None: ...
+
+class _Scan:
+    regular: bool
+    @property
+    def count(self) -> int: ...
+    def __init__(
+        self,
+        descriptor: int,
+        reader: Callable[[int], bytes] | None,
+        most_bytes: int,
+        most_records: int,
+        nesting: int,
+    ) -> None: ...
+    def run(self) -> bool: ...
+
+class ResultsScan(_Scan):
+    def columns(
+        self, images: IdTable, categories: IdTable
+    ) -> tuple[Column, Column, Column, Column, Column, dict[int | str, int]] | None: ...
+
+class TruthScan(_Scan):
+    without_id: int
+    id_zero: int
+    without_area: int
+    without_crowd: int
+    @property
+    def categories(self) -> bytes: ...
+    def columns(self, categories: IdTable) -> tuple[list[int], *tuple[Column, ...]] | None: ...
+
+def parse_number(text: bytes) -> float | None: ...
+def nesting(data: bytes) -> int: ...
+def survey_boxes(
+    corners: NDArray[np.float64],
+    image: NDArray[np.int32],
+    sizes: NDArray[np.float64],
+    margin: float,
+) -> tuple[int, int]: ...
+def survey_values(values: NDArray[np.float64]) -> tuple[float, float, int, int]: ...

@@ -1,0 +1,122 @@
+"""Reading COCO files in threads while the rest of the program is still being imported.
+
+The compiled scanners need neither numpy nor the GIL. So the command line begins both files
+first, imports what it needs meanwhile, and hands the handles to :mod:`detap.formats.coco` in
+place of their paths.
+"""
+
+import hashlib
+import os
+import threading
+from typing import Generic, TypeVar
+
+from detap.formats._json_columns import ResultsScan, TruthScan
+from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, Stream
+
+Scan = TypeVar("Scan", TruthScan, ResultsScan)
+
+
+class Handle(Generic[Scan]):
+    """A file being scanned.
+
+    Attributes
+    ----------
+    path : str
+        As it was given.
+    limits : Limits
+        What is accepted at most.
+    sha256 : str
+        Of standard input, which cannot be read again; else empty.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], scanner: type[Scan], limits: Limits) -> None:
+        self.path = os.fspath(path)
+        self.limits = limits
+        self.sha256 = ""
+        self._scanner: type[Scan] = scanner
+        self._scan: Scan | None = None
+        self._content = b""
+        self._error: BaseException | None = None
+        self._thread: threading.Thread | None = None
+        if self.path != STDIN:
+            # Standard input may wait for a person: it is read by who asks for it.
+            self._thread = threading.Thread(target=self._run, daemon=True)
+            self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            with Stream(self.path, self.limits) as stream:
+                self._read(stream)
+                stream.check_unchanged()
+        except BaseException as error:
+            self._error = error
+
+    def _read(self, stream: Stream) -> None:
+        blocks: list[bytes] = []
+
+        def keep(count: int) -> bytes:
+            block = stream.read(count)
+            blocks.append(block)
+            return block
+
+        once = self.path == STDIN
+        read = keep if once else stream.read
+        scan = self._scanner(
+            stream.descriptor,
+            None if stream.descriptor >= 0 else read,
+            self.limits.file_bytes,
+            self.limits.records,
+            self.limits.nesting,
+        )
+        if scan.run():
+            self._scan = scan
+        elif once:
+            self._content = b"".join(blocks) + stream.read_all()
+        if once:
+            digest = hashlib.sha256(self._content)
+            for block in () if self._content else blocks:
+                digest.update(block)
+            self.sha256 = digest.hexdigest()
+
+    def result(self) -> Scan | None:
+        """Wait for the scan and return it; None where the file is for the careful reader.
+
+        Raises
+        ------
+        InputError
+            Where the file cannot be opened, is too large, or changed.
+        """
+        if self._thread is not None:
+            self._thread.join()
+        elif self._scan is None and self._error is None:
+            self._run()
+        if self._error is not None:
+            raise self._error
+        return self._scan
+
+    def content(self) -> bytes:
+        """Return the whole file, expanded, after a scan that came to nothing.
+
+        Raises
+        ------
+        InputError
+            Where it cannot be read, is too large, or changed.
+        """
+        if self.path == STDIN:
+            return self._content
+        with Stream(self.path, self.limits) as stream:
+            return stream.read_all()
+
+
+def ground_truth(
+    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS
+) -> Handle[TruthScan]:
+    """Begin to read an instances file; give the handle to `coco.read_ground_truth`."""
+    return Handle(path, TruthScan, limits)
+
+
+def detections(
+    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS
+) -> Handle[ResultsScan]:
+    """Begin to read a results file; give the handle to `coco.read_detections`."""
+    return Handle(path, ResultsScan, limits)
