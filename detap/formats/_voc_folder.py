@@ -115,8 +115,14 @@ def detections_folder(path: str) -> Folder:
         return Folder(path, "", suffix, {stem: ""})
     folder = _members(path, "", ".txt")
     if not folder.members:
-        files.refuse(path, "has no detections: no file ends with .txt", "give another folder")
+        looks = ", but some with .xml, as ground truth has" if _has_xml(path) else ""
+        message = f"has no detections: no file ends with .txt{looks}"
+        files.refuse(path, message, "give the folder of the detections")
     return folder
+
+
+def _has_xml(path: str) -> bool:
+    return any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
 
 
 @dataclass(frozen=True, slots=True)

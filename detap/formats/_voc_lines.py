@@ -25,14 +25,26 @@ _SHOWN = 60
 
 
 class Problems:
-    """What is wrong with the input so far: listed up to a limit, counted beyond it."""
+    """What is wrong with the input so far: listed up to a limit, counted beyond it.
+
+    Attributes
+    ----------
+    lead : Problem or None
+        What explains the others, to be read before them.
+    boxes, swapped : int
+        How many boxes there were, and how many of them ended before they began.
+    strangers : dict of str to None
+        The images that the ground truth lacks, in the order met; a few of them.
+    """
 
     def __init__(self, limit: int) -> None:
         self.limit = max(1, limit)
         self.found: list[Problem] = []
         self.count = 0
+        self.lead: Problem | None = None
         self.boxes = 0
         self.swapped = 0
+        self.strangers: dict[str, None] = {}
 
     def add(self, file: str, place: str, message: str, remedy: str = "") -> None:
         """Note one problem."""
@@ -50,16 +62,16 @@ class Problems:
         """
         if not self.found:
             return
-        if self.swapped > 1 and 4 * self.swapped >= self.boxes:
-            lead = Problem(
+        if self.lead is None and self.swapped > 1 and 4 * self.swapped >= self.boxes:
+            self.lead = Problem(
                 path,
                 "",
                 f"{self.swapped} of {self.boxes} boxes end before they begin: they look like x, y, "
                 "width and height where two corners are due",
                 "give boxes='xywh' (--boxes xywh) if they are",
             )
-            self.found = [lead, *self.found]
-        raise InputError(self.found, self.count - min(self.count, self.limit))
+        listed = self.found if self.lead is None else [self.lead, *self.found]
+        raise InputError(listed, self.count - len(self.found))
 
 
 class UnknownNameError(Exception):
@@ -307,8 +319,13 @@ def _wrong_count(columns: list[str], form: LineForm) -> tuple[str, str]:
     due = len(form.columns)
     message = f"has {len(columns)} column{'s' * (len(columns) != 1)}, {due} are due"
     remedy = f"write `{_spelt(form)}`"
+    numbers = [NUMBER.fullmatch(column) is not None for column in columns]
     if any("," in column or ";" in column for column in columns):
         remedy += ", separated by spaces"
-    elif len(columns) > due and all(NUMBER.fullmatch(column) for column in columns[1 - due :]):
+    elif form.scored and len(columns) == due - 1 and all(numbers[1:]):
+        message += ": its score is missing, as in ground truth"
+    elif not form.scored and len(columns) == due + 1 and all(numbers[1:]):
+        message += ": it has a score, as detections have"
+    elif len(columns) > due and all(numbers[1 - due :]):
         remedy += f", the {form.key} without spaces"
     return message, remedy

@@ -1,7 +1,6 @@
 """What is true of valid VOC files and worth telling their owner."""
 
-from collections.abc import Iterable, Iterator
-from typing import SupportsInt
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -11,71 +10,76 @@ from detap.formats._voc_lines import shown
 from detap.tables import Floats, GroundTruth, Integers
 
 
-def note(code: str, message: str, count: SupportsInt, *, warning: bool = True) -> tuple[Note, ...]:
-    """Return the note, or nothing where it is true of no record."""
-    return (Note(code, message, int(count), warning),) if count else ()
+def told(*notes: Note) -> tuple[Note, ...]:
+    """Return the notes that are true of any record."""
+    return tuple(note for note in notes if note.count)
 
 
 def folder_notes(
     folder: Folder, selection: Selection, image: Integers, nested: int
-) -> Iterator[Note]:
+) -> tuple[Note, ...]:
     """Note what was left aside; `image` (G,) is the image of each object."""
-    yield from note(
-        "image-listed-twice",
-        "images stand in the image set again; counted once",
-        selection.repeated,
-    )
-    yield from note("left-aside", "folder entries are no annotations", folder.aside, warning=False)
-    yield from note("nested-object", "object elements inside others are left aside", nested)
-    filled = np.count_nonzero(np.bincount(image, minlength=len(selection.images)))
+    filled = int(np.count_nonzero(np.bincount(image, minlength=len(selection.images))))
     empty = len(selection.images) - filled
-    yield from note("image-without-object", "images have no object", empty, warning=False)
+    return told(
+        Note(
+            "images-listed-twice",
+            "lines of the image set repeat an image, which counts once",
+            selection.repeated,
+        ),
+        Note("left-aside", "entries of the folder are no annotations", folder.aside, warning=False),
+        Note("nested-objects", "object elements inside others are left aside", nested),
+        Note("images-without-objects", "images have no object", empty, warning=False),
+    )
 
 
-def class_notes(classes: Iterable[str]) -> Iterator[Note]:
+def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
     """Note classes that differ in case alone."""
     alike: dict[str, list[str]] = {}
     for name in classes:
         alike.setdefault(name.casefold(), []).append(name)
     groups = [names for names in alike.values() if len(names) > 1]
     examples = "; ".join(", ".join(map(shown, names)) for names in groups[:3])
-    yield from note(
-        "class-names-differ-in-case",
-        f"class names differ in case alone, and are distinct classes: {examples}",
-        len(groups),
+    return told(
+        Note(
+            "names-differ-in-case",
+            f"class names differ from another's in case only; they are classes apart: {examples}",
+            sum(map(len, groups)),
+        )
     )
 
 
 def ground_truth_notes(
     image: Integers, label: Integers, corners: Floats, sizes: Floats | None, encoding: str
-) -> Iterator[Note]:
+) -> tuple[Note, ...]:
     """Note what is odd about the boxes (G, 4) of a ground truth."""
-    yield from note(
-        "repeated-object",
-        "objects stand in their file twice; both count",
-        _repeated(image, label, corners),
+    flat = int(
+        np.count_nonzero((corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3]))
     )
-    flat = (corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3])
-    if encoding == "corners":
-        yield from note(
-            "one-pixel-box",
+    return told(
+        Note(
+            "repeated-objects",
+            "objects stand in their file twice; both count",
+            _repeated(image, label, corners),
+        ),
+        Note(
+            "one-pixel-boxes",
             "ground truth boxes begin and end at the same pixel: one wide where pixels are "
             "counted inclusively, without area elsewhere",
-            np.count_nonzero(flat),
+            flat if encoding == "corners" else 0,
             warning=False,
-        )
-    else:
-        yield from note(
+        ),
+        Note(
             "zero-area-ground-truth",
-            "ground truth boxes have no area, so that nothing can find them",
-            np.count_nonzero(flat),
-        )
-    if sizes is not None:
-        yield from note(
-            "box-beyond-image",
+            "ground truth boxes have no area: nothing can find them",
+            flat if encoding == "xywh" else 0,
+        ),
+        Note(
+            "ground-truth-beyond-image",
             "ground truth boxes reach beyond their image; none is clipped",
             _beyond(image, corners, sizes),
-        )
+        ),
+    )
 
 
 def detection_notes(
@@ -84,48 +88,52 @@ def detection_notes(
     corners: Floats,
     score: Floats,
     encoding: str,
-) -> Iterator[Note]:
+) -> tuple[Note, ...]:
     """Note what is odd about detections (N,)."""
     if not len(score):
-        yield Note("no-detections", "there is no detection: every AP is 0", 1)
-        return
-    if score.min() < 0 or score.max() > 1:
-        yield from note(
-            "score-outside-unit",
-            "scores are outside [0, 1]: fine where they are no probabilities",
-            np.count_nonzero((score < 0) | (score > 1)),
+        return (Note("no-detections", "there is no detection: every AP is 0", 1),)
+    low, high = float(score.min()), float(score.max())
+    outside = np.count_nonzero((score < 0) | (score > 1)) if low < 0 or high > 1 else 0
+    beyond = _beyond(image, corners, truth.image_sizes)
+    swapped = (
+        encoding == "xywh"
+        and 2 * beyond > len(image)
+        and _fit_as_corners(image, corners, truth.image_sizes)
+    )
+    relative = _in_unit_square(corners, encoding) and truth.corners.max() > 2
+    return told(
+        Note(
+            "scores-outside-unit",
+            f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts",
+            int(outside),
             warning=False,
-        )
-    if truth.image_sizes is not None:
-        beyond = _beyond(image, corners, truth.image_sizes)
-        yield from note(
-            "box-beyond-image", "detections reach beyond their image; none is clipped", beyond
-        )
-        if encoding == "xywh" and 2 * beyond > len(image):
-            yield from _corners_note(image, corners, truth.image_sizes)
-    if _in_unit_square(corners, encoding) and truth.corners.max() > 2:
-        yield Note(
+        ),
+        Note(
+            "detections-beyond-image",
+            "detections reach beyond their image; none is clipped",
+            beyond,
+        ),
+        Note(
+            "detections-look-like-corners",
+            "detections reach beyond their image as x, y, width and height, and fit as two "
+            "corners, as most do: corners may be meant (--boxes corners)",
+            beyond if swapped else 0,
+        ),
+        Note(
             "relative-boxes",
-            "no detection leaves the first pixel: they look like shares of the image's size, where "
-            "pixels are due",
-            len(image),
-        )
+            "detections, which is all, lie within the first pixel: they look like shares of the "
+            "image's size, where pixels are due",
+            len(image) if relative else 0,
+        ),
+    )
 
 
-def _corners_note(image: Integers, corners: Floats, sizes: Floats) -> Iterator[Note]:
-    """Note boxes that fit their images only when taken for two corners."""
-    as_corners = corners.copy()
-    as_corners[:, 2:] -= corners[:, :2]
-    ordered = (as_corners[:, 2:] >= as_corners[:, :2]).all(axis=1)
-    if 10 * np.count_nonzero(ordered) >= 9 * len(image) and 10 * _beyond(
-        image, as_corners, sizes
-    ) < len(image):
-        yield Note(
-            "looks-like-corners",
-            "most detections reach beyond their image as x, y, width and height, and fit as two "
-            "corners: boxes='corners' may be meant",
-            len(image),
-        )
+def _fit_as_corners(image: Integers, corners: Floats, sizes: Floats | None) -> bool:
+    """Return whether boxes fit their images when x, y, w, h are taken for two corners."""
+    taken = corners.copy()
+    taken[:, 2:] -= corners[:, :2]
+    ordered = np.count_nonzero((taken[:, 2:] >= taken[:, :2]).all(axis=1))
+    return bool(10 * ordered >= 9 * len(image)) and 10 * _beyond(image, taken, sizes) < len(image)
 
 
 def _in_unit_square(corners: Floats, encoding: str) -> bool:
@@ -134,8 +142,10 @@ def _in_unit_square(corners: Floats, encoding: str) -> bool:
     return bool(corners[0].max() <= high and corners.max() <= high and corners.min() >= 0)
 
 
-def _beyond(image: Integers, corners: Floats, sizes: Floats) -> int:
+def _beyond(image: Integers, corners: Floats, sizes: Floats | None) -> int:
     """Return how many boxes reach beyond their image; none of unknown size (NaN) does."""
+    if sizes is None:
+        return 0
     width, height = np.where(np.isnan(sizes), np.inf, sizes).T[:, image]
     x1, y1, x2, y2 = corners.T
     return int(np.count_nonzero((x1 < 0) | (y1 < 0) | (x2 > width) | (y2 > height)))

@@ -227,3 +227,14 @@ cdef inline bint rows_reserve(Rows *rows) noexcept nogil:
     rows.values = <double *>larger
     rows.room = room
     return True
+
+
+cdef inline char **paths_of(list members) except NULL:
+    """Return the bytes of each member, NULL for None; to be freed, and no longer than `members`."""
+    cdef Py_ssize_t i
+    cdef char **paths = <char **>malloc((len(members) + 1) * sizeof(char *))
+    if not paths:
+        raise MemoryError
+    for i in range(len(members)):
+        paths[i] = NULL if members[i] is None else <char *><bytes>members[i]
+    return paths

@@ -7,12 +7,12 @@ it with care. What is read here is what is read there, to the last bit.
 
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from detap.formats._numbers cimport NUMBER_LONG, NUMBER_NONE, scan_decimal
 from detap.formats._voc_scan cimport (
-    Names, Rows, detap_read_file, names_close, names_find, names_open, rows_close, rows_open,
+    Names, Rows, detap_read_file, names_close, names_find, names_open, paths_of, rows_close, rows_open,
     rows_reserve,
 )
 
@@ -152,42 +152,49 @@ def scan_files(
     cdef char *data = NULL
     cdef size_t room = 0, before
     cdef long long size
-    cdef list declined = [], words = []
+    cdef list words = []
+    cdef int32_t count = len(members)
+    cdef char **paths = paths_of(members)
+    cdef uint8_t *declined_at = <uint8_t *>malloc(count + 1)
     cdef bytes word
-    cdef const char *path
     cdef int32_t at
     cdef bint fine
     rows_open(&rows, width)
     if not names_open(&names, len(known)):
         names_close(&names)
+        free(paths)
+        free(declined_at)
         raise MemoryError
     try:
+        if not declined_at:
+            raise MemoryError
         for word in known:
             if names_find(&names, word, len(word), True) < 0:
                 raise MemoryError
         if names.count != len(known):
             raise ValueError("a known word is listed twice")
-        for at in range(len(members)):
-            if members[at] is None:
-                declined.append(at)
-                continue
-            path = members[at]
-            with nogil:
+        # One stretch without the GIL, so that other threads run, and other imports with them.
+        with nogil:
+            for at in range(count):
                 before = rows.count
+                size = -1
+                if paths[at] != NULL:
+                    size = detap_read_file(folder, paths[at], &data, &room, file_bytes)
                 fine = False
-                size = detap_read_file(folder, path, &data, &room, file_bytes)
                 if size >= 0:
                     fine = _scan_lines(data, data + size, at, &names, grow, sides, &rows)
                     fine = fine and rows.count <= records
+                declined_at[at] = not fine
                 if not fine:
                     rows.count = before
-            if not fine:
-                declined.append(at)
+        declined = [at for at in range(count) if declined_at[at]]
         for at in range(names.count):
             words.append(names.text[names.start[at] : names.start[at + 1]])
         return declined, *_columns(&rows), words
     finally:
         free(data)
+        free(paths)
+        free(declined_at)
         names_close(&names)
         rows_close(&rows)
 

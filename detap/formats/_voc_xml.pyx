@@ -9,12 +9,12 @@ below has to be stricter than XML, never laxer: what it does not know, it declin
 
 from libc.math cimport NAN, isfinite, isnan
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
 from detap.formats._numbers cimport NUMBER_EXACT, scan_decimal
 from detap.formats._voc_scan cimport (
-    Names, Rows, detap_read_file, names_close, names_find, names_open, rows_close, rows_open,
+    Names, Rows, detap_read_file, names_close, names_find, names_open, paths_of, rows_close, rows_open,
     rows_reserve,
 )
 
@@ -485,8 +485,10 @@ def scan_files(int folder, list members, *, size_t file_bytes, size_t records, i
     cdef char *data = NULL
     cdef size_t room = 0, before
     cdef long long size
-    cdef list declined = [], words = []
-    cdef const char *path
+    cdef list words = []
+    cdef int32_t count = len(members)
+    cdef char **paths = paths_of(members)
+    cdef uint8_t *declined_at = <uint8_t *>malloc(count + 1)
     cdef int32_t at
     cdef bint fine
     cdef int deepest = min(nesting, DEEPEST)
@@ -495,32 +497,37 @@ def scan_files(int folder, list members, *, size_t file_bytes, size_t records, i
     rows_open(&rows, 4)
     if not names_open(&names, 64):
         names_close(&names)
+        free(paths)
+        free(declined_at)
         raise MemoryError
     try:
-        for at in range(len(members)):
-            if members[at] is None:
-                declined.append(at)
-                continue
-            path = members[at]
-            with nogil:
+        if not declined_at:
+            raise MemoryError
+        # One stretch without the GIL, so that other threads run, and other imports with them.
+        with nogil:
+            for at in range(count):
                 before = rows.count
+                size = -1
+                if paths[at] != NULL:
+                    size = detap_read_file(folder, paths[at], &data, &room, file_bytes)
                 fine = False
-                size = detap_read_file(folder, path, &data, &room, file_bytes)
                 if size >= 0:
                     fine = _scan_annotation(
                         data, data + size, deepest, at, &names, &rows, &sizes_view[at, 0]
                     )
                     fine = fine and rows.count <= records
+                declined_at[at] = not fine
                 if not fine:
                     rows.count = before
                     sizes_view[at, 0] = sizes_view[at, 1] = NAN
-            if not fine:
-                declined.append(at)
+        declined = [at for at in range(count) if declined_at[at]]
         for at in range(names.count):
             words.append(names.text[names.start[at] : names.start[at + 1]])
         return declined, *_columns(&rows), words, sizes
     finally:
         free(data)
+        free(paths)
+        free(declined_at)
         names_close(&names)
         rows_close(&rows)
 

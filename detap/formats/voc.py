@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import Note, UsageError
+from detap.errors import Note, Problem, UsageError
 from detap.formats import _voc_xml, files
 from detap.formats._voc_folder import (
     ClassNames,
@@ -48,7 +48,7 @@ from detap.formats._voc_notes import (
     detection_notes,
     folder_notes,
     ground_truth_notes,
-    note,
+    told,
 )
 from detap.formats._voc_rows import (
     Budget,
@@ -574,19 +574,24 @@ def _read_class_files(job: _Job) -> Detections:
     _check_classes(folder, of_stem, job.names, job.problems)
     job.problems.raise_any(folder.given)
     images = [str(name) for name in truth.images]
-    form = LineForm("image", True, job.boxes, _image_resolver(truth), images)
+    form = LineForm("image", True, job.boxes, _image_resolver(truth, job.problems), images)
     rows = job.rows(form)
+    if job.problems.count and not len(rows):
+        _lead_with_images(job)
     job.problems.raise_any(folder.given)
     called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
     image = renumbered(rows.name, rows.names, images)
     clipped = job.check_order(rows, form, image)
     job.problems.raise_any(folder.given)
-    notes = note(
-        "class-without-detections-file",
-        "classes of the ground truth have no detections file: their AP is 0",
-        len(set(truth.classes) - set(called)),
+    notes = (
+        Note(
+            "classes-without-file",
+            "classes of the ground truth have no detections file: their AP is 0",
+            len(set(truth.classes) - set(called)),
+        ),
+        _clipped_note(clipped),
     )
-    return _detections(job, rows, image, _Labels(rows.file, called), notes + _clipped_note(clipped))
+    return _detections(job, rows, image, _Labels(rows.file, called), told(*notes))
 
 
 def _check_classes(
@@ -615,7 +620,7 @@ def _read_image_files(job: _Job) -> Detections:
     number = {name: at for at, name in enumerate(truth.images)}
     of_file = np.array([number.get(stem, -1) for stem in folder.members], np.int32)
     image = of_file[rows.file]
-    resolve_image = _image_resolver(truth)
+    resolve_image = _image_resolver(truth, job.problems)
     stems = list(folder.members.items())
     for at in np.unique(rows.file[image < 0]).tolist():
         stem, member = stems[at]
@@ -623,35 +628,54 @@ def _read_image_files(job: _Job) -> Detections:
             resolve_image(stem)
         except UnknownNameError as unknown:
             job.problems.add(folder.file(member), "", unknown.message, unknown.remedy)
+    if job.problems.count and not (image >= 0).any():
+        _lead_with_images(job)
     job.problems.raise_any(folder.given)
     clipped = job.check_order(rows, form, image)
     job.problems.raise_any(folder.given)
-    notes = note(
-        "image-without-detections-file",
-        "images of the ground truth have no detections file",
-        len(number) - np.count_nonzero(of_file >= 0),
-        warning=False,
+    notes = (
+        Note(
+            "images-without-file",
+            "images of the ground truth have no detections file",
+            len(number) - int(np.count_nonzero(of_file >= 0)),
+            warning=False,
+        ),
+        _clipped_note(clipped),
     )
-    labels = _Labels(rows.name, rows.names)
-    return _detections(job, rows, image, labels, notes + _clipped_note(clipped))
+    return _detections(job, rows, image, _Labels(rows.name, rows.names), told(*notes))
 
 
-def _clipped_note(count: int) -> tuple[Note, ...]:
-    return note(
-        "box-outside-clipped",
+def _clipped_note(count: int) -> Note:
+    return Note(
+        "clipped-outside",
         "detections lie wholly outside their image and were clipped on one side, so that they end "
         "before they begin; they overlap nothing",
         count,
     )
 
 
-def _image_resolver(truth: GroundTruth) -> Callable[[str], str]:
+def _lead_with_images(job: _Job) -> None:
+    """Begin with what explains all problems: that the two have no image in common."""
+    strangers = job.problems.strangers
+    if strangers:
+        theirs, ours = _few(list(strangers)), _few([str(name) for name in job.truth.images])
+        job.problems.lead = Problem(
+            job.folder.given,
+            "",
+            f"has no image in common with the ground truth: its images are {theirs}, the ground "
+            f"truth's {ours}",
+            "check that both are of the same data",
+        )
+
+
+def _image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
     """Return what turns the first column of a line into an image of the ground truth."""
     images = frozenset(truth.images)
 
     def resolve(word: str) -> str:
         if word in images:
             return word
+        problems.strangers.setdefault(word)
         place = _outside(truth, word)
         if place:
             raise UnknownNameError(
@@ -716,11 +740,18 @@ def _detections(
         ),
         notes=(
             *notes,
-            *note("left-aside", "folder entries are no detections", folder.aside, warning=False),
-            *note(
-                "class-not-in-ground-truth",
-                f"detections are of classes that the ground truth lacks: {_few(strangers)}",
-                stray,
+            *told(
+                Note(
+                    "left-aside",
+                    "entries of the folder are no detections",
+                    folder.aside,
+                    warning=False,
+                ),
+                Note(
+                    "unknown-classes",
+                    f"detections are of classes that the ground truth lacks: {_few(strangers)}",
+                    stray,
+                ),
             ),
             *class_notes(classes),
             *detection_notes(truth, image, corners, score, job.boxes),
