@@ -98,12 +98,15 @@ def _check(options: Mapping[str, Any], rules: Protocol) -> None:
 def _evaluate(
     inputs: Inputs, rules: Protocol, outputs: Outputs, options: Mapping[str, Any], session: Session
 ) -> None:
-    from detap.detection import evaluate  # noqa: PLC0415 - imports numpy, which --help need not
+    sources = inputs.begin()
+    # numpy is imported here, while threads read the files.
+    from detap.detection import evaluate  # noqa: PLC0415
 
     session.timed("starting")
-    truth, detections = inputs.read()
+    truth, detections = inputs.read(sources)
     session.timed("reading")
-    digests = Digests((truth, detections)) if outputs.want_digests else None
+    piped = getattr(sources[1], "sha256", None)
+    digests = Digests(truth, detections, piped) if outputs.want_digests else None
     chosen = _selected(truth, detections, options)
     result = evaluate(*chosen, rules, threads=options["threads"])
     session.timed("evaluating")

@@ -7,6 +7,7 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import DetapError, InputError, Problem, UsageError
+from detap.formats.files import STDIN
 
 if TYPE_CHECKING:
     from detap.tables import Detections, GroundTruth, Name, SourceFile
@@ -37,12 +38,12 @@ class Inputs(NamedTuple):
         gt, dt, given = options.pop("gt"), options.pop("dt"), options.pop("file_format")
         reading = {name: options.pop(name) for name in _ONLY_VOC}
         reading = {name: value for name, value in reading.items() if value is not None}
-        if gt == "-":
+        if gt == STDIN:
             raise UsageError("only the detections can come from stdin, not the ground truth")
         if given is None:
             from detap.formats import tell_format  # noqa: PLC0415 - not when it is given
 
-            given = tell_format(gt, None if dt == "-" else dt)
+            given = tell_format(gt, None if dt == STDIN else dt)
         if given == "coco" and reading:
             name = next(iter(reading)).replace("_", "-")
             raise UsageError(f"--{name} is for VOC files; these are read as coco")
@@ -51,40 +52,53 @@ class Inputs(NamedTuple):
     def paths(self) -> list[str]:
         """Return the paths that must not be written."""
         files = [self.reading.get(name) for name in ("image_set", "class_names")]
-        return [path for path in (self.gt, self.dt, *files) if path is not None and path != "-"]
+        return [path for path in (self.gt, self.dt, *files) if path is not None and path != STDIN]
 
-    def read(self) -> tuple["GroundTruth", "Detections"]:
-        """Return both tables."""
+    def begin(self) -> tuple[Any, Any]:
+        """Let threads read COCO files while numpy is being imported; return what to read on."""
+        if self.file_format != "coco":
+            return self.gt, self.dt
+        from detap.formats import prefetch  # noqa: PLC0415 - not for --help
+
+        return prefetch.ground_truth(self.gt), prefetch.detections(self.dt)
+
+    def read(self, sources: tuple[Any, Any]) -> "tuple[GroundTruth, Detections]":
+        """Return both tables from what :meth:`begin` has returned."""
         reader = import_module(f"detap.formats.{self.file_format}")
-        apart = {"image_set": "gt", "layout": "dt"}
-        truth_options = {k: v for k, v in self.reading.items() if apart.get(k) != "dt"}
-        detection_options = {k: v for k, v in self.reading.items() if apart.get(k) != "gt"}
-        truth = reader.read_ground_truth(self.gt, **truth_options)
-        return truth, reader.read_detections(self.dt, truth, **detection_options)
+        truth_options = {k: v for k, v in self.reading.items() if k != "layout"}
+        detection_options = {k: v for k, v in self.reading.items() if k != "image_set"}
+        truth = reader.read_ground_truth(sources[0], **truth_options)
+        return truth, reader.read_detections(sources[1], truth, **detection_options)
 
 
 class Digests:
-    """The sha256 of all inputs, computed in a thread while the evaluation runs."""
+    """The sha256 of all inputs, computed in a thread while the evaluation runs.
 
-    def __init__(self, tables: "tuple[GroundTruth, Detections]") -> None:
+    Parameters
+    ----------
+    truth, detections : tables
+        Whose files they are of.
+    piped : str or None
+        That of standard input, which cannot be read again.
+    """
+
+    def __init__(
+        self, truth: "GroundTruth", detections: "Detections", piped: str | None = None
+    ) -> None:
         self._found: dict[str, str | None] = {}
         self._error: DetapError | None = None
-        sources = dict(zip(("ground_truth", "detections"), tables, strict=True))
-        self._thread = Thread(
-            target=self._run,
-            args=([(role, source) for role in sources for source in sources[role].files],),
-            daemon=True,
-        )
+        tables = {"ground_truth": truth, "detections": detections}
+        sources = [(role, source) for role, table in tables.items() for source in table.files]
+        self._thread = Thread(target=self._run, args=(sources, piped), daemon=True)
         self._thread.start()
 
-    def _run(self, sources: "Sequence[tuple[str, SourceFile]]") -> None:
+    def _run(self, sources: "Sequence[tuple[str, SourceFile]]", piped: str | None) -> None:
         from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
 
         try:
             for role, source in sources:
-                # A pipe cannot be read twice.
-                piped = source.path == "-"
-                self._found[role] = None if piped else sha256(source.path, source.members)
+                read_again = source.path != STDIN
+                self._found[role] = sha256(source.path, source.members) if read_again else piped
         except DetapError as error:
             self._error = error
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.protocols import ALL_AREAS, COCO_AREAS, PROPOSAL_AREAS, AreaRange, linspace
+from detap.protocols import ALL_AREAS, ANY_AREA, COCO_AREAS, PROPOSAL_AREAS, AreaRange, linspace
 from detap.report.sinks import SINKS, Sink, sink_for_path
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
@@ -16,7 +16,7 @@ _AREA_NAME = re.compile(r"\w[\w.+-]*")
 NO_ROUNDING = object()
 """What ``none`` decimals become; None itself is an option that was not given."""
 _SUFFIXES = {"small": "s", "medium": "m", "large": "l"}
-_NAMED_AREAS = {"coco": COCO_AREAS, "proposals": PROPOSAL_AREAS, "none": (ALL_AREAS,)}
+_NAMED_AREAS = {"coco": COCO_AREAS, "proposals": PROPOSAL_AREAS, "none": (ANY_AREA,)}
 
 
 def number(text: str) -> float:

@@ -5,7 +5,6 @@ first, imports what it needs meanwhile, and hands the handles to :mod:`detap.for
 place of their paths.
 """
 
-import hashlib
 import os
 import threading
 from typing import Generic, TypeVar
@@ -73,6 +72,8 @@ class Handle(Generic[Scan]):
         elif once:
             self._content = b"".join(blocks) + stream.read_all()
         if once:
+            import hashlib  # noqa: PLC0415 - OpenSSL costs 0.003 s, and most runs read files
+
             digest = hashlib.sha256(self._content)
             for block in () if self._content else blocks:
                 digest.update(block)

@@ -1,0 +1,142 @@
+"""Small files worked by hand, and two ways to run the command on them."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap.cli import main
+
+# Image 1 has two cats and image 2 a dog. One cat is found twice, the other never; the dog is
+# found; a bird is seen where the ground truth knows of none.
+CLASSES = {1: "cat", 2: "dog", 3: "bird"}
+TRUTHS = [(1, 1, [0, 0, 100, 100]), (1, 1, [200, 0, 100, 100]), (2, 2, [0, 0, 50, 50])]
+FOUND = [
+    (1, 1, [0, 0, 100, 100], 0.9),
+    (1, 1, [0, 0, 100, 100], 0.8),
+    (1, 1, [400, 400, 10, 10], 0.7),
+    (2, 2, [0, 0, 50, 50], 0.6),
+    (2, 3, [0, 0, 50, 50], 0.5),
+]
+
+
+def instances() -> dict[str, Any]:
+    """Return the ground truth as the contents of a COCO file."""
+    return {
+        "images": [{"id": 1, "width": 640, "height": 480}, {"id": 2, "width": 640, "height": 480}],
+        "categories": [{"id": number, "name": name} for number, name in CLASSES.items()],
+        "annotations": [
+            {
+                "id": number,
+                "image_id": image,
+                "category_id": label,
+                "bbox": box,
+                "area": box[2] * box[3],
+                "iscrowd": 0,
+            }
+            for number, (image, label, box) in enumerate(TRUTHS, 1)
+        ],
+    }
+
+
+def results() -> list[dict[str, Any]]:
+    """Return the detections as the contents of a COCO results file."""
+    return [
+        {"image_id": image, "category_id": label, "bbox": box, "score": score}
+        for image, label, box, score in FOUND
+    ]
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a run ended."""
+
+    status: int
+    out: str
+    err: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """A ground truth and detections on the disk."""
+
+    folder: Path
+    gt: Path
+    dt: Path
+
+    @property
+    def arguments(self) -> list[str]:
+        return ["eval", "--gt", str(self.gt), "--dt", str(self.dt)]
+
+
+def write_coco(folder: Path, truth: Any = None, found: Any = None) -> Files:
+    """Write a COCO case; the one above where nothing else is given."""
+    gt, dt = folder / "instances.json", folder / "results.json"
+    gt.write_text(json.dumps(instances() if truth is None else truth))
+    dt.write_text(json.dumps(results() if found is None else found))
+    return Files(folder, gt, dt)
+
+
+def write_voc(folder: Path) -> Files:
+    """Write the case above as XML and the development kit's text files."""
+    gt, dt = folder / "Annotations", folder / "results"
+    gt.mkdir()
+    dt.mkdir()
+    for image in (1, 2):
+        objects = "".join(
+            f"<object><name>{CLASSES[label]}</name><difficult>0</difficult><bndbox>"
+            f"<xmin>{box[0] + 1}</xmin><ymin>{box[1] + 1}</ymin>"
+            f"<xmax>{box[0] + box[2]}</xmax><ymax>{box[1] + box[3]}</ymax></bndbox></object>"
+            for where, label, box in TRUTHS
+            if where == image
+        )
+        size = "<size><width>640</width><height>480</height><depth>3</depth></size>"
+        (gt / f"{image}.xml").write_text(f"<annotation>{size}{objects}</annotation>")
+    for number, name in CLASSES.items():
+        lines = [
+            f"{image} {score} {box[0] + 1} {box[1] + 1} {box[0] + box[2]} {box[1] + box[3]}\n"
+            for image, label, box, score in FOUND
+            if label == number
+        ]
+        (dt / f"comp4_det_test_{name}.txt").write_text("".join(lines))
+    return Files(folder, gt, dt)
+
+
+@pytest.fixture
+def coco(tmp_path: Path) -> Files:
+    return write_coco(tmp_path)
+
+
+@pytest.fixture
+def voc(tmp_path: Path) -> Files:
+    return write_voc(tmp_path)
+
+
+@pytest.fixture
+def detap(capsys: pytest.CaptureFixture[str]) -> Callable[..., Ended]:
+    """Return a function that runs a command line in this process."""
+
+    def run(*arguments: str | Path) -> Ended:
+        capsys.readouterr()
+        status = main([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Ended(status, captured.out, captured.err)
+
+    return run
+
+
+def spawn(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run the real command to its end."""
+    return subprocess.run(
+        [sys.executable, "-m", "detap", *map(str, arguments)],
+        text=True,
+        encoding="utf-8",
+        timeout=60,
+        check=False,
+        **{"capture_output": True, **options},
+    )

@@ -1,0 +1,59 @@
+"""``detap eval --cross-check``."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap.crosscheck as module
+from tests.cli.conftest import Ended, Files, instances, write_coco
+
+Detap = Callable[..., Ended]
+
+
+def test_the_command(detap: Detap, coco: Files) -> None:
+    ended = detap(*coco.arguments, "--cross-check")
+    assert ended.status == 0
+    assert "cross-check against pycocotools " in ended.out
+    assert "to the last bit" in ended.out
+    assert "Running per image evaluation" not in ended.out
+    record = json.loads(detap(*coco.arguments, "--cross-check", "-o", "json=-").out)["cross_check"]
+    assert record["equal"] is True
+    assert record["largest_difference"] == 0.0
+    assert [row["name"] for row in record["numbers"]][:3] == ["AP", "AP50", "AP75"]
+
+
+def test_the_command_fails_on_a_difference(
+    detap: Detap,
+    coco: Files,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    run = module._reference
+
+    def lower(result: Any) -> Any:
+        numbers, inexact = run(result)
+        numbers["precision"][0, 0, 0, 0, -1] = 0.25
+        return numbers, inexact
+
+    monkeypatch.setattr(module, "_reference", lower)
+    ended = detap(*coco.arguments, "--cross-check")
+    assert ended.status == 1
+    assert ended.out.startswith("class ")  # the report is there all the same
+    assert "Error: pycocotools " in ended.err
+    assert "differs: 1 of " in ended.err
+
+
+def test_the_command_refuses_other_protocols(detap: Detap, coco: Files) -> None:
+    ended = detap(*coco.arguments, "--cross-check", "--protocol", "voc2007")
+    assert (ended.status, ended.out) == (2, "")
+    assert "--cross-check: pycocotools cannot score as voc2007 does here" in ended.err
+
+
+def test_annotation_id_0_is_renumbered_and_said(detap: Detap, tmp_path: Path) -> None:
+    truth = instances()
+    truth["annotations"][0]["id"] = 0
+    ended = detap(*write_coco(tmp_path, truth).arguments, "--cross-check")
+    assert ended.status == 0
+    assert "[cross-check-renumbered]" in ended.err

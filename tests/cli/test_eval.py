@@ -1,0 +1,505 @@
+"""``detap eval`` on files whose numbers are worked out by hand.
+
+Of the two cats one is found at rank 1 of 3: recall is 0, then .5 for good. COCO reads precision at
+0, .01, ... 1: 51 of the 101 levels are reached, at a precision of 1 but for the guard of 2**-52.
+VOC takes the area: .5. The dog is found at rank 1 of 1. The bird has no ground truth.
+"""
+
+import csv
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import fields
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from detap.cli.options import AXES
+from detap.protocols import Protocol
+from detap.report.json import schema
+from tests.cli.conftest import Ended, Files, instances, results, spawn, write_coco
+
+Detap = Callable[..., Ended]
+CAT_AP = 51 / 101
+
+
+def report_of(ended: Ended) -> dict[str, Any]:
+    assert ended.status == 0, ended.err
+    record: dict[str, Any] = json.loads(ended.out)
+    jsonschema.Draft202012Validator(schema()).validate(record)
+    return record
+
+
+def evaluated(detap: Detap, files: Files, *options: str | Path) -> dict[str, Any]:
+    return report_of(detap(*files.arguments, "--output-format", "json", *options))
+
+
+def test_coco_numbers(detap: Detap, coco: Files) -> None:
+    record = evaluated(detap, coco)
+    assert list(record["summary"]) == [
+        "AP", "AP50", "AP75", "APs", "APm", "APl",
+        "AR1", "AR10", "AR100", "ARs", "ARm", "ARl",
+    ]  # fmt: skip
+    summary = record["summary"]
+    for name in ("AP", "AP50", "AP75"):
+        assert summary[name] == pytest.approx((CAT_AP + 1) / 2, abs=1e-12)
+    for name in ("AR1", "AR10", "AR100"):
+        assert summary[name] == 0.75
+    # 50 * 50 is medium, 100 * 100 large; there is nothing small.
+    assert (summary["APs"], summary["ARs"]) == (None, None)
+    assert summary["APm"] == pytest.approx(1, abs=1e-12)
+    assert summary["APl"] == pytest.approx(CAT_AP, abs=1e-12)
+    assert summary["ARl"] == 0.5
+
+
+def test_coco_classes(detap: Detap, coco: Files) -> None:
+    cat, dog, bird = evaluated(detap, coco)["classes"]
+    assert cat["AP"] == pytest.approx(CAT_AP, abs=1e-12)
+    assert {name: cat[name] for name in ("name", "id", "AR1", "AR100", "APs", "ARm", "ARl")} == {
+        "name": "cat",
+        "id": 1,
+        "AR1": 0.5,
+        "AR100": 0.5,
+        "APs": None,
+        "ARm": None,
+        "ARl": 0.5,
+    }
+    assert counts(cat) == (2, 0, 3, 3, 1, 2, 1)
+    assert counts(dog) == (1, 0, 1, 1, 1, 0, 0)
+    assert counts(bird) == (0, 0, 1, 1, 0, 1, 0)
+    assert bird["AP"] is None
+
+
+def counts(row: dict[str, Any]) -> tuple[int, ...]:
+    names = ("ground_truths", "neutral", "detections", "within_limit")
+    outcomes = ("true_positives", "false_positives", "duplicates")
+    return tuple(row[name] for name in names + outcomes)
+
+
+def test_voc_numbers(detap: Detap, voc: Files) -> None:
+    record = evaluated(detap, voc, "--format", "voc")
+    assert record["signature"].startswith("protocol:voc2012|detap:")
+    assert record["summary"] == {"mAP": 0.75}
+    classes = {row["name"]: row for row in record["classes"]}
+    assert {name: (row["AP"], row["recall"]) for name, row in classes.items()} == {
+        "cat": (0.5, 0.5),
+        "dog": (1.0, 1.0),
+        "bird": (None, None),
+    }
+    assert counts(classes["cat"]) == (2, 0, 3, 3, 1, 2, 1)
+
+
+def test_either_protocol_on_either_format(detap: Detap, coco: Files, tmp_path: Path) -> None:
+    record = evaluated(detap, coco, "--protocol", "voc2007")
+    # 6 of the 11 levels are reached.
+    assert record["summary"]["mAP"] == pytest.approx((6 / 11 + 1) / 2, abs=1e-12)
+    assert [row["id"] for row in record["classes"]] == [1, 2, 3]
+
+
+def test_voc_files_scored_the_coco_way(detap: Detap, voc: Files) -> None:
+    summary = evaluated(detap, voc, "--protocol", "coco")["summary"]
+    assert summary["AP"] == pytest.approx((CAT_AP + 1) / 2, abs=1e-12)
+
+
+def test_inputs_are_told_with_their_digests(detap: Detap, coco: Files) -> None:
+    gt, dt = evaluated(detap, coco)["inputs"]
+    assert gt == {
+        "role": "ground_truth",
+        "path": str(coco.gt),
+        "sha256": hashlib.sha256(coco.gt.read_bytes()).hexdigest(),
+        "files": 1,
+        "records": 3,
+        "images": 2,
+    }
+    assert (dt["role"], dt["records"]) == ("detections", 5)
+    assert dt["sha256"] == hashlib.sha256(coco.dt.read_bytes()).hexdigest()
+
+
+def test_the_digest_of_a_folder(detap: Detap, voc: Files) -> None:
+    lines = "".join(
+        f"{hashlib.sha256(path.read_bytes()).hexdigest()}  {path.name}\n"
+        for path in sorted(voc.dt.iterdir())
+    )
+    dt = evaluated(detap, voc)["inputs"][1]
+    assert dt["sha256"] == hashlib.sha256(lines.encode()).hexdigest()
+    assert dt["files"] == 3
+
+
+def test_the_same_bytes_again(coco: Files) -> None:
+    runs = {
+        spawn(*coco.arguments, "--output-format", "json", *extra, env=env).stdout
+        for extra, env in (
+            ([], {"PYTHONHASHSEED": "1"}),
+            (["--threads", "2"], {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "C"}),
+        )
+    }
+    assert len(runs) == 1
+    assert '"schema_version": 1' in runs.pop()
+
+
+# --- the table
+
+
+def test_the_table(detap: Detap, coco: Files) -> None:
+    ended = detap(*coco.arguments)
+    lines = ended.out.splitlines()
+    assert [line.split()[0] for line in lines[2:5]] == ["cat", "dog", "bird"]
+    assert lines[2].split()[1] == "0.5050"
+    assert "\x1b" not in ended.out
+    assert "AP50   0.7525  average precision" in ended.out
+    assert lines[-1].startswith("protocol:coco|detap:")
+    assert "[detections-only]" in ended.err
+    assert "warning: " in ended.err
+
+
+def test_quiet_and_verbose(detap: Detap, coco: Files) -> None:
+    assert detap(*coco.arguments, "-q").err == ""
+    loud = detap(*coco.arguments, "--verbose")
+    assert "evaluating: 0." in loud.err
+    assert loud.out == detap(*coco.arguments).out
+
+
+@pytest.mark.parametrize(
+    ("options", "order"),
+    [
+        (["--sort", "AP"], ["dog", "cat", "bird"]),
+        (["--sort", "AP", "--reverse"], ["cat", "dog", "bird"]),
+        (["--sort", "name"], ["bird", "cat", "dog"]),
+        (["--sort", "detections"], ["cat", "dog", "bird"]),
+        (["--reverse"], ["bird", "dog", "cat"]),
+    ],
+)
+def test_sorting(detap: Detap, coco: Files, options: list[str], order: list[str]) -> None:
+    record = evaluated(detap, coco, *options)
+    assert [row["name"] for row in record["classes"]] == order
+
+
+def test_sorting_by_what_is_not_there(detap: Detap, coco: Files) -> None:
+    ended = detap(*coco.arguments, "--sort", "mAP")
+    assert ended.status == 2
+    assert "--sort mAP: no such column; choose from name, AP, AP50" in ended.err
+
+
+# --- selection
+
+
+def test_only_some_classes(detap: Detap, coco: Files) -> None:
+    record = evaluated(detap, coco, "--classes", "dog,bird")
+    assert [row["name"] for row in record["classes"]] == ["dog", "bird"]
+    assert record["summary"]["AP"] == pytest.approx(1, abs=1e-12)
+
+
+def test_a_class_whose_name_has_a_comma(detap: Detap, tmp_path: Path) -> None:
+    truth = instances()
+    truth["categories"][1]["name"] = "dog, hot"
+    files = write_coco(tmp_path, truth)
+    record = evaluated(detap, files, "--classes", "dog, hot", "--classes", "bird")
+    assert [row["name"] for row in record["classes"]] == ["dog, hot", "bird"]
+
+
+def test_an_unknown_class(detap: Detap, coco: Files) -> None:
+    ended = detap(*coco.arguments, "--classes", "dgo")
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == "Error: class 'dgo' is not in the ground truth; did you mean dog?\n"
+
+
+@pytest.mark.parametrize("way", ["names", "file"])
+def test_only_some_images(detap: Detap, coco: Files, way: str) -> None:
+    chosen = "2"
+    if way == "file":
+        (coco.folder / "chosen.txt").write_text("2\n\n")
+        chosen = str(coco.folder / "chosen.txt")
+    record = evaluated(detap, coco, "--images", chosen)
+    assert counts(record["classes"][0]) == (0, 0, 0, 0, 0, 0, 0)
+    assert record["summary"]["AR100"] == 1.0
+
+
+def test_no_image_is_an_error(detap: Detap, coco: Files) -> None:
+    (coco.folder / "none.txt").write_text("\n")
+    ended = detap(*coco.arguments, "--images", coco.folder / "none.txt")
+    assert (ended.status, ended.err) == (2, "Error: no image is selected\n")
+
+
+def test_an_unknown_image(detap: Detap, coco: Files) -> None:
+    ended = detap(*coco.arguments, "--images", "1,77")
+    assert (ended.status, ended.out) == (2, "")
+    assert "image '77' is not in the ground truth" in ended.err
+
+
+def test_a_list_of_images_that_is_no_text(detap: Detap, coco: Files) -> None:
+    (coco.folder / "bad.txt").write_bytes(b"1\n\xff\n")
+    ended = detap(*coco.arguments, "--images", coco.folder / "bad.txt")
+    assert ended.status == 2
+    assert "bad.txt: byte 2: is not UTF-8; list one image a line" in ended.err
+
+
+# --- the protocol's axes
+
+
+def test_every_axis_of_a_protocol_has_an_option() -> None:
+    assert set(AXES.values()) == {field.name for field in fields(Protocol)} - {"name", "source"}
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "value"),
+    [
+        (["--iou", "0.5"], "iou_thresholds", [0.5]),
+        (["--iou", "0.75,0.5"], "iou_thresholds", [0.5, 0.75]),
+        (["--iou", "0.9", "--iou", ".5"], "iou_thresholds", [0.5, 0.9]),
+        (["--iou", "0.5:0.6:0.05"], "iou_thresholds", [0.5, 0.55, 0.6]),
+        (["--strict-iou"], "strict_iou", True),
+        (["--iou-ceiling", "0.9"], "iou_ceiling", 0.9),
+        (["--pixel-edge"], "pixel_edge", True),
+        (["--candidate", "best"], "candidate", "best"),
+        (["--equal-iou", "first"], "equal_iou", "first"),
+        (["--neutral", "difficult,crowd"], "neutral", ["difficult", "crowd"]),
+        (["--neutral", "crowd,group-of"], "neutral", ["crowd", "group_of"]),
+        (["--neutral", "none"], "absorbing", []),
+        (["--absorbing", "none"], "absorbing", []),
+        (["--area-source", "box"], "area_source", "box"),
+        (["--max-dets", "5,none"], "detection_limits", [5, None]),
+        (["--limit-scope", "image"], "limit_scope", "image"),
+        (["--ties", "file"], "ties", "file"),
+        (["--ap", "11-point"], "recall_grid", "matlab"),
+        (["--ap", "all-point"], "interpolation", "all-point"),
+        (["--recall-grid", "hundredths"], "recall_grid", "hundredths"),
+        (["--precision-guard", "0"], "precision_guard", 0.0),
+        (["--absent-class", "zero"], "absent_class", "zero"),
+        (["--class-agnostic"], "class_agnostic", True),
+        (["--empty-images", "left-out"], "empty_images", "left-out"),
+        (["--score-decimals", "3"], "score_decimals", 3),
+        (["--box-decimals", "none"], "box_decimals", None),
+        (["--headline", "mAP"], "headline", "mAP"),
+    ],
+)
+def test_an_option_changes_its_axis(
+    detap: Detap, coco: Files, options: list[str], field: str, value: object
+) -> None:
+    record = evaluated(detap, coco, *options)
+    assert record["protocol"][field] == pytest.approx(value) or record["protocol"][field] == value
+
+
+def test_coco_thresholds_as_a_range_are_the_very_same(detap: Detap, coco: Files) -> None:
+    record = evaluated(detap, coco, "--iou", "0.5:0.95:0.05", "--max-dets", "1,10,100")
+    assert record["signature"].startswith("protocol:coco|detap:")
+
+
+def test_area_ranges(detap: Detap, coco: Files) -> None:
+    record = evaluated(detap, coco, "--area-ranges", "small=0:2500,tiny=0:10,big=2500:")
+    bands = [(band["name"], band["high"]) for band in record["protocol"]["area_ranges"]]
+    assert bands == [("all", 1e10), ("small", 2500.0), ("tiny", 10.0), ("big", 1e10)]
+    # The dog's 2500 square pixels belong to both: ends are inclusive.
+    assert record["summary"]["ARs"] == 1.0
+    assert record["summary"]["AR-tiny"] is None
+    assert record["summary"]["AR-big"] == 0.75
+
+
+def test_no_area_ranges(detap: Detap, coco: Files) -> None:
+    summary = evaluated(detap, coco, "--area-ranges", "none")["summary"]
+    assert list(summary) == ["AP", "AP50", "AP75", "AR1", "AR10", "AR100"]
+
+
+def test_proposals(detap: Detap, coco: Files) -> None:
+    """All three objects are covered exactly by a proposal, whatever its class."""
+    record = evaluated(detap, coco, "--protocol", "proposals")
+    assert next(iter(record["summary"])) == "AR100"
+    # Cat 1 and the dog are covered; cat 2 is not.
+    assert record["summary"]["AR100"] == pytest.approx(2 / 3)
+    assert record["classes"][0]["name"] == "all"
+    assert record["classes"][0]["AP"] is None
+    table = detap(*coco.arguments, "--protocol", "proposals")
+    assert table.status == 0
+    assert "AR1000" in table.out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--iou", "half"], "'half' is not a number"),
+        (["--iou", "0_5"], "'0_5' is not a number"),
+        (["--iou", "nan"], "'nan' is not a number"),
+        (["--iou", "1e999"], "'1e999' is too large"),
+        (["--iou", "1.5"], "IoU threshold 1.5 is not above 0 and at most 1"),
+        (["--iou", "0.5:0.9"], "is not start:stop:step"),
+        (["--iou", "0.9:0.5:0.1"], "does not ascend"),
+        (["--iou", "0.5:0.6:0.04"], "does not reach 0.6 in whole steps"),
+        (["--iou", "0.5:0.6:1e-9"], "has more than 1000 steps"),
+        (["--max-dets", "0"], "a detection limit must be at least 1"),
+        (["--max-dets", "ten"], "'ten' is neither a whole number nor 'none'"),
+        (["--max-dets", "10,1"], "detection limits must ascend"),
+        (["--neutral", "cloud"], "neutral 'cloud' is unknown; choose from difficult, crowd"),
+        (["--absorbing", "difficult"], "only neutral ground truths can absorb"),
+        (["--area-ranges", "small"], "'small' is neither name=low:high nor one of coco"),
+        (["--area-ranges", "all=0:5"], "'all' always means all areas"),
+        (["--area-ranges", "a=9:5"], "it must ascend"),
+        (["--iou-ceiling", "2"], "'2' is not from 0 to 1"),
+        (["--score-decimals", "-1"], "'-1' is neither a small whole number nor 'none'"),
+        (["--recall-grid", "matlab"], "does not go with 101-point"),
+        (["--ap", "12-point"], "'12-point' is not one of"),
+        (["--protocol", "cocoo"], "protocol 'cocoo' is unknown; did you mean coco?"),
+        (["--threads", "0"], "0 is not in the range"),
+        (["--layout", "class-files"], "--layout is for VOC files; these are read as coco"),
+        (["--format", "yolo"], "'yolo' is not one of"),
+    ],
+)
+def test_a_wrong_value(detap: Detap, coco: Files, options: list[str], message: str) -> None:
+    ended = detap(*coco.arguments, *options)
+    assert (ended.status, ended.out) == (2, "")
+    assert message in " ".join(ended.err.split())
+
+
+def test_options_from_the_environment(
+    detap: Detap, coco: Files, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DETAP_PROTOCOL", "voc2012")
+    monkeypatch.setenv("DETAP_OUTPUT_FORMAT", "json")
+    assert "mAP" in report_of(detap(*coco.arguments))["summary"]
+    assert "AP50" in report_of(detap(*coco.arguments, "--protocol", "coco"))["summary"]
+
+
+def test_voc_options_reach_the_reader(detap: Detap, tmp_path: Path) -> None:
+    gt, dt = tmp_path / "gt", tmp_path / "dt"
+    gt.mkdir()
+    dt.mkdir()
+    (gt / "a.txt").write_text("0 10 10 20 20\n")
+    (dt / "a.txt").write_text("0 0.9 10 10 20 20\n")
+    (tmp_path / "names.txt").write_text("cat\n")
+    options = ["--boxes", "xywh", "--class-names", str(tmp_path / "names.txt")]
+    record = evaluated(
+        detap, Files(tmp_path, gt, dt), "--format", "voc", *options, "--layout", "image-files"
+    )
+    assert record["summary"] == {"mAP": 1.0}
+    assert record["classes"][0]["name"] == "cat"
+
+
+# --- outputs
+
+
+def test_several_outputs(detap: Detap, coco: Files) -> None:
+    out = coco.folder / "out"
+    out.mkdir()
+    ended = detap(
+        *coco.arguments, "-o", out / "r.json", "-o", f"csv={out / 'classes'}", "-o", out / "r.txt"
+    )
+    assert ended.status == 0
+    assert ended.out.startswith("class ")
+    assert json.loads((out / "r.json").read_text())["summary"]["AR1"] == 0.75
+    rows = list(csv.DictReader(StringIO((out / "classes").read_text())))
+    assert [row["name"] for row in rows] == ["cat", "dog", "bird"]
+    assert rows[2]["AP"] == ""
+    assert (out / "r.txt").read_text() == ended.out
+    assert sorted(path.name for path in out.iterdir()) == ["classes", "r.json", "r.txt"]
+
+
+def test_a_report_to_stdout_takes_the_place_of_the_table(detap: Detap, coco: Files) -> None:
+    assert detap(*coco.arguments, "-o", "csv=-").out.startswith("name,id,AP,")
+    assert detap(*coco.arguments, "-o", "-").out.startswith("class ")
+    assert detap(*coco.arguments, "-o", "-", "--output-format", "csv").out.startswith("name,")
+
+
+def test_an_extension_that_says_nothing(detap: Detap, coco: Files) -> None:
+    target = coco.folder / "report.out"
+    ended = detap(*coco.arguments, "-o", target)
+    assert ended.status == 2
+    assert "no format goes with this name; write FORMAT=" in ended.err
+    assert detap(*coco.arguments, "-o", target, "--output-format", "json").status == 0
+    assert json.loads(target.read_text())["schema_version"] == 1
+
+
+@pytest.mark.parametrize(
+    ("outputs", "message"),
+    [
+        (["-", "csv=-"], "only one report can go to standard output"),
+        (["a.json", "a.json"], "a.json is to be written twice"),
+        (["absent/a.json"], "there is no folder"),
+        (["json=instances.json"], "is an input; give the report another name"),
+    ],
+)
+def test_outputs_that_cannot_be(
+    detap: Detap, coco: Files, monkeypatch: pytest.MonkeyPatch, outputs: list[str], message: str
+) -> None:
+    monkeypatch.chdir(coco.folder)
+    before = coco.gt.read_bytes()
+    ended = detap(*coco.arguments, *(word for path in outputs for word in ("-o", path)))
+    assert (ended.status, ended.out) == (2, "")
+    assert message in ended.err
+    assert coco.gt.read_bytes() == before
+
+
+def test_a_file_of_an_input_folder_is_no_target(detap: Detap, voc: Files) -> None:
+    target = voc.dt / "comp4_det_test_cat.txt"
+    before = target.read_bytes()
+    ended = detap(*voc.arguments, "-o", target)
+    assert ended.status == 2
+    assert "is an input" in ended.err
+    assert target.read_bytes() == before
+
+
+# --- curves
+
+
+def test_curves_as_json(detap: Detap, coco: Files) -> None:
+    target = coco.folder / "curves.json"
+    ended = detap(*coco.arguments, "--protocol", "voc2012", "--curves", target)
+    assert ended.status == 0
+    record = json.loads(target.read_text())
+    assert record["signature"].startswith("protocol:voc2012|")
+    cat, dog = record["curves"]
+    assert cat == {
+        "class": "cat",
+        "iou_threshold": 0.5,
+        "AP": 0.5,
+        "score": [0.9, 0.8, 0.7],
+        "recall": [0.5, 0.5, 0.5],
+        "precision": [1.0, 0.5, 1 / 3],
+        "interpolated_recall": [0.5],
+        "interpolated_precision": [1.0],
+    }
+    assert dog["class"] == "dog"
+
+
+def test_curves_as_csv(detap: Detap, coco: Files) -> None:
+    target = coco.folder / "curves.csv"
+    assert detap(*coco.arguments, "--curves", target, "--iou", "0.5").status == 0
+    rows = list(csv.DictReader(StringIO(target.read_text())))
+    cat = [row for row in rows if row["class"] == "cat"]
+    assert [row["points"] for row in cat] == ["raw"] * 3 + ["interpolated"] * 101
+    assert cat[2] == {
+        "class": "cat",
+        "iou_threshold": "0.5",
+        "points": "raw",
+        "score": "0.7",
+        "recall": "0.5",
+        "precision": "0.3333333333333333",
+    }
+    assert cat[3 + 51]["precision"] == "0.0"
+    assert cat[3 + 51]["score"] == ""
+
+
+def test_curves_need_a_known_extension(detap: Detap, coco: Files) -> None:
+    ended = detap(*coco.arguments, "--curves", coco.folder / "curves.txt")
+    assert ended.status == 2
+    assert "name a file that ends in .json or .csv" in ended.err
+
+
+# --- input by pipe
+
+
+def test_detections_from_stdin(coco: Files) -> None:
+    arguments = ["eval", "--gt", str(coco.gt), "--dt", "-", "--output-format", "json"]
+    text = json.dumps(results())
+    ended = spawn(*arguments, input=text)
+    assert ended.returncode == 0, ended.stderr
+    record = json.loads(ended.stdout)
+    assert record["summary"]["AR1"] == 0.75
+    assert record["inputs"][1]["path"] == "-"
+    assert record["inputs"][1]["sha256"] == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_ground_truth_does_not_come_from_stdin(detap: Detap, coco: Files) -> None:
+    ended = detap("eval", "--gt", "-", "--dt", coco.dt)
+    assert ended.status == 2
+    assert "only the detections can come from stdin" in ended.err

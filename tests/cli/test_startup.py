@@ -1,0 +1,51 @@
+"""What a start imports: every module costs time before the first byte is read."""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from detap._version import __version__
+from tests.cli.conftest import Files
+
+HEAVY = {"numpy", "lxml", "rich", "pycocotools", "msgspec", "asyncio", "unittest"}
+
+
+def imported_by(*arguments: str) -> set[str]:
+    """Return the modules that are loaded at the end of a command line."""
+    code = (
+        "import sys\n"
+        "from detap.cli import main\n"
+        "status = main(sys.argv[1:])\n"
+        "sys.stderr.write('\\n' + ' '.join(sys.modules))\n"
+        "sys.exit(status)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
+    )
+    return set(ended.stderr.rpartition("\n")[2].split())
+
+
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["eval", "--help"]], ids=" ".join)
+def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
+    assert imported_by(*arguments) & HEAVY == set()
+
+
+def test_import_detap_imports_nothing_heavy() -> None:
+    code = "import sys, detap; print(*sys.modules)"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert set(ended.stdout.split()) & (HEAVY | {"click"}) == set()
+
+
+def test_eval_imports_only_what_it_needs(coco: Files) -> None:
+    modules = imported_by(*coco.arguments)
+    assert "numpy" in modules
+    assert modules & (HEAVY - {"numpy"}) == set()
+    assert not {"hashlib", "csv", "detap.crosscheck", "detap.formats.voc"} & modules
+
+
+def test_the_version_is_that_of_the_project() -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    assert project["project"]["version"] == __version__

@@ -1,0 +1,283 @@
+"""How every run ends: its status, what it says, and what it leaves behind."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap.cli
+from detap._version import __version__
+from detap.errors import DifferenceError, InputError, Problem
+from tests.cli.conftest import Ended, Files, spawn
+
+Detap = Callable[..., Ended]
+needs_full_device = pytest.mark.skipif(
+    not os.path.exists("/dev/full"), reason="no /dev/full on this system"
+)
+
+
+def test_done(coco: Files) -> None:
+    ended = spawn(*coco.arguments)
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("class ")
+
+
+def test_version_and_help() -> None:
+    assert spawn("--version").stdout == f"detap {__version__}\n"
+    ended = spawn("--help")
+    assert ended.returncode == 0
+    assert "eval  " in ended.stdout
+    assert spawn("eval", "--help").returncode == 0
+
+
+def test_no_command_is_a_usage_error() -> None:
+    ended = spawn()
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr.startswith("Usage: detap ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["evil"], "Error: No such command 'evil'."),
+        (["eval"], "Error: Missing option '--gt'."),
+        (["eval", "--gtt", "x"], "Error: No such option '--gtt'"),
+        (["eval", "--gt", "x", "--dt", "y", "\x1b[31mz"], "Error: Got unexpected extra argument"),
+    ],
+)
+def test_usage_errors(arguments: list[str], message: str) -> None:
+    ended = spawn(*arguments)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert message in ended.stderr
+    assert "Try 'detap" in ended.stderr
+    assert "\x1b" not in ended.stderr
+
+
+def test_an_input_error_is_one_line(coco: Files) -> None:
+    ended = spawn("eval", "--gt", str(coco.gt), "--dt", str(coco.folder / "absent.json"))
+    assert (ended.returncode, ended.stdout) == (2, "")
+    path = coco.folder / "absent.json"
+    assert ended.stderr == f"Error: {path}: does not exist; check the path\n"
+
+
+def test_debug_shows_where_it_came_from(coco: Files) -> None:
+    ended = spawn("eval", "--gt", coco.gt, "--dt", coco.folder / "absent.json", "--debug")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("Traceback (most recent call last):\n")
+    assert ended.stderr.endswith("absent.json: does not exist; check the path\n")
+
+
+def fail_with(error: BaseException, monkeypatch: pytest.MonkeyPatch) -> None:
+    def invoke(*_: Any) -> int:
+        raise error
+
+    monkeypatch.setattr(detap.cli, "_invoke", invoke)
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (DifferenceError("it differs"), 1, "Error: it differs\n"),
+        (
+            InputError([Problem("a.json", "record 3", "is \x1b bad", "mend it")], omitted=2),
+            2,
+            "Error: a.json: record 3: is \\x1b bad; mend it\n... and 2 more\n",
+        ),
+        (KeyboardInterrupt(), 130, ""),
+        (
+            MemoryError(),
+            3,
+            "Error: out of memory: this input needs more than the process may use\n",
+        ),
+        (
+            RecursionError("too\ndeep"),
+            3,
+            "Error: detap itself failed (RecursionError: too deep); "
+            "run it with --debug and report what it shows\n",
+        ),
+        (
+            ValueError("no"),
+            3,
+            "Error: detap itself failed (ValueError: no); "
+            "run it with --debug and report what it shows\n",
+        ),
+        (BrokenPipeError(), 0, ""),
+    ],
+)
+def test_whatever_is_raised_is_caught_in_one_place(
+    detap: Detap,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    status: int,
+    message: str,
+) -> None:
+    fail_with(error, monkeypatch)
+    assert detap("eval") == Ended(status, "", message)
+
+
+def waiting(coco: Files, *options: str) -> subprocess.Popen[str]:
+    """Start an evaluation that waits for its detections on stdin."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "detap", "eval", "--gt", coco.gt, "--dt", "-", "-v", *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    # The first step has ended: the command is in charge of its signals.
+    assert process.stderr.readline().startswith("starting: ")
+    time.sleep(0.1)
+    return process
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_signals(coco: Files, number: signal.Signals, status: int) -> None:
+    with waiting(coco, "-o", str(coco.folder / "report.json")) as process:
+        process.send_signal(number)
+        out, err = process.communicate(timeout=20)
+    assert process.returncode == status
+    assert (out, err) == ("", "")
+    assert sorted(path.name for path in coco.folder.iterdir()) == ["instances.json", "results.json"]
+
+
+def test_a_closed_pipe_is_quiet(coco: Files) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nowhere:
+        ended = spawn(
+            *coco.arguments,
+            "-q",
+            "-o",
+            str(coco.folder / "r.json"),
+            capture_output=False,
+            stdout=nowhere,
+            stderr=subprocess.PIPE,
+        )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert (coco.folder / "r.json").exists()  # files come first: nobody reads the other one
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"]])
+def test_a_closed_pipe_is_quiet_for_help_too(arguments: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as nowhere:
+        ended = spawn(*arguments, capture_output=False, stdout=nowhere, stderr=subprocess.PIPE)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@needs_full_device
+@pytest.mark.parametrize("output_format", ["table", "json"])
+def test_a_full_disk_behind_stdout(coco: Files, output_format: str) -> None:
+    with open("/dev/full", "wb") as full:
+        ended = spawn(
+            *coco.arguments,
+            "-q",
+            "--output-format",
+            output_format,
+            capture_output=False,
+            stdout=full,
+            stderr=subprocess.PIPE,
+        )
+    assert ended.returncode == 2
+    assert ended.stderr == ("Error: standard output: cannot be written: No space left on device\n")
+
+
+@needs_full_device
+def test_a_full_disk_behind_a_report(coco: Files) -> None:
+    ended = spawn(*coco.arguments, "-q", "-o", "json=/dev/full")
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    assert ended.stderr == "Error: /dev/full: cannot be written: No space left on device\n"
+
+
+def test_a_report_by_the_path_of_stdout(coco: Files) -> None:
+    if not os.path.exists("/dev/stdout"):
+        pytest.skip("no /dev/stdout on this system")
+    ended = spawn(*coco.arguments, "-q", "-o", "csv=/dev/stdout", "--output-format", "json")
+    assert ended.returncode == 0
+    assert ended.stdout.startswith("name,id,AP")
+    assert '"schema_version": 1' in ended.stdout
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+def test_closed_standard_streams(coco: Files, closed: str) -> None:
+    script = f'exec "$@" {closed}>&-'
+    ended = subprocess.run(
+        ["sh", "-c", script, "sh", sys.executable, "-m", "detap", *coco.arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    if closed == "1":
+        assert ended.returncode == 2
+        assert "standard output: cannot be written: Bad file descriptor" in ended.stderr
+    else:
+        assert ended.returncode == 0
+        assert ended.stdout.startswith("class ")
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"LC_ALL": "C"},
+        {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+        {"PYTHONIOENCODING": "latin-1"},
+        {"HOME": "/nonexistent"},
+    ],
+)
+def test_in_any_locale_and_home(coco: Files, environment: dict[str, str]) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-m", "detap", *coco.arguments],
+        capture_output=True,
+        check=False,
+        env=environment,
+        timeout=60,
+    )
+    assert ended.returncode == 0
+    assert ended.stdout.startswith(b"class ")
+    assert b"0.5050" in ended.stdout
+
+
+def test_from_a_folder_that_cannot_be_written(coco: Files, tmp_path: Path) -> None:
+    locked = tmp_path / "locked"
+    locked.mkdir()
+    locked.chmod(0o555)
+    assert spawn(*coco.arguments, cwd=locked).returncode == 0
+    assert list(locked.iterdir()) == []
+
+
+def test_colour_is_for_terminals(coco: Files) -> None:
+    import pty
+
+    def on_a_terminal(**environment: str) -> str:
+        master, slave = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "detap", *coco.arguments],
+            stdout=slave,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "TERM": "xterm", "COLUMNS": "80", **environment},
+        )
+        os.close(slave)
+        shown = b""
+        try:
+            while chunk := os.read(master, 65536):
+                shown += chunk
+        except OSError:  # Linux ends a terminal without a user so
+            pass
+        os.close(master)
+        assert process.wait(timeout=60) == 0
+        return shown.decode()
+
+    coloured = on_a_terminal(NO_COLOR="")
+    assert "\x1b[" in coloured
+    assert "\x1b" not in on_a_terminal(NO_COLOR="1")
+    assert "\x1b" not in on_a_terminal(NO_COLOR="", TERM="dumb")

@@ -1,0 +1,142 @@
+"""The cross-check with pycocotools, on boxes of every kind."""
+
+from dataclasses import replace
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import detap.crosscheck as module
+from detap.crosscheck import check_supported, cross_check, difference
+from detap.detection import evaluate
+from detap.errors import UsageError
+from detap.protocols import protocol
+from detap.tables import Detections, GroundTruth
+
+
+def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
+    """Return 200 noisy detections of 60 boxes of 3 classes on 8 images."""
+    random = np.random.default_rng(5)
+    corner, side = random.uniform(0, 500, (60, 2)), random.uniform(5, 150, (60, 2))
+    boxes = np.hstack([corner, corner + side if encoding == "corners" else side])
+    image, label = random.integers(0, 8, 60), random.integers(0, 3, 60)
+    truth = GroundTruth.from_arrays(
+        image=image,
+        label=label,
+        boxes=boxes,
+        encoding=encoding,
+        crowd=random.random(60) < 0.1,
+        images=range(8),
+        classes=range(3),
+    )
+    chosen = random.integers(0, 60, 200)
+    found = Detections.from_arrays(
+        image=image[chosen],
+        label=label[chosen],
+        boxes=boxes[chosen] * random.normal(1, 0.01, (200, 4)),
+        encoding="xywh",
+        score=random.integers(0, 20, 200) / 20,
+    )
+    return truth, found
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"iou_thresholds": (0.3, 0.5, 1.0)},
+        {"detection_limits": (2, 7)},
+        {"detection_limits": (3, None)},
+        {"area_ranges": protocol("proposals").area_ranges},
+        {"area_source": "box"},
+        {"class_agnostic": True},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("encoding", ["xywh", "corners"])
+def test_pycocotools_agrees(changes: dict[str, Any], encoding: str) -> None:
+    result = evaluate(*tables(encoding), replace(protocol("coco"), **changes))
+    check = cross_check(result)
+    assert check.equal, check.verdict
+    assert check.largest == 0
+    assert check.numbers.keys() == result.summary.keys()
+    assert "to the last bit" in check.verdict
+    assert check.arrays["precision"][0] == result.full_precision().size
+
+
+def test_no_detections_at_all() -> None:
+    truth, found = tables()
+    check = cross_check(evaluate(truth, found.select(np.zeros(0, np.int64)), "coco"))
+    assert check.equal
+    assert check.numbers["AP"] == (0.0, 0.0)
+
+
+def test_a_difference_is_found() -> None:
+    """A comparator that cannot fail proves nothing: one entry is off by one bit."""
+    result = evaluate(*tables(), "coco")
+    recall = result.recall.copy()
+    recall[3, 1, 0, 2] = np.nextafter(recall[3, 1, 0, 2], 2)
+    check = cross_check(replace(result, recall=recall))
+    assert not check.equal
+    assert check.arrays["recall"][1] == 1
+    assert check.verdict.endswith(f"by {check.largest:.6g} at most")
+    assert 0 < check.largest < 1e-15
+
+
+def test_the_order_of_ties_makes_a_difference() -> None:
+    truth, found = tables()
+    result = evaluate(truth, found, "coco")
+    turned = evaluate(truth, found.select(np.arange(len(found))[::-1].copy()), "coco")
+    check = cross_check(replace(result, detections=turned.detections))
+    assert not check.equal
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "gap"),
+    [(0.5, 0.5, 0), (0.5, 0.25, 0.25), (nan, nan, 0), (nan, 0.5, inf), (0.5, nan, inf)],
+)
+def test_difference(ours: float, theirs: float, gap: float) -> None:
+    assert difference(ours, theirs) == gap
+
+
+@given(
+    st.lists(
+        st.tuples(*[st.floats(0, 1000)] * 2, *[st.floats(0.001, 500)] * 2), min_size=1, max_size=20
+    )
+)
+def test_widths_and_heights_are_found_again(rows: list[tuple[float, ...]]) -> None:
+    boxes = np.array(rows)
+    table = Detections.from_arrays(
+        image=np.zeros(len(rows), np.int64),
+        label=np.zeros(len(rows), np.int64),
+        boxes=boxes,
+        encoding="xywh",
+        score=np.zeros(len(rows)),
+    )
+    found, inexact = module._xywh(table)
+    exact = (found[:, :2] + found[:, 2:] == table.corners[:, 2:]).all(axis=1)
+    exact &= found[:, 2] * found[:, 3] == table.box_area
+    assert np.count_nonzero(~exact) == inexact
+
+
+def test_boxes_without_such_sides_are_counted() -> None:
+    table = Detections.from_arrays(image=[0], label=[0], boxes=[[1, 1, 5, 5]], score=[1])
+    _, inexact = module._xywh(replace(table, box_area=np.array([17.0])))
+    assert inexact == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "changes", "field"),
+    [
+        ("voc2012", {}, "candidate"),
+        ("proposals", {}, "pairing"),
+        ("coco", {"strict_iou": True}, "strict-iou"),
+        ("coco", {"ties": "file"}, "ties"),
+    ],
+)
+def test_other_protocols_are_refused(name: str, changes: dict[str, Any], field: str) -> None:
+    with pytest.raises(UsageError, match=rf"pycocotools cannot score as {name} .*{field}"):
+        check_supported(replace(protocol(name), **changes))
