@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
+from math import inf, isinf
 from typing import Any, Literal
 
 from detap.errors import UsageError
@@ -60,7 +61,12 @@ class AreaRange:
     suffix: str = ""
 
 
+ANY_AREA = AreaRange("all", -inf, inf)
+"""Where a protocol knows no ranges: negative areas (of boxes clipped away) and huge ones count."""
+
 ALL_AREAS = AreaRange("all", 0.0, 1e10)
+"""pycocotools' range of all areas: an unmatched detection beyond it counts neither way."""
+
 COCO_AREAS = (
     ALL_AREAS,
     AreaRange("small", 0.0, 32.0**2, "s"),
@@ -172,7 +178,7 @@ class Protocol:
     equal_iou: Literal["first", "last"] = "first"
     neutral: tuple[str, ...] = ()
     absorbing: tuple[str, ...] = ()
-    area_ranges: tuple[AreaRange, ...] = (ALL_AREAS,)
+    area_ranges: tuple[AreaRange, ...] = (ANY_AREA,)
     area_source: Literal["annotation", "box"] = "annotation"
     detection_limits: tuple[int | None, ...] = (None,)
     limit_scope: Literal["class", "image"] = "class"
@@ -236,6 +242,9 @@ class Protocol:
         """Return every field under its own name, ready for JSON."""
         record = asdict(self)
         del record["source"]
+        for band in record["area_ranges"]:
+            # JSON has no infinity: null is "without end".
+            band.update({end: None for end in ("low", "high") if isinf(band[end])})
         return record
 
     def departures(self) -> dict[str, Any]:
@@ -401,7 +410,9 @@ def _check_thresholds(thresholds: tuple[float, ...]) -> None:
         if not 0 < threshold <= 1:
             raise UsageError(f"IoU threshold {threshold!r} is not above 0 and at most 1")
     if len(thresholds) > MOST_THRESHOLDS:
-        raise UsageError(f"{len(thresholds)} IoU thresholds; at most {MOST_THRESHOLDS} are possible")
+        raise UsageError(
+            f"{len(thresholds)} IoU thresholds; at most {MOST_THRESHOLDS} are possible"
+        )
     if list(thresholds) != sorted(set(thresholds)):
         raise UsageError("IoU thresholds must ascend, each given once")
 
@@ -420,7 +431,7 @@ def _check_areas(ranges: tuple[AreaRange, ...]) -> None:
     if not ranges:
         raise UsageError("at least one area range is needed")
     for band in ranges:
-        if not 0 <= band.low <= band.high:
+        if band != ANY_AREA and not 0 <= band.low <= band.high:
             raise UsageError(
                 f"area range {band.name!r} goes from {band.low:g} to {band.high:g}; "
                 "it must ascend from 0 or more"
@@ -436,7 +447,7 @@ def _in_signature(value: object) -> str:
     if isinstance(value, float):
         return repr(value)
     if isinstance(value, AreaRange):
-        return f"{value.name}={value.low:g}-{value.high:g}"
+        return "any" if value == ANY_AREA else f"{value.name}={value.low:g}-{value.high:g}"
     if isinstance(value, tuple):
         return ",".join(_in_signature(entry) for entry in value) or "none"
     return "none" if value is None else str(value)
