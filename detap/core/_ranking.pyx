@@ -1,0 +1,580 @@
+"""Rankings of galleries, compiled. See ranking.py for what each function means.
+
+A gallery of a million items is never sorted: of a ranking only the places of the relevant items
+matter, and these are counted; or only the first k, and these are selected.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
+from libc.stdlib cimport free, malloc
+from libc.string cimport memset
+
+from detap.core._ordering cimport Keyed, falling, sort_by_key
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <stddef.h>
+
+    #if defined(__GNUC__) || defined(__clang__)
+    #define DETAP_POPCOUNT(x) ((uint16_t)__builtin_popcountll(x))
+    #else
+    static uint16_t detap_popcount(uint64_t x) {
+        x = x - ((x >> 1) & 0x5555555555555555ULL);
+        x = (x & 0x3333333333333333ULL) + ((x >> 2) & 0x3333333333333333ULL);
+        x = (x + (x >> 4)) & 0x0f0f0f0f0f0f0f0fULL;
+        return (uint16_t)((x * 0x0101010101010101ULL) >> 56);
+    }
+    #define DETAP_POPCOUNT(x) detap_popcount(x)
+    #endif
+
+    /* One loop, compiled for what the processor has: the words of the gallery lie one after the
+       other for all items, so that a vector unit takes several items at once. */
+    #define DETAP_DISTANCES(name)                                                              \\
+        static void name(const uint64_t* query, const uint64_t* gallery, ptrdiff_t stride,     \\
+                         ptrdiff_t words, ptrdiff_t count, uint16_t* out) {                    \\
+            for (ptrdiff_t i = 0; i < count; i++)                                              \\
+                out[i] = DETAP_POPCOUNT(query[0] ^ gallery[i]);                                \\
+            for (ptrdiff_t w = 1; w < words; w++) {                                            \\
+                const uint64_t own = query[w];                                                 \\
+                const uint64_t* row = gallery + w * stride;                                    \\
+                for (ptrdiff_t i = 0; i < count; i++)                                          \\
+                    out[i] = (uint16_t)(out[i] + DETAP_POPCOUNT(own ^ row[i]));                \\
+            }                                                                                  \\
+        }
+
+    DETAP_DISTANCES(detap_distances_plain)
+
+    #if (defined(__x86_64__) || defined(__i386__)) && (defined(__GNUC__) || defined(__clang__))
+    #define DETAP_X86 1
+    __attribute__((target("popcnt")))
+    DETAP_DISTANCES(detap_distances_popcnt)
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512vpopcntdq")))
+    DETAP_DISTANCES(detap_distances_avx512)
+    #endif
+
+    typedef void (*detap_distances)(const uint64_t*, const uint64_t*, ptrdiff_t, ptrdiff_t,
+                                    ptrdiff_t, uint16_t*);
+
+    static detap_distances detap_best_distances(int plain) {
+    #ifdef DETAP_X86
+        if (!plain) {
+            __builtin_cpu_init();
+            if (__builtin_cpu_supports("avx512vpopcntdq") && __builtin_cpu_supports("avx512bw")
+                && __builtin_cpu_supports("avx512vl"))
+                return detap_distances_avx512;
+            if (__builtin_cpu_supports("popcnt"))
+                return detap_distances_popcnt;
+        }
+    #endif
+        (void)plain;
+        return detap_distances_plain;
+    }
+    """
+    ctypedef void (*detap_distances)(
+        const uint64_t*, const uint64_t*, Py_ssize_t, Py_ssize_t, Py_ssize_t, uint16_t*
+    ) noexcept nogil
+    detap_distances detap_best_distances(int plain) noexcept nogil
+
+cdef enum:
+    TILE = 8192  # items at a time: their distances and flags stay in the first cache
+    TOGETHER = 16  # queries that share a tile of the gallery while it is in the second
+    STRIP = 64  # items of which the least distance is looked at before each one's
+
+cdef detap_distances distances_to = detap_best_distances(0)
+
+
+def use_plain_popcount(bint plain):
+    """Choose the loop that any processor runs, or the best one; for tests."""
+    global distances_to
+    distances_to = detap_best_distances(plain)
+
+
+cdef class Relevance:
+    """Which items of a gallery are relevant to each query: those that share a label with it.
+
+    Parameters
+    ----------
+    query_classes, gallery_classes : (Q,) and (N,) int32
+        One class each; or empty, and then
+    query_labels, gallery_labels : (Q, W) and (W, N) uint64
+        one bit for each label.
+    itself : (Q,) int32
+        The item that is the query itself and takes no part, or -1.
+    """
+
+    cdef const int32_t[::1] query_classes, gallery_classes, itself
+    cdef const uint64_t[:, ::1] query_labels, gallery_labels
+    cdef readonly Py_ssize_t queries, items
+    cdef Py_ssize_t words
+
+    def __init__(self, query_classes, gallery_classes, query_labels, gallery_labels, itself):
+        self.query_classes = query_classes
+        self.gallery_classes = gallery_classes
+        self.query_labels = query_labels
+        self.gallery_labels = gallery_labels
+        self.itself = itself
+        self.words = self.gallery_labels.shape[0]
+        if self.words:
+            self.queries, self.items = self.query_labels.shape[0], self.gallery_labels.shape[1]
+            if self.query_labels.shape[1] != self.words:
+                raise ValueError("queries and gallery differ in their labels")
+        else:
+            self.queries = self.query_classes.shape[0]
+            self.items = self.gallery_classes.shape[0]
+        if self.itself.shape[0] != self.queries:
+            raise ValueError("one entry of itself per query is needed")
+
+    cdef void fill(
+        self, Py_ssize_t query, Py_ssize_t first, Py_ssize_t count, uint8_t* out
+    ) noexcept nogil:
+        """Write 1 for each relevant item, 0 for the others, 2 for the query itself."""
+        cdef Py_ssize_t i, w
+        cdef int32_t own_class
+        cdef uint64_t own
+        cdef const int32_t* classes
+        cdef const uint64_t* labels
+        if self.words == 0:
+            own_class = self.query_classes[query]
+            classes = &self.gallery_classes[first]
+            for i in range(count):
+                out[i] = classes[i] == own_class
+        else:
+            memset(out, 0, count)
+            for w in range(self.words):
+                own = self.query_labels[query, w]
+                labels = &self.gallery_labels[w, first]
+                for i in range(count):
+                    out[i] |= (labels[i] & own) != 0
+        i = self.itself[query] - first
+        if 0 <= i < count:
+            out[i] = 2
+
+
+def count_relevant(Relevance relevance, Py_ssize_t low, Py_ssize_t high, int64_t[::1] out):
+    """Write how many items are relevant to each of the queries from `low` to `high`."""
+    cdef uint8_t flags[TILE]
+    cdef Py_ssize_t q, i, tile, first, count
+    cdef int64_t total
+    if low < 0 or high > relevance.queries or out.shape[0] != relevance.queries:
+        raise ValueError("one place per query is needed")
+    with nogil:
+        for q in range(low, high):
+            total = 0
+            for tile in range((relevance.items - 1) // TILE + 1):
+                first = tile * TILE
+                count = min(<Py_ssize_t>TILE, relevance.items - first)
+                relevance.fill(q, first, count, flags)
+                for i in range(count):
+                    total += flags[i] & 1
+            out[q] = total
+
+
+cdef struct Found:
+    int32_t before  # irrelevant items of the same distance that stand earlier in the gallery
+    int32_t distance
+
+
+def rank_codes(
+    const uint64_t[:, ::1] queries,
+    const uint64_t[:, ::1] gallery,
+    Relevance relevance,
+    Py_ssize_t low,
+    Py_ssize_t high,
+    const int64_t[::1] start,
+    int32_t[::1] hits,
+    int32_t[::1] above,
+    int32_t[::1] level,
+):
+    """Write the hits of the queries from `low` to `high`, ranked by rising Hamming distance.
+
+    Those of query q go to ``start[q] : start[q + 1]``, by rank: how many irrelevant items stand
+    above, how many of these are nearer, and how many are equally near (above it or below).
+    """
+    cdef Py_ssize_t words = gallery.shape[0]
+    cdef Py_ssize_t items = gallery.shape[1]
+    cdef Py_ssize_t far = 64 * words + 1
+    cdef Py_ssize_t q, tile, first, count, size
+    cdef uint16_t distance[TILE]
+    cdef uint8_t flags[TILE]
+    cdef Found* found = NULL
+    cdef Found* end[TOGETHER]
+    cdef int32_t* irrelevant = NULL
+    cdef int32_t* places = NULL
+    if queries.shape[1] != words or relevance.items != items:
+        raise ValueError("queries, gallery and labels differ in shape")
+    if low < 0 or high > relevance.queries or high - low > TOGETHER:
+        raise ValueError("too many queries at a time")
+    if queries.shape[0] != relevance.queries or start.shape[0] != relevance.queries + 1:
+        raise ValueError("one row and one start per query are needed")
+    if start[high] > hits.shape[0] or hits.shape[0] != above.shape[0]:
+        raise ValueError("one place per relevant item is needed")
+    if level.shape[0] != hits.shape[0] or high <= low or items == 0:
+        raise ValueError("one place per relevant item is needed")
+    size = start[high] - start[low]
+    found = <Found*>malloc((size + 1) * sizeof(Found))
+    irrelevant = <int32_t*>malloc((high - low) * far * sizeof(int32_t))
+    places = <int32_t*>malloc(2 * far * sizeof(int32_t))
+    try:
+        if found == NULL or irrelevant == NULL or places == NULL:
+            raise MemoryError()
+        with nogil:
+            memset(irrelevant, 0, (high - low) * far * sizeof(int32_t))
+            for q in range(low, high):
+                end[q - low] = found + (start[q] - start[low])
+            for tile in range((items - 1) // TILE + 1):
+                first = tile * TILE
+                count = min(<Py_ssize_t>TILE, items - first)
+                for q in range(low, high):
+                    distances_to(
+                        &queries[q, 0], &gallery[0, first], items, words, count, distance
+                    )
+                    relevance.fill(q, first, count, flags)
+                    end[q - low] = sift(
+                        distance, flags, count, irrelevant + (q - low) * far, end[q - low]
+                    )
+            for q in range(low, high):
+                if start[q + 1] > start[q]:
+                    settle(
+                        found + (start[q] - start[low]), start[q + 1] - start[q],
+                        irrelevant + (q - low) * far, far, places,
+                        &hits[start[q]], &above[start[q]], &level[start[q]],
+                    )
+    finally:
+        free(found)
+        free(irrelevant)
+        free(places)
+
+
+cdef Found* sift(
+    const uint16_t* distance, const uint8_t* flags, Py_ssize_t count, int32_t* irrelevant,
+    Found* out,
+) noexcept nogil:
+    """Count the irrelevant items by distance; note the relevant ones with the count so far."""
+    cdef Py_ssize_t i
+    cdef int32_t* place
+    for i in range(count):
+        place = irrelevant + distance[i]
+        if flags[i] == 1:
+            out.before = place[0]
+            out.distance = distance[i]
+            out += 1
+        else:
+            place[0] += flags[i] == 0
+    return out
+
+
+cdef void settle(
+    const Found* found, Py_ssize_t count, const int32_t* irrelevant, Py_ssize_t far,
+    int32_t* places, int32_t* hits, int32_t* above, int32_t* level,
+) noexcept nogil:
+    """Put the relevant items in order of distance, each as what stands above it."""
+    cdef int32_t* nearer = places + far
+    cdef Py_ssize_t i, d
+    cdef int32_t place = 0
+    cdef int32_t sum_ = 0
+    cdef int32_t size
+    memset(places, 0, far * sizeof(int32_t))
+    for i in range(count):
+        places[found[i].distance] += 1
+    for d in range(far):
+        size = places[d]
+        places[d] = place
+        place += size
+        nearer[d] = sum_
+        sum_ += irrelevant[d]
+    for i in range(count):
+        d = found[i].distance
+        place = places[d]
+        places[d] += 1
+        hits[place] = nearer[d] + found[i].before
+        above[place] = nearer[d]
+        level[place] = irrelevant[d]
+
+
+cdef struct Best:
+    uint64_t key  # rises as the item falls behind
+    int32_t item
+
+
+cdef inline bint behind(Best a, Best b) noexcept nogil:
+    return a.key > b.key or (a.key == b.key and a.item > b.item)
+
+
+cdef void sink(Best* heap, Py_ssize_t size, Py_ssize_t i) noexcept nogil:
+    """Let an entry of a heap, whose first is the one most behind, down to its place."""
+    cdef Py_ssize_t child
+    cdef Best moved = heap[i]
+    while True:
+        child = 2 * i + 1
+        if child >= size:
+            break
+        if child + 1 < size and behind(heap[child + 1], heap[child]):
+            child += 1
+        if not behind(heap[child], moved):
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = moved
+
+
+cdef void rise(Best* heap, Py_ssize_t i) noexcept nogil:
+    cdef Py_ssize_t parent
+    cdef Best moved = heap[i]
+    while i > 0:
+        parent = (i - 1) // 2
+        if not behind(moved, heap[parent]):
+            break
+        heap[i] = heap[parent]
+        i = parent
+    heap[i] = moved
+
+
+cdef Py_ssize_t offer(Best* heap, Py_ssize_t size, Py_ssize_t most, Best entry) noexcept nogil:
+    """Take an entry into the heap of the `most` best; return how many there are now."""
+    if size < most:
+        heap[size] = entry
+        rise(heap, size)
+        return size + 1
+    if behind(heap[0], entry):
+        heap[0] = entry
+        sink(heap, size, 0)
+    return size
+
+
+cdef void unload(Best* heap, Py_ssize_t size, int32_t* out) noexcept nogil:
+    """Write the items of the heap, best first."""
+    cdef Py_ssize_t i
+    cdef Best last
+    for i in range(size - 1, -1, -1):
+        out[i] = heap[0].item
+        last = heap[i]
+        if i:
+            heap[0] = last
+            sink(heap, i, 0)
+
+
+def nearest_codes(
+    const uint64_t[:, ::1] queries,
+    const uint64_t[:, ::1] gallery,
+    const int32_t[::1] itself,
+    Py_ssize_t low,
+    Py_ssize_t high,
+    int32_t[:, ::1] out,
+):
+    """Write the nearest items of the queries from `low` to `high`, by rising Hamming distance.
+
+    As many as `out` has columns; equally near ones in the order of the gallery.
+    """
+    cdef Py_ssize_t words = gallery.shape[0]
+    cdef Py_ssize_t items = gallery.shape[1]
+    cdef Py_ssize_t most = out.shape[1]
+    cdef Py_ssize_t q, tile, first, count
+    cdef Py_ssize_t size[TOGETHER]
+    cdef uint16_t distance[TILE]
+    cdef Best* heaps = NULL
+    if queries.shape[1] != words or queries.shape[0] != out.shape[0]:
+        raise ValueError("queries, gallery and places differ in shape")
+    if low < 0 or high > queries.shape[0] or not 0 < high - low <= TOGETHER:
+        raise ValueError("too many queries at a time")
+    if itself.shape[0] != queries.shape[0] or items == 0 or most == 0:
+        raise ValueError("one entry of itself per query is needed")
+    heaps = <Best*>malloc((high - low) * most * sizeof(Best))
+    if heaps == NULL:
+        raise MemoryError()
+    with nogil:
+        memset(size, 0, sizeof(size))
+        for tile in range((items - 1) // TILE + 1):
+            first = tile * TILE
+            count = min(<Py_ssize_t>TILE, items - first)
+            for q in range(low, high):
+                distances_to(&queries[q, 0], &gallery[0, first], items, words, count, distance)
+                size[q - low] = collect(
+                    distance, count, <int32_t>first, itself[q],
+                    heaps + (q - low) * most, size[q - low], most,
+                )
+        for q in range(low, high):
+            unload(heaps + (q - low) * most, size[q - low], &out[q, 0])
+    free(heaps)
+
+
+cdef Py_ssize_t collect(
+    const uint16_t* distance, Py_ssize_t count, int32_t first, int32_t itself, Best* heap,
+    Py_ssize_t size, Py_ssize_t most,
+) noexcept nogil:
+    """Offer the items of a tile to the heap, passing over strips in which none can enter."""
+    cdef Py_ssize_t i, number, strip, end
+    cdef uint16_t least
+    cdef Best entry
+    for number in range((count - 1) // STRIP + 1):
+        strip = number * STRIP
+        end = min(strip + STRIP, count)
+        if size == most:
+            least = 65535
+            for i in range(strip, end):
+                least = distance[i] if distance[i] < least else least
+            if least >= heap[0].key:
+                continue
+        for i in range(strip, end):
+            # An equally near item stands behind: the gallery's order decides.
+            if size == most and distance[i] >= heap[0].key:
+                continue
+            if first + i == itself:
+                continue
+            entry.key = distance[i]
+            entry.item = <int32_t>(first + i)
+            size = offer(heap, size, most, entry)
+    return size
+
+
+ctypedef fused Score:
+    float
+    double
+
+
+def nearest_scores(
+    const Score[:, ::1] scores,
+    const int32_t[::1] itself,
+    Py_ssize_t row,
+    int32_t[::1] out,
+):
+    """Write the best-scored items of one row, equally scored ones in the order of the gallery."""
+    cdef Py_ssize_t items = scores.shape[1]
+    cdef Py_ssize_t most = out.shape[0]
+    cdef Py_ssize_t size = 0
+    cdef Py_ssize_t i
+    cdef int32_t own = itself[row]
+    cdef Score worst
+    cdef const Score* values
+    cdef Best entry
+    cdef Best* heap
+    if not 0 <= row < scores.shape[0] or items == 0 or most == 0:
+        raise ValueError("there is no such row")
+    heap = <Best*>malloc(most * sizeof(Best))
+    if heap == NULL:
+        raise MemoryError()
+    with nogil:
+        values = &scores[row, 0]
+        worst = 0
+        for i in range(items):
+            # An equal score stands behind: the gallery's order decides.
+            if (size == most and not values[i] > worst) or i == own:
+                continue
+            entry.key = falling(<double>values[i])
+            entry.item = <int32_t>i
+            size = offer(heap, size, most, entry)
+            worst = values[heap[0].item]
+        unload(heap, size, &out[0])
+    free(heap)
+
+
+def rank_scores(
+    const Score[:, ::1] scores,
+    Relevance relevance,
+    Py_ssize_t row,
+    Py_ssize_t query,
+    int32_t[::1] hits,
+    int32_t[::1] above,
+    int32_t[::1] level,
+):
+    """Write the hits of one query, whose items have the scores of one row, as in rank_codes."""
+    cdef Py_ssize_t items = scores.shape[1]
+    cdef Py_ssize_t count = hits.shape[0]
+    cdef Py_ssize_t tiles = (items - 1) // TILE + 1
+    cdef Py_ssize_t i, tile, first, size
+    cdef Py_ssize_t h = 0
+    cdef uint8_t flags[TILE]
+    cdef uint64_t* keys = NULL
+    cdef Keyed* memory = NULL
+    cdef Keyed* order
+    if not (0 <= row < scores.shape[0] and 0 <= query < relevance.queries):
+        raise ValueError("there is no such row")
+    if relevance.items != items or above.shape[0] != count or level.shape[0] != count:
+        raise ValueError("scores, labels and places differ in shape")
+    if count == 0:
+        return
+    memory = <Keyed*>malloc(2 * count * sizeof(Keyed))
+    keys = <uint64_t*>malloc(count * sizeof(uint64_t))
+    try:
+        if memory == NULL or keys == NULL:
+            raise MemoryError()
+        with nogil:
+            for tile in range(tiles):
+                first = tile * TILE
+                size = min(<Py_ssize_t>TILE, items - first)
+                relevance.fill(query, first, size, flags)
+                for i in range(size):
+                    if flags[i] == 1 and h < count:
+                        memory[h].key = falling(<double>scores[row, first + i])
+                        memory[h].row = <int32_t>(first + i)
+                        h += 1
+            # Items come in the gallery's order and the sort is stable: equal scores stay in it.
+            order = sort_by_key(memory, memory + count, h)
+            for i in range(h):
+                keys[i] = order[i].key
+            memset(&hits[0], 0, count * sizeof(int32_t))
+            memset(&above[0], 0, count * sizeof(int32_t))
+            memset(&level[0], 0, count * sizeof(int32_t))
+            for tile in range(tiles):
+                first = tile * TILE
+                size = min(<Py_ssize_t>TILE, items - first)
+                relevance.fill(query, first, size, flags)
+                for i in range(size):
+                    if flags[i] == 0:
+                        place(
+                            falling(<double>scores[row, first + i]), <int32_t>(first + i),
+                            keys, order, h, &hits[0], &above[0], &level[0],
+                        )
+            add_up(keys, h, &hits[0], &above[0], &level[0])
+    finally:
+        free(memory)
+        free(keys)
+
+
+cdef inline void place(
+    uint64_t key, int32_t item, const uint64_t* keys, const Keyed* order, Py_ssize_t count,
+    int32_t* hits, int32_t* above, int32_t* level,
+) noexcept nogil:
+    """Count an irrelevant item at the first relevant one that it stands above."""
+    cdef Py_ssize_t low = 0
+    cdef Py_ssize_t left = count
+    cdef Py_ssize_t half
+    if key > keys[count - 1]:
+        return
+    while left > 1:
+        half = left // 2
+        low += half if keys[low + half - 1] < key else 0
+        left -= half
+    low += keys[low] < key
+    if keys[low] != key:
+        hits[low] += 1
+        above[low] += 1
+        return
+    # It is equal to the relevant items from here on: above those that stand later in the gallery.
+    level[low] += 1
+    left = count - low
+    while left > 0:
+        half = left // 2
+        if keys[low + half] == key and order[low + half].row < item:
+            low += half + 1
+            left -= half + 1
+        else:
+            left = half
+    if low < count:
+        hits[low] += 1
+
+
+cdef void add_up(
+    const uint64_t* keys, Py_ssize_t count, int32_t* hits, int32_t* above, int32_t* level
+) noexcept nogil:
+    """Turn counts at the first item that each stands above into counts above each item."""
+    cdef Py_ssize_t h
+    cdef int32_t tied = 0
+    for h in range(1, count):
+        hits[h] += hits[h - 1]
+    for h in range(count):
+        if h and keys[h] == keys[h - 1]:
+            level[h] = level[h - 1]
+            above[h] = above[h - 1]
+        else:
+            above[h] = (above[h - 1] + tied + above[h]) if h else above[h]
+            tied = level[h]
