@@ -1,0 +1,148 @@
+"""What a case is, and the rows of the table of docs/reliability.md that cases stand for."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+BOTH = ("coco", "voc")
+COCO = ("coco",)
+VOC = ("voc",)
+
+ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "any-annotation-id": ("annotation id 0, negative or huge: an id like any other", COCO),
+    "equal-ids": ("one id for two different records: error", COCO),
+    "repeated-record": ("the same record repeated: warning, counted once", COCO),
+    "no-annotation-ids": ("annotation ids missing: accepted, warning", COCO),
+    "unknown-image": ("detection on an unknown image: error", BOTH),
+    "unknown-category": ("detection of an unknown category: warning, error if all are", BOTH),
+    "nothing-in-common": ("category ids shifted, or no image in common: error", BOTH),
+    "dangling-truth": ("ground truth of an unknown image or category: error", COCO),
+    "no-detections": ("empty results: AP 0, warning", BOTH),
+    "no-truth": ("ground truth without annotations: error", BOTH),
+    "same-file": ("ground truth given as results: error", BOTH),
+    "not-finite": ("score, box or area NaN, infinite or beyond every float: error", BOTH),
+    "no-score": ("score missing or null: error", BOTH),
+    "any-score": ("logits, percent, negative scores: accepted", BOTH),
+    "negative-side": ("negative width or height; xmax < xmin: error", BOTH),
+    "no-box": ("box missing, null, of another length, not numbers: error", BOTH),
+    "corners-for-sides": ("boxes that look like x1 y1 x2 y2 where x y w h is due: warning", BOTH),
+    "empty-detection": ("detection without area: false positive", COCO),
+    "empty-truth": ("ground truth without area: warning, cannot be found", COCO),
+    "one-pixel": ("VOC box that begins and ends at one pixel: one pixel wide", VOC),
+    "beyond-image": ("box beyond the image: not clipped, warning", BOTH),
+    "defaults": ("iscrowd or area missing: 0, w * h, warning", COCO),
+    "negative-area": ("negative area: error", COCO),
+    "ignore": ("ignore: no effect, warning", COCO),
+    "whole-float-id": ("id as a whole float: accepted", COCO),
+    "wrong-id": ("id as bool, fraction, or of another kind than the other side's: error", COCO),
+    "string-ids": ("string ids on both sides: to the letter", COCO),
+    "duplicate-key": ("duplicate JSON key: error", COCO),
+    "encoding": ("byte order mark stripped; UTF-16, trailing bytes, truncated: error", BOTH),
+    "gzip": (".gz accepted, with a limit on expansion", BOTH),
+    "nesting": ("deep nesting, a file of brackets: error", BOTH),
+    "ties": ("equal scores: image id, then file order; VOC file order", BOTH),
+    "stem": ("VOC image id is the XML's stem", VOC),
+    "no-class-file": ("VOC class without detection file: AP 0, in the mean, warning", VOC),
+    "only-neutral": ("class of difficult or crowd objects alone: undefined", BOTH),
+    "listed-twice": ("VOC image twice in the set: warning, counted once", VOC),
+    "odd-numbers": ("2_63, full-width digits, nan, 0x10, 1,5 in text: error with line", VOC),
+    "doctype": ("XML with DOCTYPE or entities: error", VOC),
+    "comments": ("XML comments inside a number: as if not there", VOC),
+    "xml-encoding": ("XML in UTF-16 or Latin-1, declared: read", VOC),
+    "bad-object": ("difficult other than 0 or 1; object without name or box: error", VOC),
+    "case-of-names": ("names that differ in case only: distinct, warning", BOTH),
+    "object-twice": ("the same object twice in a VOC file: both count, warning", VOC),
+    "two-files": ("two detection files for one class: error", VOC),
+    "columns": ("a line of more or fewer columns: error with line", VOC),
+    "other-content": ("LFS pointer, HTML, merge markers, pickle, JSON Lines, ...: error", BOTH),
+    "leftovers": ("leftovers in a folder: left aside", VOC),
+    "overflow": ("box area that overflows: error", BOTH),
+    "no-file": ("FIFO, device, socket, folder, link loop, nothing: refused", BOTH),
+    "target": ("unwritable or full target: error, the old report untouched", BOTH),
+    "names": ("hostile class names: printed as text", BOTH),
+}
+"""Of each row what it says, and the formats that it applies to."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Status 2 and a message.
+
+    Attributes
+    ----------
+    file : str
+        What the message must call the file, as it was given.
+    place : str
+        A regular expression for where in the file; empty where it is the whole file.
+    says : str
+        A regular expression for what is wrong, with the value.
+    """
+
+    file: str
+    place: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Scored:
+    """Status 0 and these numbers, worked by hand.
+
+    Attributes
+    ----------
+    summary : mapping
+        Numbers of the report's summary; None is undefined.
+    notes : tuple of str
+        Codes of notes that must be there; a note that is a warning and is not named must not be.
+    classes : mapping
+        The AP of single classes.
+    """
+
+    summary: Mapping[str, float | None]
+    notes: tuple[str, ...] = ()
+    classes: Mapping[str, float | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two inputs and what the command must make of them.
+
+    Attributes
+    ----------
+    row : str
+        A key of :data:`ROWS`.
+    name : str
+        Its own, unique among the cases of its format.
+    format : str
+        ``"coco"`` or ``"voc"``.
+    build : callable
+        Writes the inputs into an empty folder.
+    expect : Refused or Scored
+        What is due.
+    gt, dt : str
+        The inputs, relative to the folder.
+    options : tuple of str
+        Further options of ``detap eval``.
+    stdin : str
+        A file that standard input comes from.
+    output : str
+        The report.
+    for_peers : bool
+        Whether other evaluators can be asked too.
+    """
+
+    row: str
+    name: str
+    format: str
+    build: Callable[[Path], None]
+    expect: Refused | Scored
+    gt: str
+    dt: str
+    options: tuple[str, ...] = ()
+    stdin: str = ""
+    output: str = "report.json"
+    for_peers: bool = True
+
+    @property
+    def id(self) -> str:
+        """What tests call it."""
+        return f"{self.format}-{self.row}-{self.name}"

@@ -1,0 +1,1139 @@
+"""The corpus for COCO files: variations of one small pair of files, worked by hand.
+
+The pair: two images, two classes. Of class cat two ground truths; by falling score the detections
+are found, wrong, found. Precision at recall 1/2 is 1, at recall 1 it is 2/3, so that over 101
+recall levels AP = (51 * 1 + 50 * 2/3) / 101. Of class dog one ground truth, found: AP = 1. Every
+overlap is 1 or 0, so that AP is the same at each threshold.
+"""
+
+import copy
+import gzip
+import json
+import os
+import pickle
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.reliability.cases import Case, Refused, Scored
+
+Truth = dict[str, Any]
+Results = list[dict[str, Any]]
+Build = Callable[[Path], None]
+
+CAT = (51 + 50 * 2 / 3) / 101
+BASE = (CAT + 1) / 2
+
+GT, DT = "gt.json", "dt.json"
+
+
+def truth() -> Truth:
+    return {
+        "images": [
+            {"id": 1, "width": 100, "height": 100, "file_name": "a.jpg"},
+            {"id": 2, "width": 100, "height": 100, "file_name": "b.jpg"},
+        ],
+        "annotations": [
+            annotation(1, 1, 1, [10, 10, 20, 20]),
+            annotation(2, 2, 1, [10, 10, 20, 20]),
+            annotation(3, 1, 2, [50, 50, 30, 30]),
+        ],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+    }
+
+
+def annotation(identifier: Any, image: Any, category: Any, box: list[Any]) -> dict[str, Any]:
+    return {
+        "id": identifier,
+        "image_id": image,
+        "category_id": category,
+        "bbox": box,
+        "area": box[2] * box[3],
+        "iscrowd": 0,
+    }
+
+
+def found(image: Any, category: Any, box: list[Any], score: Any) -> dict[str, Any]:
+    return {"image_id": image, "category_id": category, "bbox": box, "score": score}
+
+
+def results() -> Results:
+    return [
+        found(1, 1, [10, 10, 20, 20], 0.9),
+        found(1, 1, [60, 10, 20, 20], 0.8),
+        found(2, 1, [10, 10, 20, 20], 0.7),
+        found(1, 2, [50, 50, 30, 30], 0.6),
+    ]
+
+
+def write(path: Path, value: Any) -> None:
+    """Write what a case holds: bytes as they are, anything else as JSON."""
+    path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
+
+
+def files(gt: Any = None, dt: Any = None, gt_name: str = GT, dt_name: str = DT) -> Any:
+    """Return what builds the two files; a function edits the usual content."""
+
+    def build(folder: Path) -> None:
+        for path, given, usual in ((gt_name, gt, truth), (dt_name, dt, results)):
+            value = copy.deepcopy(usual())
+            if callable(given):
+                value = given(value) or value
+            elif given is not None:
+                value = given
+            write(folder / path, value)
+
+    return build
+
+
+def dumped(value: Any) -> bytes:
+    return json.dumps(value).encode()
+
+
+def replaced(old: str, new: str, value: Callable[[], Any], count: int = 1) -> bytes:
+    """Return the usual text with a part of it replaced; the part must be there."""
+    text = json.dumps(value())
+    assert old in text, old
+    return text.replace(old, new, count).encode("utf-8", "surrogatepass")
+
+
+CASES: list[Case] = []
+
+
+def _add(row: str, name: str, build: Build, expect: Refused | Scored, more: dict[str, Any]) -> None:
+    gt, dt = more.pop("gt_path", GT), more.pop("dt_path", DT)
+    CASES.append(Case(row, name, "coco", build, expect, gt=gt, dt=dt, **more))
+
+
+def refused(
+    row: str,
+    name: str,
+    file: str,
+    place: str,
+    says: str,
+    *,
+    gt: Any = None,
+    dt: Any = None,
+    **more: Any,
+) -> None:
+    build = more.pop("build", None) or files(gt, dt)
+    _add(row, name, build, Refused(file, place, says), more)
+
+
+def scored(
+    row: str,
+    name: str,
+    ap: float | None,
+    notes: tuple[str, ...] = (),
+    classes: dict[str, float | None] | None = None,
+    *,
+    gt: Any = None,
+    dt: Any = None,
+    **more: Any,
+) -> None:
+    build = more.pop("build", None) or files(gt, dt)
+    _add(row, name, build, Scored({"AP": ap, "AP50": ap}, notes, classes or {}), more)
+
+
+def edit(part: str, number: int, **values: Any) -> Callable[[Truth], None]:
+    """Return what changes the values of one record of the ground truth; ... takes a key away."""
+
+    def change(value: Truth) -> None:
+        _update(value[part][number], values)
+
+    return change
+
+
+def edit_result(number: int, **values: Any) -> Callable[[Results], None]:
+    def change(value: Results) -> None:
+        _update(value[number], values)
+
+    return change
+
+
+def _update(record: dict[str, Any], values: dict[str, Any]) -> None:
+    for key, entry in values.items():
+        if entry is ...:
+            del record[key]
+        else:
+            record[key] = entry
+
+
+def edit_all(part: str, **values: Any) -> Callable[[Truth], None]:
+    def change(value: Truth) -> None:
+        for record in value[part]:
+            _update(record, values)
+
+    return change
+
+
+def appended(part: str, record: dict[str, Any]) -> Callable[[Truth], None]:
+    return lambda value: value[part].append(record)
+
+
+# --- ids
+
+scored("any-annotation-id", "plain", BASE, classes={"cat": CAT, "dog": 1.0})
+scored("any-annotation-id", "zero", BASE, gt=edit("annotations", 0, id=0))
+scored("any-annotation-id", "negative", BASE, gt=edit("annotations", 0, id=-5))
+scored("any-annotation-id", "huge", BASE, gt=edit("annotations", 0, id=2**80))
+scored("any-annotation-id", "beyond-int64", BASE, gt=edit("annotations", 0, id=2**63))
+
+refused(
+    "equal-ids", "annotations", GT, r"annotations\[1\]", "id 1", gt=edit("annotations", 1, id=1)
+)
+refused("equal-ids", "images", GT, r"images\[1\]", "id 1", gt=edit("images", 1, id=1))
+refused("equal-ids", "categories", GT, r"categories\[1\]", "id 1", gt=edit("categories", 1, id=1))
+refused(
+    "equal-ids",
+    "annotation-differs-in-crowd-only",
+    GT,
+    r"annotations\[3\]",
+    "id 1",
+    gt=appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20]) | {"iscrowd": 1}),
+)
+
+scored(
+    "repeated-record",
+    "annotation",
+    BASE,
+    ("repeated-annotations",),
+    gt=appended("annotations", annotation(1, 1, 1, [10, 10, 20, 20])),
+)
+scored(
+    "repeated-record",
+    "image",
+    BASE,
+    ("repeated-images",),
+    gt=lambda t: t["images"].append(dict(t["images"][0])),
+)
+scored(
+    "repeated-record",
+    "category",
+    BASE,
+    ("repeated-categories",),
+    gt=lambda t: t["categories"].append(dict(t["categories"][0])),
+)
+
+scored(
+    "no-annotation-ids",
+    "none",
+    BASE,
+    ("missing-annotation-ids",),
+    gt=edit_all("annotations", id=...),
+)
+refused(
+    "wrong-id",
+    "null-annotation-id",
+    GT,
+    r"annotations\[0\]",
+    "id is null",
+    gt=edit("annotations", 0, id=None),
+)
+
+refused("unknown-image", "one", DT, r"\[1\]", "image_id 99", dt=edit_result(1, image_id=99))
+refused("unknown-image", "negative", DT, r"\[1\]", "image_id -1", dt=edit_result(1, image_id=-1))
+refused(
+    "unknown-image", "huge", DT, r"\[1\]", f"image_id {2**70}", dt=edit_result(1, image_id=2**70)
+)
+scored(
+    "unknown-category",
+    "extra",
+    BASE,
+    ("unknown-categories",),
+    dt=lambda r: r.append(found(1, 7, [1, 1, 5, 5], 0.95)),
+)
+refused(
+    "unknown-category",
+    "all",
+    DT,
+    "",
+    "no category in common",
+    dt=lambda r: [entry | {"category_id": entry["category_id"] + 100} for entry in r],
+)
+
+
+def _shift(by: int) -> Callable[[Results], Results]:
+    return lambda r: [entry | {"category_id": entry["category_id"] + by} for entry in r]
+
+
+refused("nothing-in-common", "categories-up-by-one", DT, "", r"(?i)categor", dt=_shift(1))
+refused("nothing-in-common", "categories-down-by-one", DT, "", r"(?i)categor", dt=_shift(-1))
+refused("nothing-in-common", "categories-far", DT, "", r"101 to 102.*1 to 2", dt=_shift(100))
+refused(
+    "nothing-in-common",
+    "images",
+    DT,
+    "",
+    r"no image in common.*11 to 12.*1 to 2",
+    dt=lambda r: [entry | {"image_id": entry["image_id"] + 10} for entry in r],
+)
+refused(
+    "dangling-truth",
+    "image",
+    GT,
+    r"annotations\[1\]",
+    "image_id 9",
+    gt=edit("annotations", 1, image_id=9),
+)
+refused(
+    "dangling-truth",
+    "category",
+    GT,
+    r"annotations\[1\]",
+    "category_id 9",
+    gt=edit("annotations", 1, category_id=9),
+)
+
+# --- nothing there
+
+scored("no-detections", "list", 0.0, ("no-detections",), dt=[])
+scored("no-detections", "object", 0.0, ("no-detections",), dt={"annotations": []})
+scored("no-detections", "predictions", 0.0, ("no-detections",), dt={"predictions": []})
+refused("no-detections", "empty-file", DT, "", "empty", dt=b"")
+refused("no-detections", "blank-file", DT, "", "empty", dt=b" \n\t")
+refused(
+    "no-truth", "no-annotations", GT, "", "no annotations", gt=lambda t: t | {"annotations": []}
+)
+refused("no-truth", "no-images", GT, "", "image", gt=lambda t: t | {"images": []})
+refused("no-truth", "no-categories", GT, "", "categor", gt=lambda t: t | {"categories": []})
+refused("no-truth", "empty-object", GT, "", "no images", gt={})
+refused(
+    "no-truth",
+    "annotations-key-missing",
+    GT,
+    "",
+    "annotations",
+    gt=lambda t: t.pop("annotations") and None,
+)
+refused("no-truth", "images-null", GT, "", "images is null", gt=lambda t: t | {"images": None})
+refused("no-truth", "empty-file", GT, "", "empty", gt=b"")
+refused("same-file", "truth-as-results", DT, "", "ground truth", dt=lambda _: truth())
+refused("same-file", "twice", GT, "", "ground truth", dt_path=GT, build=files())
+refused(
+    "same-file",
+    "by-a-link",
+    "link.json",
+    "",
+    "ground truth",
+    dt_path="link.json",
+    build=lambda folder: (files()(folder), os.symlink(GT, folder / "link.json"))[0],
+)
+refused("same-file", "results-as-truth", GT, "", "list", gt=results())
+
+# --- numbers
+
+for name, text in (
+    ("nan", "NaN"),
+    ("infinity", "Infinity"),
+    ("minus", "-Infinity"),
+    ("1e999", "1e999"),
+    ("401-digits", "9" * 401),
+    ("5000-digits", "9" * 5000),
+):
+    refused(
+        "not-finite",
+        f"score-{name}",
+        DT,
+        r"\[1\]",
+        "score|NaN",
+        dt=replaced('"score": 0.8', f'"score": {text}', results),
+    )
+    refused(
+        "not-finite",
+        f"box-{name}",
+        DT,
+        r"\[0\]",
+        "bbox|NaN",
+        dt=replaced("[10, 10, 20, 20]", f"[10, 10, {text}, 20]", results),
+    )
+    refused(
+        "not-finite",
+        f"truth-box-{name}",
+        GT,
+        r"annotations\[0\]",
+        "bbox|NaN",
+        gt=replaced("[10, 10, 20, 20]", f"[10, 10, {text}, 20]", truth),
+    )
+    refused(
+        "not-finite",
+        f"area-{name}",
+        GT,
+        r"annotations\[0\]",
+        "area|NaN",
+        gt=replaced('"area": 400', f'"area": {text}', truth),
+    )
+refused("no-score", "missing", DT, r"\[1\]", "score is missing", dt=edit_result(1, score=...))
+refused("no-score", "null", DT, r"\[1\]", "score is null", dt=edit_result(1, score=None))
+refused("no-score", "string", DT, r"\[1\]", 'score is "0.8"', dt=edit_result(1, score="0.8"))
+refused("no-score", "bool", DT, r"\[1\]", "score is true", dt=edit_result(1, score=True))
+refused("no-score", "list", DT, r"\[1\]", r"score is \[0.8\]", dt=edit_result(1, score=[0.8]))
+refused("no-score", "all", DT, "", "score", dt=lambda r: [entry | {"score": None} for entry in r])
+
+
+def _scores(function: Callable[[float], float]) -> Callable[[Results], Results]:
+    return lambda r: [entry | {"score": function(entry["score"])} for entry in r]
+
+
+scored("any-score", "percent", BASE, dt=_scores(lambda s: 100 * s))
+scored("any-score", "negative", BASE, dt=_scores(lambda s: s - 1))
+scored("any-score", "logits", BASE, dt=_scores(lambda s: 20 * s - 13))
+scored("any-score", "huge", BASE, dt=_scores(lambda s: s * 1e308))
+scored("any-score", "integers", BASE, dt=_scores(lambda s: round(10 * s)))
+scored("any-score", "denormal", BASE, dt=_scores(lambda s: s * 1e-310))
+
+for name, box in (("width", [30, 10, -20, 20]), ("height", [10, 30, 20, -20])):
+    refused(
+        "negative-side", f"{name}", DT, r"\[0\]", f"negative {name}", dt=edit_result(0, bbox=box)
+    )
+    refused(
+        "negative-side",
+        f"truth-{name}",
+        GT,
+        r"annotations\[0\]",
+        f"negative {name}",
+        gt=edit("annotations", 0, bbox=box),
+    )
+
+BOXES: dict[str, Any] = {
+    "null": None,
+    "three": [10, 10, 20],
+    "five": [10, 10, 20, 20, 1],
+    "empty": [],
+    "string": "10,10,20,20",
+    "strings": ["10", "10", "20", "20"],
+    "nulls": [None, 10, 20, 20],
+    "bools": [True, 10, 20, 20],
+    "nested": [[10, 10, 20, 20]],
+    "object": {"x": 10, "y": 10, "w": 20, "h": 20},
+    "number": 10,
+}
+refused("no-box", "missing", DT, r"\[0\]", "bbox is missing", dt=edit_result(0, bbox=...))
+refused(
+    "no-box",
+    "truth-missing",
+    GT,
+    r"annotations\[0\]",
+    "bbox is missing",
+    gt=edit("annotations", 0, bbox=...),
+)
+for name, value in BOXES.items():
+    refused("no-box", name, DT, r"\[0\]", "bbox", dt=edit_result(0, bbox=value))
+    refused(
+        "no-box",
+        f"truth-{name}",
+        GT,
+        r"annotations\[0\]",
+        "bbox",
+        gt=edit("annotations", 0, bbox=value),
+    )
+
+# Read as x y w h the boxes begin at 60 and end at 140, 40 beyond their image: overlap 400 / 6400.
+scored(
+    "corners-for-sides",
+    "detections",
+    0.0,
+    ("detections-look-like-corners", "detections-beyond-image"),
+    gt=lambda t: t | {"annotations": [annotation(i, i, 1, [60, 60, 20, 20]) for i in (1, 2)]},
+    dt=[found(1, 1, [60, 60, 80, 80], 0.9), found(2, 1, [60, 60, 80, 80], 0.8)],
+)
+scored(
+    "corners-for-sides",
+    "truth",
+    0.0,
+    ("ground-truth-look-like-corners", "ground-truth-beyond-image"),
+    gt=lambda t: t | {"annotations": [annotation(i, i, 1, [60, 60, 80, 80]) for i in (1, 2)]},
+    dt=[found(1, 1, [60, 60, 20, 20], 0.9), found(2, 1, [60, 60, 20, 20], 0.8)],
+)
+
+scored("empty-detection", "elsewhere", BASE, dt=edit_result(1, bbox=[60, 10, 0, 20]))
+# The second detection now lies on the ground truth and still finds nothing.
+scored("empty-detection", "inside", BASE, dt=edit_result(1, bbox=[15, 15, 0, 0]))
+scored(
+    "empty-truth",
+    "point",
+    CAT / 2,
+    ("zero-area-ground-truth",),
+    {"cat": CAT, "dog": 0.0},
+    gt=edit("annotations", 2, bbox=[50, 50, 0, 0], area=0),
+    dt=edit_result(3, bbox=[50, 50, 0, 0]),
+)
+scored(
+    "beyond-image",
+    "not-clipped",
+    BASE,
+    ("ground-truth-beyond-image", "detections-beyond-image"),
+    gt=edit("annotations", 2, bbox=[80, 80, 40, 40], area=1600),
+    dt=edit_result(3, bbox=[80, 80, 40, 40]),
+)
+# Clipped, the detection would be right; as it is, its overlap is 400 / 1600.
+scored(
+    "beyond-image",
+    "detection-only",
+    CAT / 2,
+    ("detections-beyond-image",),
+    {"dog": 0.0},
+    gt=edit("annotations", 2, bbox=[80, 80, 20, 20], area=400),
+    dt=edit_result(3, bbox=[80, 80, 40, 40]),
+)
+scored(
+    "beyond-image",
+    "negative-corner",
+    BASE,
+    ("ground-truth-beyond-image", "detections-beyond-image"),
+    gt=edit("annotations", 2, bbox=[-20, -20, 30, 30]),
+    dt=edit_result(3, bbox=[-20, -20, 30, 30]),
+)
+
+scored("defaults", "no-crowd", BASE, ("missing-iscrowd",), gt=edit_all("annotations", iscrowd=...))
+scored("defaults", "no-area", BASE, ("missing-area",), gt=edit_all("annotations", area=...))
+refused(
+    "defaults",
+    "crowd-2",
+    GT,
+    r"annotations\[0\]",
+    "iscrowd is 2",
+    gt=edit("annotations", 0, iscrowd=2),
+)
+refused(
+    "defaults",
+    "crowd-string",
+    GT,
+    r"annotations\[0\]",
+    'iscrowd is "1"',
+    gt=edit("annotations", 0, iscrowd="1"),
+)
+refused(
+    "defaults",
+    "crowd-null",
+    GT,
+    r"annotations\[0\]",
+    "iscrowd is null",
+    gt=edit("annotations", 0, iscrowd=None),
+)
+refused(
+    "defaults",
+    "area-null",
+    GT,
+    r"annotations\[0\]",
+    "area is null",
+    gt=edit("annotations", 0, area=None),
+)
+refused(
+    "negative-area",
+    "annotation",
+    GT,
+    r"annotations\[0\]",
+    "area is -1",
+    gt=edit("annotations", 0, area=-1),
+)
+scored("ignore", "one", BASE, ("ignore-without-effect",), gt=edit("annotations", 0, ignore=1))
+
+scored("whole-float-id", "image", BASE, dt=edit_result(0, image_id=1.0))
+scored("whole-float-id", "truth", BASE, gt=edit("images", 0, id=1.0))
+scored("whole-float-id", "category", BASE, gt=edit("categories", 0, id=1.0))
+scored("whole-float-id", "exponent", BASE, dt=replaced('"image_id": 1', '"image_id": 1E0', results))
+refused(
+    "wrong-id", "float-beyond-2-53", DT, r"\[0\]", "image_id is", dt=edit_result(0, image_id=1e17)
+)
+for name, value in {"bool": True, "fraction": 1.5, "null": None, "list": [1], "object": {}}.items():
+    refused(
+        "wrong-id", f"image-{name}", DT, r"\[0\]", "image_id is", dt=edit_result(0, image_id=value)
+    )
+    refused(
+        "wrong-id",
+        f"category-{name}",
+        DT,
+        r"\[0\]",
+        "category_id is",
+        dt=edit_result(0, category_id=value),
+    )
+    refused(
+        "wrong-id", f"truth-{name}", GT, r"images\[0\]", "id is", gt=edit("images", 0, id=value)
+    )
+refused(
+    "wrong-id",
+    "image-missing",
+    DT,
+    r"\[0\]",
+    "image_id is missing",
+    dt=edit_result(0, image_id=...),
+)
+refused(
+    "wrong-id",
+    "string-image",
+    DT,
+    r"\[0\]",
+    'image_id "1".*number',
+    dt=edit_result(0, image_id="1"),
+)
+refused(
+    "wrong-id",
+    "string-category",
+    DT,
+    r"\[0\]",
+    'category_id "1".*number',
+    dt=edit_result(0, category_id="1"),
+)
+refused(
+    "wrong-id",
+    "all-images-strings",
+    DT,
+    "",
+    "image",
+    dt=lambda r: [e | {"image_id": str(e["image_id"])} for e in r],
+)
+refused(
+    "wrong-id",
+    "mixed-truth",
+    GT,
+    "",
+    "numbers and partly strings|image_id 1 is not",
+    gt=edit("images", 0, id="1"),
+)
+
+
+def _string_truth(value: Truth) -> None:
+    for image in value["images"]:
+        image["id"] = f"00{image['id']}"
+    for entry in value["annotations"]:
+        entry["image_id"] = f"00{entry['image_id']}"
+
+
+scored(
+    "string-ids",
+    "images",
+    BASE,
+    gt=_string_truth,
+    dt=lambda r: [e | {"image_id": f"00{e['image_id']}"} for e in r],
+)
+refused(
+    "string-ids",
+    "to-the-letter",
+    DT,
+    "",
+    '"1" to "2".*"001" to "002"',
+    gt=_string_truth,
+    dt=lambda r: [e | {"image_id": str(e["image_id"])} for e in r],
+)
+refused(
+    "duplicate-key",
+    "result",
+    DT,
+    r"\[0\]",
+    '"score"',
+    dt=replaced('"score": 0.9', '"score": 0.1, "score": 0.9', results),
+)
+refused(
+    "duplicate-key",
+    "annotation",
+    GT,
+    r"annotations\[0\]",
+    '"bbox"',
+    gt=replaced('"bbox"', '"bbox": [0, 0, 1, 1], "bbox"', truth),
+)
+refused(
+    "duplicate-key",
+    "top",
+    GT,
+    "",
+    '"annotations"',
+    gt=replaced('"annotations"', '"annotations": [], "annotations"', truth),
+)
+refused(
+    "duplicate-key",
+    "escaped",
+    DT,
+    r"\[0\]",
+    '"score"',
+    dt=replaced('"score": 0.9', r'"sc\u006fre": 0.1, "score": 0.9', results),
+)
+scored(
+    "duplicate-key",
+    "escaped-once",
+    BASE,
+    dt=replaced('"score": 0.9', r'"sc\u006fre": 0.9', results),
+)
+
+# --- bytes
+
+scored(
+    "encoding",
+    "byte-order-mark",
+    BASE,
+    gt=b"\xef\xbb\xbf" + dumped(truth()),
+    dt=b"\xef\xbb\xbf" + dumped(results()),
+)
+refused("encoding", "utf-16", DT, "", "UTF-16", dt=json.dumps(results()).encode("utf-16"))
+refused("encoding", "utf-16-le", DT, "", "UTF-16", dt=json.dumps(results()).encode("utf-16-le"))
+refused("encoding", "utf-32", GT, "", "UTF", gt=json.dumps(truth()).encode("utf-32"))
+refused(
+    "encoding",
+    "latin-1",
+    GT,
+    r"byte \d+",
+    "not UTF-8",
+    gt=json.dumps(truth()).replace("cat", "chät").encode("latin-1"),
+)
+refused(
+    "encoding",
+    "trailing-comma",
+    DT,
+    r"line 1, column \d+",
+    "comma",
+    dt=dumped(results())[:-1] + b",]",
+)
+refused(
+    "encoding",
+    "trailing-bytes",
+    DT,
+    r"line 1, column \d+",
+    "follows",
+    dt=dumped(results()) + b"xyz",
+)
+refused(
+    "encoding",
+    "trailing-nul",
+    DT,
+    r"line 1, column \d+|",
+    "follows|binary",
+    dt=dumped(results()) + b"\0",
+)
+refused(
+    "encoding",
+    "two-values",
+    DT,
+    r"line 1, column \d+",
+    "follows",
+    dt=dumped(results()) + dumped(results()),
+)
+refused("encoding", "truncated", DT, r"line 1, column \d+", "cut off", dt=dumped(results())[:-30])
+refused(
+    "encoding",
+    "truncated-after-record",
+    DT,
+    r"line 1, column \d+",
+    "cut off|due",
+    dt=dumped(results())[:-1],
+)
+refused(
+    "encoding", "truncated-truth", GT, r"line 1, column \d+", "cut off", gt=dumped(truth())[:300]
+)
+refused("encoding", "single-quotes", DT, "", "Python", dt=str(results()).encode())
+refused(
+    "encoding",
+    "leading-zero",
+    DT,
+    r"line 1, column \d+",
+    "JSON|due",
+    dt=replaced("[10, 10, 20, 20]", "[010, 10, 20, 20]", results),
+)
+refused(
+    "encoding",
+    "plus-sign",
+    DT,
+    r"line 1, column \d+",
+    "JSON|due",
+    dt=replaced('"score": 0.9', '"score": +0.9', results),
+)
+refused(
+    "encoding",
+    "bare-point",
+    DT,
+    r"line 1, column \d+",
+    "JSON|due",
+    dt=replaced('"score": 0.9', '"score": .9', results),
+)
+refused(
+    "encoding",
+    "hexadecimal",
+    DT,
+    r"line 1, column \d+",
+    "JSON|due",
+    dt=replaced("[10, 10, 20, 20]", "[0x10, 10, 20, 20]", results),
+)
+refused(
+    "encoding",
+    "comment",
+    DT,
+    r"line 1, column \d+",
+    "JSON|due",
+    dt=replaced("[{", "[/* one */{", results),
+)
+refused(
+    "encoding",
+    "control-in-string",
+    GT,
+    r"line \d+, column \d+",
+    "JSON",
+    gt=replaced('"cat"', '"c\tat"', truth).replace(b"\\t", b"\t"),
+)
+refused(
+    "encoding",
+    "lone-surrogate",
+    GT,
+    r"categories\[0\]",
+    "surrogate",
+    gt=replaced('"cat"', r'"\ud800"', truth),
+)
+scored(
+    "encoding",
+    "spread-out",
+    BASE,
+    gt=json.dumps(truth(), indent=3).encode(),
+    dt=json.dumps(results(), indent="\t").replace("\n", "\r\n").encode(),
+)
+scored(
+    "encoding",
+    "extra-keys",
+    BASE,
+    gt=lambda t: t | {"info": {"a": [1, {"b": None}]}, "licenses": []},
+    dt=lambda r: [e | {"segmentation": [[1, 2]], "id": i, "area": 3} for i, e in enumerate(r)],
+)
+
+scored(
+    "gzip",
+    "both",
+    BASE,
+    gt_path="gt.json.gz",
+    dt_path="dt.json.gz",
+    build=files(
+        gzip.compress(dumped(truth())), gzip.compress(dumped(results())), "gt.json.gz", "dt.json.gz"
+    ),
+    for_peers=False,
+)
+scored("gzip", "other-name", BASE, dt=gzip.compress(dumped(results())), for_peers=False)
+refused("gzip", "truncated", DT, "", "gzip", dt=gzip.compress(dumped(results()))[:-12])
+refused("gzip", "damaged", DT, "", "gzip", dt=gzip.compress(dumped(results()))[:-8] + b"\1" * 8)
+refused("gzip", "bomb", DT, "", "expands", dt=gzip.compress(b"[" + b" " * (40 << 20) + b"]"))
+refused(
+    "gzip",
+    "bomb-of-records",
+    DT,
+    "",
+    "expands",
+    dt=gzip.compress(b"[" + b"{}," * (20 << 20) + b"{}]"),
+)
+refused("gzip", "twice", DT, "", "gzip", dt=gzip.compress(gzip.compress(dumped(results()))))
+
+refused("nesting", "brackets", DT, "", "nest|not JSON|object|array|list|cut", dt=b"[" * 5_000_000)
+refused(
+    "nesting", "objects", DT, "", "nest|not JSON|object|array|list|cut", dt=b'{"a":' * 2_000_000
+)
+refused(
+    "nesting",
+    "in-a-record",
+    DT,
+    "",
+    "nest",
+    dt=replaced('"score": 0.9', '"score": 0.9, "x": ' + "[" * 200_000 + "]" * 200_000, results),
+)
+refused(
+    "nesting",
+    "in-the-truth",
+    GT,
+    "",
+    "nest",
+    gt=lambda t: replaced(
+        '{"images"', '{"x": ' + "[" * 200_000 + "]" * 200_000 + ', "images"', lambda: t
+    ),
+)
+refused(
+    "nesting",
+    "bbox",
+    DT,
+    r"\[0\]",
+    "bbox|nest",
+    dt=replaced("[10, 10, 20, 20]", "[" * 300 + "]" * 300, results),
+)
+
+# Two detections of equal score: the right one first gives precision 1, the wrong one first 1/2.
+TIE = {
+    "gt": lambda t: t | {"annotations": [annotation(1, 1, 1, [10, 10, 20, 20])]},
+}
+scored(
+    "ties",
+    "file-order-right-first",
+    1.0,
+    dt=[found(1, 1, [10, 10, 20, 20], 0.5), found(1, 1, [60, 60, 20, 20], 0.5)],
+    **TIE,
+)
+scored(
+    "ties",
+    "file-order-wrong-first",
+    0.5,
+    dt=[found(1, 1, [60, 60, 20, 20], 0.5), found(1, 1, [10, 10, 20, 20], 0.5)],
+    **TIE,
+)
+scored(
+    "ties",
+    "image-before-file",
+    1.0,
+    dt=[found(2, 1, [60, 60, 20, 20], 0.5), found(1, 1, [10, 10, 20, 20], 0.5)],
+    **TIE,
+)
+# dog is all crowd: its detection is absorbed and its AP undefined.
+scored(
+    "only-neutral",
+    "all-crowd",
+    CAT,
+    (),
+    {"cat": CAT, "dog": None},
+    gt=edit("annotations", 2, iscrowd=1),
+)
+scored(
+    "only-neutral",
+    "nothing-left",
+    None,
+    (),
+    {"cat": None, "dog": None},
+    gt=edit_all("annotations", iscrowd=1),
+)
+
+scored(
+    "case-of-names",
+    "two",
+    BASE,
+    ("names-differ-in-case",),
+    {"Dog": CAT, "dog": 1.0},
+    gt=edit("categories", 0, name="Dog"),
+)
+scored(
+    "case-of-names", "equal", BASE, ("equal-category-names",), gt=edit("categories", 0, name="dog")
+)
+refused(
+    "case-of-names", "number", GT, r"categories\[0\]", "name is 5", gt=edit("categories", 0, name=5)
+)
+
+CONTENT = {
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "LFS"),
+    "html": (b"<!DOCTYPE html><html><body>404</body></html>", "HTML"),
+    "xml": (b"<annotation/>", "XML"),
+    "pickle": (pickle.dumps(results()), "pickle"),
+    "zip": (b"PK\x03\x04" + bytes(30), "zip"),
+    "numpy": (b"\x93NUMPY\x01\0v\0{'descr': '<f8'}\n", "NumPy"),
+    "image": (b"\x89PNG\r\n\x1a\n" + bytes(20), "image"),
+    "json-lines": (b"\n".join(dumped(entry) for entry in results()), "JSON Lines"),
+    "python": (repr(results()).encode(), "Python"),
+    "merge": (b"<<<<<<< HEAD\n" + dumped(results()) + b"\n=======\n[]\n>>>>>>> b\n", "merge"),
+    "merge-inside": (
+        b"[\n<<<<<<< HEAD\n"
+        + dumped(results()[0])
+        + b"\n=======\n"
+        + dumped(results()[1])
+        + b"\n>>>>>>> b\n]\n",
+        "merge",
+    ),
+    "number": (b"5", "array|list|object"),
+    "null": (b"null", "array|list|object"),
+    "string": (b'"[]"', "array|list|object"),
+    "nul-bytes": (bytes(500), "binary|UTF"),
+    "noise": (bytes(range(128, 256)) * 4, "."),
+    "words": (b"no results today\n", "."),
+    "csv": (b"image_id,category_id,x,y,w,h,score\n1,1,10,10,20,20,0.9\n", "."),
+}
+for name, (data, looks) in CONTENT.items():
+    refused("other-content", f"results-{name}", DT, "", looks, dt=data)
+    refused("other-content", f"truth-{name}", GT, "", looks, gt=data)
+refused("other-content", "record-list", DT, r"\[0\]", r"is \[", dt=[[1, 1, 10, 10, 20, 20, 0.9]])
+refused("other-content", "record-null", DT, r"\[1\]", "is null", dt=lambda r: r.insert(1, None))  # type: ignore[arg-type]
+refused(
+    "other-content", "other-object", DT, "", "annotations or predictions", dt={"results": results()}
+)
+refused("other-content", "by-image", DT, "", "annotations or predictions", dt={"1": results()})
+
+refused(
+    "overflow", "detection", DT, r"\[0\]", "overflow", dt=edit_result(0, bbox=[0, 0, 1e200, 1e200])
+)
+refused(
+    "overflow",
+    "truth",
+    GT,
+    r"annotations\[0\]",
+    "overflow",
+    gt=edit("annotations", 0, bbox=[0, 0, 1e200, 1e200], area=1),
+)
+refused(
+    "overflow",
+    "corner",
+    DT,
+    r"\[0\]",
+    "overflow",
+    dt=edit_result(0, bbox=[1.7e308, 0, 1.7e308, 1e-300]),
+)
+
+# --- what is no file
+
+
+def instead(make: Callable[[Path], object], which: str = DT) -> Callable[[Path], None]:
+    """Return what builds the usual files and then puts something else in the place of one."""
+
+    def build(folder: Path) -> None:
+        files()(folder)
+        (folder / which).unlink()
+        make(folder / which)
+
+    return build
+
+
+def _socket(path: Path) -> None:
+    here = os.getcwd()
+    os.chdir(path.parent)  # the path of a socket may have 108 bytes
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+for which, side in ((DT, "results"), (GT, "truth")):
+    refused(
+        "no-file",
+        f"{side}-absent",
+        which,
+        "",
+        "does not exist",
+        build=instead(lambda _: None, which),
+    )
+    refused(
+        "no-file",
+        f"{side}-fifo",
+        which,
+        "",
+        "FIFO",
+        build=instead(os.mkfifo, which),
+        for_peers=False,
+    )
+    refused("no-file", f"{side}-socket", which, "", "socket", build=instead(_socket, which))
+    refused(
+        "no-file",
+        f"{side}-folder",
+        which,
+        "",
+        "folder",
+        build=instead(lambda path: path.mkdir(), which),
+    )
+    refused(
+        "no-file",
+        f"{side}-link-loop",
+        which,
+        "",
+        "loop",
+        build=instead(lambda path: path.symlink_to(path.name), which),
+    )
+    refused(
+        "no-file",
+        f"{side}-dangling-link",
+        which,
+        "",
+        "does not exist",
+        build=instead(lambda path: path.symlink_to("gone"), which),
+    )
+    refused(
+        "no-file",
+        f"{side}-device",
+        which,
+        "",
+        "device",
+        build=instead(lambda path: path.symlink_to("/dev/zero"), which),
+        for_peers=False,
+    )
+    refused(
+        "no-file",
+        f"{side}-null-device",
+        which,
+        "",
+        "device",
+        build=instead(lambda path: path.symlink_to("/dev/null"), which),
+    )
+    refused(
+        "no-file",
+        f"{side}-below-a-file",
+        f"{which}/x",
+        "",
+        "no folder|does not exist",
+        build=files(),
+        **{"gt_path" if which == GT else "dt_path": f"{which}/x"},
+    )
+refused("no-file", "long-name", "x" * 300, "", "too long", dt_path="x" * 300, build=files())
+scored("no-file", "stdin", BASE, dt_path="-", stdin=DT, build=files(), for_peers=False)
+refused(
+    "no-file",
+    "stdin-truncated",
+    "<stdin>",
+    "line 1",
+    "cut off",
+    dt_path="-",
+    stdin=DT,
+    build=files(dt=dumped(results())[:-20]),
+    for_peers=False,
+)
+scored(
+    "no-file",
+    "through-a-link",
+    BASE,
+    build=lambda folder: (
+        files()(folder),
+        (folder / DT).rename(folder / "there.json"),
+        (folder / DT).symlink_to("there.json"),
+    )[0],
+)
+
+# --- targets
+
+
+def target(name: str, says: str, make: Callable[[Path], object] | None, output: str) -> None:
+    def build(folder: Path) -> None:
+        files()(folder)
+        if make:
+            make(folder)
+
+    refused(
+        "target",
+        name,
+        output.removeprefix("json="),
+        "",
+        says,
+        build=build,
+        output=output,
+        for_peers=False,
+    )
+
+
+target("no-folder", "no folder", None, "absent/report.json")
+target("is-folder", "folder", lambda folder: (folder / "out.json").mkdir(), "out.json")
+target("fifo", "pipe", lambda folder: os.mkfifo(folder / "out.json"), "out.json")
+target("the-truth", "is an input", None, GT)
+target("the-results", "is an input", None, DT)
+target("full-device", "No space left", None, "json=/dev/full")
+target(
+    "link-to-input", "is an input", lambda folder: (folder / "out.json").symlink_to(DT), "out.json"
+)
+target(
+    "hard-link-to-input",
+    "is an input",
+    lambda folder: os.link(folder / DT, folder / "out.json"),
+    "out.json",
+)
+
+# --- names
+
+NAMES = {
+    "escape": "\x1b[31mred\x1b[0m",
+    "nul-and-bell": "a\0b\x07",
+    "c1": "\x9b31m",
+    "bidirectional": "abc\u202edcba",
+    "newline": "one\ntwo: AP 1.0",
+    "markup": "[bold red]x[/] :smile:",
+    "formula": "=cmd|' /C calc'!A0",
+    "html": "<script>alert(1)</script>",
+    "percent": "100%s %n",
+    "zero-width": "a\u200bb\ufeff",
+    "long": "n" * 500,
+    "empty": "",
+    "emoji": "\U0001f408",
+    "line-separator": "a\u2028b",
+}
+for label, called in NAMES.items():
+    scored("names", label, BASE, (), {called: CAT}, gt=edit("categories", 0, name=called))

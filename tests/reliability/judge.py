@@ -1,0 +1,122 @@
+"""Says what is wrong with what a run left behind."""
+
+import json
+import math
+import re
+from typing import Any
+
+from tests.reliability.cases import Case, Refused, Scored
+from tests.reliability.runner import OLD, Outcome
+
+TOLERANCE = 1e-9
+MOST_SECONDS = 20
+MOST_BYTES = 700 << 20
+
+
+def faults(case: Case, outcome: Outcome) -> list[str]:
+    """Return what is wrong with a run of ``detap eval``; nothing where all is well."""
+    found = universal_faults(outcome)
+    if isinstance(case.expect, Refused):
+        found += _refused_faults(case, case.expect, outcome)
+    else:
+        found += _scored_faults(case.expect, outcome)
+    return found
+
+
+def universal_faults(outcome: Outcome) -> list[str]:
+    """Return what may be true of no run, whatever its input."""
+    found = []
+    if outcome.late:
+        found.append("it hangs")
+    elif outcome.seconds > MOST_SECONDS:
+        found.append(f"it takes {outcome.seconds:.0f} s")
+    if outcome.peak > MOST_BYTES:
+        found.append(f"it takes {outcome.peak >> 20} MiB")
+    if outcome.status not in (0, 2):
+        found.append(f"its status is {outcome.status}")
+    for name, said in (("stdout", outcome.stdout), ("stderr", outcome.stderr)):
+        found += [f"{name} {fault}" for fault in text_faults(said)]
+    if b"Traceback (most recent call last)" in outcome.stderr + outcome.stdout:
+        found.append("there is a traceback")
+    if outcome.strangers:
+        found.append(f"it leaves {outcome.strangers} behind")
+    return found
+
+
+def text_faults(said: bytes) -> list[str]:
+    """Return what a terminal or a log could take for anything but text."""
+    try:
+        text = said.decode()
+    except UnicodeDecodeError:
+        return ["is not UTF-8"]
+    bad = sorted({c for c in text if c != "\n" and not c.isprintable()})
+    return [f"has the characters {bad!r}"] if bad else []
+
+
+def _refused_faults(case: Case, expect: Refused, outcome: Outcome) -> list[str]:
+    found = []
+    said = outcome.stderr.decode("utf-8", "replace")
+    if outcome.status != 2:
+        found.append(f"its status is {outcome.status} where 2 is due")
+    if outcome.stdout:
+        found.append("it says something on stdout")
+    if case.row != "target" and outcome.report != OLD:
+        found.append("the old report is not what it was")
+    if not said.startswith("Error: "):
+        found.append("it does not say `Error: `")
+    name = re.escape(expect.file)
+    if not re.search(rf"{name}\S*: {expect.place}", said):
+        found.append(f"the message does not say {expect.file!r} and then {expect.place!r}")
+    if not re.search(expect.says, said, re.DOTALL):
+        found.append(f"the message does not say {expect.says!r}")
+    return found
+
+
+def _scored_faults(expect: Scored, outcome: Outcome) -> list[str]:
+    if outcome.status != 0:
+        return [f"its status is {outcome.status} where 0 is due"]
+    try:
+        report = strict_json(outcome.report or b"")
+    except ValueError as error:
+        return [f"the report is no strict JSON: {error}"]
+    found = []
+    classes = {row["name"]: row["AP"] for row in report["classes"]}
+    for due, have in ((expect.summary, report["summary"]), (expect.classes, classes)):
+        for name, value in due.items():
+            if name not in have:
+                found.append(f"{name} is not there, but {list(have)} are")
+            elif not same(value, have[name]):
+                found.append(f"{name} is {have[name]} where {value} is due")
+    codes = {note["code"]: note for note in report["notes"]}
+    found += [f"the note {code} is missing" for code in expect.notes if code not in codes]
+    found += [
+        f"the note {code} is not due"
+        for code, note in codes.items()
+        if note["warning"] and code not in expect.notes
+    ]
+    said = outcome.stderr.decode("utf-8", "replace")
+    found += [
+        f"stderr does not say {code}" for code in expect.notes if code in codes and code not in said
+    ]
+    return found
+
+
+def same(due: float | None, have: Any) -> bool:
+    """Return whether a number of a report is the one that is due."""
+    if due is None or have is None:
+        return due is None and have is None
+    return math.isclose(due, have, rel_tol=0, abs_tol=TOLERANCE)
+
+
+def strict_json(data: bytes) -> Any:
+    """Read JSON as a strict reader does: no NaN, no key twice, UTF-8 alone."""
+
+    def unite(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(dict(pairs)) != len(pairs):
+            raise ValueError(f"a key stands twice among {[key for key, _ in pairs]}")
+        return dict(pairs)
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"it holds {name}")
+
+    return json.loads(data.decode(), object_pairs_hook=unite, parse_constant=refuse)

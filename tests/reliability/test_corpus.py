@@ -1,0 +1,43 @@
+"""The corpus through the command: status, message, numbers, bytes, and what holds of any run."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.reliability import coco_cases, voc_cases
+from tests.reliability.cases import ROWS, Case
+from tests.reliability.judge import faults, universal_faults
+from tests.reliability.runner import Worker, run_command
+
+CASES = [*coco_cases.CASES, *voc_cases.CASES]
+
+FIRST_OF_ROW = list({(case.format, case.row, type(case.expect)): case for case in CASES}.values())
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    started = Worker()
+    yield started
+    started.close()
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_case(case: Case, worker: Worker, tmp_path: Path) -> None:
+    outcome = worker.run(case, tmp_path)
+    assert faults(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+
+
+@pytest.mark.parametrize("case", FIRST_OF_ROW, ids=lambda case: case.id)
+def test_case_in_a_process_of_its_own(case: Case, tmp_path: Path) -> None:
+    outcome = run_command(case, tmp_path)
+    assert faults(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+
+
+def test_every_row_has_a_case_for_each_format_it_applies_to() -> None:
+    due = {(row, name) for row, (_, formats) in ROWS.items() for name in formats}
+    assert due == {(case.row, case.format) for case in CASES}
+
+
+def test_names_are_unique() -> None:
+    assert len({case.id for case in CASES}) == len(CASES)
