@@ -166,4 +166,6 @@ def _mean(table: Floats) -> Floats:
     defined = ~np.isnan(table)
     counts = defined.sum(axis=0)
     sums: Floats = np.where(defined, table, 0.0).sum(axis=0)
-    return np.divide(sums, counts, out=np.full(len(sums), np.nan), where=counts > 0)
+    means = np.full(len(sums), np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means

@@ -203,7 +203,7 @@ def resample(
     ranking = _Ranking(matched)
     for area in sorted({entry.area for entry in wanted}):
         here = [q for q, entry in enumerate(wanted) if entry.area == area]
-        sums = _sums(matched, ranking, weights, area, [wanted[q] for q in here], threads)
+        sums = _sums((matched, ranking, weights), area, [wanted[q] for q in here], threads)
         for q, values in zip(here, sums, strict=True):
             out[q] = values / len(wanted[q].thresholds)
     return out
@@ -232,14 +232,13 @@ class _Ranking:
 
 
 def _sums(
-    matched: Matched,
-    ranking: _Ranking,
-    weights: Weights,
+    what: tuple[Matched, _Ranking, Weights],
     area: int,
     wanted: Sequence[Wanted],
     threads: int | None,
 ) -> list[Floats]:
     """Return, for numbers of one area range, the sum over their thresholds, (K, B) float64."""
+    matched, ranking, weights = what
     shape = (matched.classes, weights.resamples)
     precisions = [entry for entry in wanted if entry.precision]
     recalls = [entry for entry in wanted if not entry.precision]

@@ -1,0 +1,288 @@
+"""Numbers against limits: names, comparisons and messages, without any evaluation."""
+
+import re
+from math import nan
+from typing import Any
+
+import pytest
+
+from detap.errors import UsageError
+from detap.gate import Gate, Limit, Noise, Numbers, check_drops, check_floors, resolve
+
+
+def numbers(
+    *, ap: float = 0.5, rows: list[dict[str, Any]] | None = None, **slices: Numbers
+) -> Numbers:
+    standard = [
+        {"name": "person", "id": 1, "AP": 0.6, "AP50": 0.8, "ground_truths": 50, "duplicates": 3},
+        {"name": "cat", "id": 2, "AP": 0.4, "AP50": 0.7, "ground_truths": 5, "duplicates": 0},
+        {"name": "ghost", "id": 3, "AP": nan, "AP50": nan, "ground_truths": 0, "duplicates": 0},
+    ]
+    return Numbers("AP", {"AP": ap, "AP50": 0.7, "APs": None}, rows or standard, slices=slices)
+
+
+def floor(text: str, of: Numbers | None = None) -> list[Gate]:
+    return check_floors([Limit.floor(text)], of or numbers())
+
+
+def drop(text: str, now: Numbers, then: Numbers, **options: Any) -> list[Gate]:
+    return check_drops([Limit.drop(text)], now, then, **options)
+
+
+def test_a_bare_number_is_for_the_headline() -> None:
+    (gate,) = floor("0.5")
+    assert (gate.name, gate.verdict) == ("AP", "passed")
+    assert gate.message == "AP is 0.5000, at least 0.5"
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (0.69999999, "AP is 0.69999999 < 0.7"),
+        (0.7 - 2**-53, "AP is 0.6999999999999998 < 0.7"),
+        (0.7, "AP is 0.7000, at least 0.7"),
+        (0.7000000001, "AP is 0.7000000001, at least 0.7"),
+        (1e-300, "AP is 0.0000 < 0.7"),
+        (0.0, "AP is 0.0000 < 0.7"),
+    ],
+)
+def test_a_number_shows_on_which_side_of_the_floor_it_lies(value: float, message: str) -> None:
+    (gate,) = floor("0.7", numbers(ap=value))
+    assert gate.message == message
+    assert gate.failed == (value < 0.7)
+
+
+def test_a_float_is_the_decimal_that_it_is_written_as() -> None:
+    # The float 0.1 + 0.2 is above 0.3, and fails a drop that allows none from 0.3 upwards only.
+    assert floor("0.3", numbers(ap=0.1 + 0.2))[0].verdict == "passed"
+    assert floor("0.30000000000000005", numbers(ap=0.1 + 0.2))[0].verdict == "failed"
+
+
+def test_an_undefined_number_fails_and_says_so() -> None:
+    (gate,) = floor("APs=0")
+    assert gate.failed
+    assert gate.message == "APs is undefined; at least 0 is required"
+    (gate,) = floor("class:ghost.AP=0")
+    assert gate.verdict == "undefined"
+
+
+def test_classes_one_all_and_the_smallest() -> None:
+    assert [gate.name for gate in floor("class:person.AP=0.6")] == ["class:person.AP"]
+    gates = floor("class:*.AP=0.5")
+    assert [(gate.name, gate.verdict) for gate in gates] == [
+        ("class:person.AP", "passed"),
+        ("class:cat.AP", "failed"),
+    ]
+    (gate,) = floor("min-class.AP=0.4")
+    assert (gate.name, gate.value, gate.verdict) == ("min-class.AP", 0.4, "passed")
+
+
+def test_counts_have_floors_too() -> None:
+    assert floor("class:person.ground_truths=50")[0].verdict == "passed"
+    assert floor("class:person.ground_truths=51")[0].verdict == "failed"
+
+
+def odd(name: str, measure: str = "AP") -> Numbers:
+    rows = [{"name": name, measure: 0.1, "ground_truths": 1}]
+    return numbers(rows=[*rows, {"name": "other", measure: 0.9, "ground_truths": 1}])
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("a.b", "class:a.b.AP"),
+        ("a.AP", "class:a.AP.AP"),
+        ("class:x", "class:class:x.AP"),
+        ("a::b", "class:a::b.AP"),
+        ("a=b", "class:a=b.AP"),
+        ("*", r"class:\*.AP"),
+        (r"\*", r"class:\\*.AP"),
+        ("a*", "class:a*.AP"),
+        (r"\a", r"class:\a.AP"),
+        ("", "class:.AP"),
+        ("line\nbreak", "class:line\nbreak.AP"),
+        ("slice:night.AP", "class:slice:night.AP.AP"),
+    ],
+)
+def test_names_may_hold_dots_colons_stars_and_equals_signs(name: str, written: str) -> None:
+    (gate,) = floor(f"{written}=0.05", odd(name))
+    assert gate.value == 0.1
+    assert gate.verdict == "passed"
+
+
+def test_a_measure_may_hold_a_dot_itself() -> None:
+    (gate,) = floor("class:a.b.AP62.5=0.05", odd("a.b", "AP62.5"))
+    assert gate.value == 0.1
+
+
+def test_slices() -> None:
+    of = Numbers(
+        "AP",
+        {"AP": 0.5},
+        slices={"night": numbers(ap=0.2), "night.rain": numbers(ap=0.1), "day": numbers(ap=0.9)},
+    )
+    assert floor("slice:night.AP=0.2", of)[0].value == 0.2
+    assert floor("slice:night.rain.AP=0.2", of)[0].value == 0.1  # the longest name owns the rest
+    assert floor("slice:night.class:cat.AP=0.2", of)[0].value == 0.4
+    assert floor("slice:day.min-class.AP=0.2", of)[0].value == 0.4
+    assert [gate.value for gate in floor("slice:*.AP=0.15", of)] == [0.2, 0.1, 0.9]
+    assert floor("slice:night.AP=0.2", of)[0].name == "slice:night.AP"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("AP5", "'AP5': no summary has a number 'AP5'; did you mean 'AP50'"),
+        ("ap50", "did you mean 'AP50'"),
+        ("xyz", "it has AP, AP50, APs"),
+        ("class:persn.AP", "'class:persn.AP': no class is called 'persn'; did you mean 'person'?"),
+        ("class:person.AP5", "no class has a number 'AP5'; did you mean 'AP50'"),
+        ("class:person.name", "no class has a number 'name'"),
+        ("min-class.apx", "no class has a number 'apx'; did you mean 'AP'"),
+        ("duplicates", "did you mean class:NAME.duplicates or min-class.duplicates?"),
+        ("slice:night.AP", "there are no slices; say --slices or --slice-by"),
+        ("person", "no summary has a number 'person'"),
+        ("class:person", "no class has a number 'person'"),
+    ],
+)
+def test_an_unknown_name_is_a_usage_error_with_near_ones(name: str, message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        floor(f"{name}=0.5")
+    assert message in str(caught.value)
+
+
+def test_an_unknown_slice_lists_near_ones() -> None:
+    with pytest.raises(UsageError, match=r"no slice is called 'nigt'; did you mean 'night'\?"):
+        floor("slice:nigt.AP=0.5", Numbers("AP", {"AP": 1.0}, slices={"night": numbers()}))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("AP50", "'AP50' is not a number; write 0.5, or NAME=0.5"),
+        ("AP50=", "'' is not a number"),
+        ("=0.5", "'=0.5' names nothing before its '='"),
+        ("AP=nan", "'nan' is not a number"),
+        ("AP=1_0", "'1_0' is not a number"),
+        ("50%", "write a share, such as 0.5, not a percentage"),
+    ],
+)
+def test_a_floor_must_be_a_number(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Limit.floor(text)
+
+
+def test_a_floor_out_of_reach_is_refused() -> None:
+    with pytest.raises(UsageError, match="AP50 goes from 0 to 1; a floor of 70 is out of reach"):
+        floor("AP50=70")
+    assert floor("class:person.duplicates=2")[0].verdict == "passed"
+
+
+def test_a_drop_is_the_difference_of_the_decimals() -> None:
+    # 0.75 - 0.745 is 0.0050000000000000044 in floats, and 0.005 on paper.
+    (gate,) = drop("0.005", numbers(ap=0.745), numbers(ap=0.75))
+    assert gate.verdict == "passed"
+    assert gate.message == "AP fell by 0.0050, from 0.7500 to 0.7450: at most 0.005"
+    (gate,) = drop("0.005", numbers(ap=0.7449999), numbers(ap=0.75))
+    assert gate.failed
+    assert gate.message == "AP fell by 0.0050001, from 0.7500 to 0.7450: more than 0.005"
+
+
+def test_a_relative_drop_is_a_share_of_the_baseline() -> None:
+    (gate,) = drop("AP=1%", numbers(ap=0.495), numbers(ap=0.5))
+    assert gate.verdict == "passed"
+    (gate,) = drop("AP=1%", numbers(ap=0.4949), numbers(ap=0.5))
+    assert gate.failed
+    assert gate.message == (
+        "AP fell by 0.0051, from 0.5000 to 0.4949: more than 1% of it, 0.005000"
+    )
+
+
+def test_a_rise_and_no_change_pass() -> None:
+    (gate,) = drop("0", numbers(ap=0.6), numbers(ap=0.5))
+    assert (gate.verdict, gate.message) == ("passed", "AP rose by 0.1000, from 0.5000 to 0.6000")
+    (gate,) = drop("0", numbers(ap=0.5), numbers(ap=0.5))
+    assert (gate.verdict, gate.message) == ("passed", "AP has not changed: 0.5000")
+
+
+def test_a_drop_below_zero_is_no_allowance() -> None:
+    with pytest.raises(ValueError, match="a drop that is allowed is 0 or more"):
+        Limit.drop("-0.1")
+
+
+def test_classes_are_found_by_name_whatever_their_order() -> None:
+    now, then = numbers(), numbers(rows=[dict(row) for row in numbers().rows[::-1]])
+    gates = drop("class:*.AP=0", now, then)
+    assert [(gate.name, gate.verdict) for gate in gates] == [
+        ("class:person.AP", "passed"),
+        ("class:cat.AP", "passed"),
+    ]
+
+
+def test_a_number_that_was_undefined_cannot_have_fallen() -> None:
+    (gate,) = drop("APs=0.1", numbers(), numbers())
+    assert gate.verdict == "undefined"
+    assert gate.message == "APs is undefined; it may fall by 0.1"
+    then = Numbers("AP", {"AP": nan}, ())
+    (gate,) = drop("0.1", numbers(), then)
+    assert gate.message == "AP is undefined in the baseline; it may fall by 0.1"
+
+
+def test_a_number_that_the_baseline_lacks_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="the baseline has no such number"):
+        drop("AP50=0.1", numbers(), Numbers("AP", {"AP": 0.5}))
+
+
+def noise(low: float, high: float) -> Noise:
+    return Noise(confidence=0.95, interval=lambda _: (low, high))
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [
+        ((0.006, 0.02), "failed"),
+        ((0.005, 0.02), "inconclusive"),  # the whole interval must be beyond the bound
+        ((-0.01, 0.02), "inconclusive"),
+        ((-0.01, 0.005), "passed"),
+        ((nan, nan), "undefined"),
+    ],
+)
+def test_noise_fails_only_what_lies_beyond_it(ends: tuple[float, float], verdict: str) -> None:
+    (gate,) = drop("0.005", numbers(ap=0.49), numbers(ap=0.5), noise=noise(*ends))
+    assert gate.verdict == verdict
+    assert gate.failed == (verdict in ("failed", "undefined"))
+    if verdict == "inconclusive":
+        assert gate.message.endswith(": inconclusive")
+        assert gate.warned
+
+
+def test_the_message_tells_the_interval() -> None:
+    (gate,) = drop("0.005", numbers(ap=0.48), numbers(ap=0.5), noise=noise(0.0123, 0.03))
+    assert gate.message == (
+        "AP fell by 0.0200, from 0.5000 to 0.4800: more than 0.005; "
+        "95 % interval of the drop 0.0123 to 0.0300"
+    )
+
+
+def test_a_class_with_few_ground_truths_warns() -> None:
+    worse = [dict(row) for row in numbers().rows]
+    worse[1]["AP"] = 0.1
+    (gate,) = drop("class:cat.AP=0.1", numbers(rows=worse), numbers(), min_ground_truths=6)
+    assert (gate.verdict, gate.failed) == ("too-few", False)
+    assert gate.message.endswith("only a warning, as there are 5 ground truths")
+    (gate,) = drop("class:cat.AP=0.1", numbers(rows=worse), numbers(), min_ground_truths=5)
+    assert gate.failed
+
+
+def test_more_numbers_are_asked_for_by_name() -> None:
+    def more(name: str) -> float:
+        return {"AP90": 0.3}[name]
+
+    def more_rows(name: str) -> list[float]:
+        return {"AP90": [0.1, 0.2]}[name]
+
+    rows = [{"name": "a", "AP": 0.5, "ground_truths": 1}, {"name": "b", "AP": 0.5}]
+    of = Numbers("AP", {"AP": 0.5}, rows, more=more, more_rows=more_rows)
+    assert floor("AP90=0.2", of)[0].value == 0.3
+    assert floor("class:b.AP90=0.2", of)[0].value == 0.2
+    assert resolve("class:*.AP90", of)[0].text == "class:a.AP90"
