@@ -236,9 +236,8 @@ def looks_like(data: bytes) -> str:
         return "an HTML page (a download that failed?)"
     if re.search(rb"(?m)^(?:<{7} |>{7} |={7}\r?$)", data):
         return "a file with unresolved merge markers"
-    if b"\0" in head:
-        return "binary data"
-    return {b"{": "JSON", b"[": "JSON", b"<": "XML"}.get(head[:1], "")
+    bracket = {b"{": "JSON", b"[": "JSON", b"<": "XML"}.get(head[:1], "")
+    return bracket or ("binary data" if b"\0" in head else "")
 
 
 _APPEARANCES = (
@@ -256,8 +255,8 @@ _APPEARANCES = (
 )
 
 
-_WEAK = ("JSON", "XML")
-"""Told by one bracket, with which a class could begin too."""
+_WEAK = ("JSON", "XML", "binary data")
+"""Told by one byte, which a line may have by a fault, or even rightly, as its class's first."""
 
 
 def _first_line_fits(data: bytes, form: LineForm) -> bool:
