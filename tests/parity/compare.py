@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 def assert_same_bits(ours: ArrayLike, theirs: ArrayLike, what: str) -> None:
     """Fail unless both have the same shape and the same value everywhere, NaN where NaN is."""
-    left, right = np.asarray(ours), np.asarray(theirs)
+    left, right = np.atleast_1d(ours), np.atleast_1d(theirs)
     assert left.shape == right.shape, f"{what}: shape {left.shape}, not {right.shape}"
     if left.dtype.kind == "f" or right.dtype.kind == "f":
         different = ~((left == right) | (np.isnan(left) & np.isnan(right)))

@@ -3,7 +3,7 @@
 import contextlib
 import copy
 import io
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from pycocotools.cocoeval import COCOeval
 
 from detap.protocols import Protocol
 from detap.tables import Detections, GroundTruth
+from tests.cases import Table
 
 NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
 
@@ -30,15 +31,19 @@ class Reference:
 
 
 def run(
-    instances: dict[str, Any], results: list[dict[str, Any]], protocol: Protocol | None = None
+    instances: dict[str, Any],
+    results: list[dict[str, Any]],
+    protocol: Protocol | None = None,
+    *,
+    renumber: bool = True,
 ) -> Reference:
     """Run COCOeval on the contents of an instances and of a results file.
 
-    Annotation ids are made 1, 2, ... in file order first: pycocotools takes 0 for "no match", and
-    rows are what the matches are compared by.
+    Annotation ids are made 1, 2, ... in file order first, unless `renumber` is false: pycocotools
+    takes 0 for "no match", and rows are what the matches are compared by.
     """
     with contextlib.redirect_stdout(io.StringIO()):
-        evaluator = COCOeval(*_pair(instances, results), "bbox")
+        evaluator = COCOeval(*_pair(instances, results, renumber), "bbox")
         if protocol is not None:
             _configure(evaluator.params, protocol)
         evaluator.evaluate()
@@ -55,23 +60,25 @@ def run(
     )
 
 
-def from_tables(truth: GroundTruth, detections: Detections) -> tuple[Any, Any]:
-    """Return tables as file contents; corners become x, y, width, height by subtraction."""
+def as_coco(
+    truth: GroundTruth, detections: Detections
+) -> tuple[dict[str, Any], list[dict[str, Any]], GroundTruth, Detections]:
+    """Return tables of corners as file contents of x, y, width, height, and as tables of those.
 
-    def xywh(corners: NDArray[np.float64]) -> list[list[float]]:
-        boxes = corners.copy()
-        boxes[:, 2:] -= boxes[:, :2]
-        return boxes.tolist()  # type: ignore[no-any-return]
-
+    Width is x2 - x1; pycocotools' x + (x2 - x) is not x2, so that the tables change in last bits.
+    """
+    truth_boxes, found_boxes = _xywh(truth), _xywh(detections)
+    truth, detections = _of_xywh(truth, truth_boxes), _of_xywh(detections, found_boxes)
+    truth = replace(truth, area=truth.box_area.copy())
     instances = {
         "images": [{"id": number} for number in range(len(truth.images))],
-        "categories": [{"id": n, "name": name} for n, name in enumerate(truth.classes)],
+        "categories": [{"id": n, "name": name} for n, name in enumerate(detections.classes)],
         "annotations": [
             {"image_id": i, "category_id": c, "bbox": b, "area": a, "iscrowd": int(crowd)}
             for i, c, b, a, crowd in zip(
                 truth.image.tolist(),
                 truth.label.tolist(),
-                xywh(truth.corners),
+                truth_boxes.tolist(),
                 truth.area.tolist(),
                 truth.crowd.tolist(),
                 strict=True,
@@ -83,19 +90,32 @@ def from_tables(truth: GroundTruth, detections: Detections) -> tuple[Any, Any]:
         for i, c, b, s in zip(
             detections.image.tolist(),
             detections.label.tolist(),
-            xywh(detections.corners),
+            found_boxes.tolist(),
             detections.score.tolist(),
             strict=True,
         )
     ]
-    return instances, results
+    return instances, results, truth, detections
 
 
-def _pair(instances: dict[str, Any], results: list[dict[str, Any]]) -> tuple[COCO, COCO]:
+def _xywh(table: GroundTruth | Detections) -> NDArray[np.float64]:
+    boxes = table.corners.copy()
+    boxes[:, 2:] -= boxes[:, :2]
+    return boxes
+
+
+def _of_xywh(table: Table, boxes: NDArray[np.float64]) -> Table:
+    corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
+    return replace(table, corners=corners, box_area=boxes[:, 2] * boxes[:, 3])
+
+
+def _pair(
+    instances: dict[str, Any], results: list[dict[str, Any]], renumber: bool
+) -> tuple[COCO, COCO]:
     truth = COCO()
     truth.dataset = copy.deepcopy(instances)
     for number, annotation in enumerate(truth.dataset["annotations"], start=1):
-        annotation["id"] = number
+        annotation["id"] = number if renumber else annotation["id"]
     truth.createIndex()
     # loadRes cannot take an empty list, and would raise on detections of unknown images.
     found = COCO()

@@ -1,0 +1,250 @@
+"""detap under the coco protocol is pycocotools, every intermediate to the last bit."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from detap.detection import Result, evaluate
+from detap.formats import coco, voc
+from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
+from detap.tables import Detections, GroundTruth
+from tests.cases import Case, Found, Truth, cases, crowded_cases
+from tests.parity import reference
+from tests.parity.compare import assert_same_bits
+from tests.parity.reference import Reference
+
+COCO = protocol("coco")
+THREADS = (1, 2, 8)
+
+
+def in_file_order(
+    result: Result, truth: GroundTruth, detections: Detections
+) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Return the matches (A, T, N), neutral (A, T, N) and counted (N,) by rows of the tables.
+
+    Where classes are scored as one, the result's own rows are sorted by class.
+    """
+    assert result.matches is not None
+    matched, neutral = result.matches.ground_truth, result.matches.neutral
+    counted = result.matches.counted
+    if result.protocol.class_agnostic and result.protocol.ties == "image":
+        rows = np.argsort(detections.label, kind="stable")
+        truth_rows = np.append(np.argsort(truth.label, kind="stable"), -1)
+        back = np.argsort(rows)
+        return truth_rows[matched][:, :, back], neutral[:, :, back], counted[back]
+    return matched, neutral, counted
+
+
+def compare(ours: Result, theirs: Reference, truth: GroundTruth, detections: Detections) -> None:
+    """Hold every array, the matches and the summary to pycocotools'."""
+    matched, neutral, counted = in_file_order(ours, truth, detections)
+    assert_same_bits(matched, theirs.matched, "matches")
+    assert_same_bits(neutral, theirs.neutral, "neutral")
+    assert_same_bits(counted, theirs.counted, "counted")
+    assert_same_bits(ours.full_precision(), theirs.precision, "precision")
+    assert_same_bits(ours.precision, theirs.precision[..., -1], "precision at the largest limit")
+    assert_same_bits(ours.recall, theirs.recall, "recall")
+    for name, value in theirs.summary.items():
+        assert_same_bits(ours.measure(name), value, name)
+
+
+def check(case: Case, rules: Protocol = COCO, threads: int | None = None) -> None:
+    truth, detections = case.tables()
+    ours = evaluate(truth, detections, rules, threads=threads, matches=True)
+    compare(ours, reference.run(*case.coco(), rules), truth, detections)
+
+
+# One of each thing that has gone wrong in some implementation.
+SEVERAL = Case(
+    truths=(
+        Truth(7, 3, (0.0, 0.0, 32.0, 32.0)),
+        Truth(7, 3, (0.0, 0.0, 32.0, 32.0)),
+        Truth(7, 3, (0.0, 0.0, 100.0, 100.0), crowd=True),
+        Truth(2, 3, (5.5, 5.25, 96.0, 96.0), area=9216.0),
+        Truth(2, 9, (10.0, 10.0, 0.0, 5.0)),
+    ),
+    found=(
+        Found(7, 3, (0.0, 0.0, 32.0, 32.0), 0.9),
+        Found(7, 3, (1.0, 0.0, 32.0, 32.0), 0.9),
+        Found(7, 3, (2.0, 0.0, 32.0, 32.0), 0.9),
+        Found(2, 3, (5.5, 5.25, 96.0, 80.0), 0.9),
+        Found(2, 9, (10.0, 10.0, 0.0, 5.0), 0.5),
+        Found(4, 9, (0.0, 0.0, 0.0, 0.0), 0.5),
+        Found(4, 5, (0.0, 0.0, 10.0, 10.0), 0.5),
+    ),
+    images=(2, 4, 7),
+    classes=(3, 5, 9),
+)
+
+
+@given(cases())
+@settings(max_examples=250)
+@example(SEVERAL)
+@example(Case())
+@example(SEVERAL.with_found(()))
+def test_small_cases(case: Case) -> None:
+    check(case)
+
+
+@given(crowded_cases(), st.sampled_from(THREADS))
+@settings(max_examples=12)
+def test_more_than_100_detections_in_an_image(case: Case, threads: int) -> None:
+    check(case, threads=threads)
+
+
+@st.composite
+def other_axes(draw: st.DrawFn) -> Protocol:
+    """Draw a protocol that departs from coco only where pycocotools has a parameter."""
+    thresholds = draw(
+        st.sets(st.sampled_from((0.05, 0.3, 0.5, 0.55, 0.6, 0.75, 0.8, 0.9, 0.95, 1.0)), min_size=1)
+    )
+    limits = draw(st.sets(st.integers(1, 12), min_size=1, max_size=4))
+    bands = draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from((0.0, 1.0, 500.0, 1024.0)),
+                st.sampled_from((1024.0, 1024.5, 9216.0, 1e5)),
+            ),
+            max_size=3,
+            unique=True,
+        )
+    )
+    return replace(
+        COCO,
+        iou_thresholds=tuple(sorted(thresholds)),
+        detection_limits=tuple(sorted(limits)),
+        area_ranges=(
+            ALL_AREAS,
+            *(AreaRange(f"band{n}", *ends, f"-{n}") for n, ends in enumerate(bands)),
+        ),
+        class_agnostic=draw(st.booleans()),
+        recall_grid=draw(st.sampled_from(("linspace", "hundredths"))),
+    )
+
+
+@given(cases(), other_axes())
+@settings(max_examples=250)
+@example(SEVERAL, replace(COCO, class_agnostic=True))
+def test_other_thresholds_limits_areas_and_without_classes(case: Case, rules: Protocol) -> None:
+    check(case, rules)
+
+
+def test_without_classes_equal_overlaps_go_by_class_and_then_by_file() -> None:
+    """pycocotools lists the boxes of an image category by category where it ignores them."""
+    case = Case(
+        truths=(Truth(1, 8, (0.0, 0.0, 20.0, 20.0)), Truth(1, 3, (10.0, 0.0, 20.0, 20.0))),
+        found=(
+            Found(1, 8, (5.0, 0.0, 20.0, 20.0), 0.9),
+            Found(1, 3, (5.0, 1.0, 20.0, 20.0), 0.9),
+        ),
+        classes=(3, 8),
+    )
+    check(case, replace(COCO, class_agnostic=True, detection_limits=(1, 2)))
+
+
+def test_the_comparison_can_fail() -> None:
+    """A single entry changed by one unit in the last place is seen, in every array."""
+    truth, detections = SEVERAL.tables()
+    ours = evaluate(truth, detections, COCO, matches=True)
+    theirs = reference.run(*SEVERAL.coco())
+    compare(ours, theirs, truth, detections)
+    for name in ("precision", "recall"):
+        values = getattr(theirs, name).copy()
+        where = tuple(index[-1] for index in np.nonzero(values > 0))
+        values[where] = np.nextafter(values[where], 2)
+        with pytest.raises(AssertionError, match=f"{name}.*: 1 of"):
+            compare(ours, replace(theirs, **{name: values}), truth, detections)
+    for name in ("matched", "neutral", "counted"):
+        values = getattr(theirs, name).copy()
+        values.flat[-1] = 1 - values.flat[-1]
+        with pytest.raises(AssertionError, match=r": 1 of"):
+            compare(ours, replace(theirs, **{name: values}), truth, detections)
+    undefined = theirs.precision.copy()
+    undefined[np.isnan(undefined)] = 0.0
+    with pytest.raises(AssertionError, match="precision"):
+        compare(ours, replace(theirs, precision=undefined), truth, detections)
+    summary = {**theirs.summary, "AP": np.nextafter(theirs.summary["AP"], 2)}
+    with pytest.raises(AssertionError, match="AP"):
+        compare(ours, replace(theirs, summary=summary), truth, detections)
+
+
+@pytest.fixture(scope="module")
+def sample(real_data: Path) -> tuple[GroundTruth, Detections, Reference]:
+    """Return COCO's own sample and what pycocotools makes of it."""
+    folder = real_data / "coco-val2014-100"
+    instances = folder / "instances_val2014_100.json"
+    results = folder / "instances_val2014_fakebbox100_results.json"
+    truth = coco.read_ground_truth(instances)
+    theirs = reference.run(
+        json.loads(instances.read_text("utf-8")), json.loads(results.read_text("utf-8"))
+    )
+    return truth, coco.read_detections(results, truth), theirs
+
+
+@pytest.mark.parametrize("threads", THREADS)
+def test_coco_val2014_100_is_bit_equal(
+    sample: tuple[GroundTruth, Detections, Reference], threads: int
+) -> None:
+    truth, detections, theirs = sample
+    ours = evaluate(truth, detections, "coco", threads=threads, matches=True)
+    assert list(ours.summary) == list(reference.NAMES)
+    compare(ours, theirs, truth, detections)
+
+
+def test_coco_val2014_100_has_the_official_numbers(
+    sample: tuple[GroundTruth, Detections, Reference], real_data: Path
+) -> None:
+    truth, detections, _ = sample
+    ours = evaluate(truth, detections, "coco")
+    folder = real_data / "coco-val2014-100"
+    expected = json.loads((folder / "expected_bbox.json").read_text("utf-8"))
+    assert ours.summary == expected["stats"]
+    per_class = dict(zip(ours.classes, range(len(ours.classes)), strict=True))
+    for name, numbers in expected["per_class"].items():
+        found = ours.class_measures(per_class[name])
+        for key, value in numbers.items():
+            due = np.nan if value == -1 else value  # -1 is pycocotools' "undefined"
+            assert found[key] == pytest.approx(due, abs=1e-15, nan_ok=True), (name, key)
+    printed = (folder / "val2014_fake_eval_res.txt").read_text("utf-8")
+    printed = printed.partition("type=bbox")[2].partition("type=")[0]
+    official = [line.rpartition("=")[2].strip() for line in printed.splitlines() if "@[" in line]
+    assert [f"{value:.3f}" for value in ours.summary.values()] == official
+
+
+@pytest.mark.parametrize("class_agnostic", [False, True])
+def test_coco_val2014_100_with_other_axes(
+    sample: tuple[GroundTruth, Detections, Reference], real_data: Path, class_agnostic: bool
+) -> None:
+    truth, detections, _ = sample
+    folder = real_data / "coco-val2014-100"
+    rules = replace(
+        COCO,
+        iou_thresholds=(0.25, 0.5, 0.8, 1.0),
+        detection_limits=(3, 20),
+        area_ranges=(ALL_AREAS, AreaRange("middling", 400.0, 20_000.0, "-mid")),
+        class_agnostic=class_agnostic,
+    )
+    theirs = reference.run(
+        json.loads((folder / "instances_val2014_100.json").read_text("utf-8")),
+        json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text("utf-8")),
+        rules,
+    )
+    ours = evaluate(truth, detections, rules, threads=2, matches=True)
+    compare(ours, theirs, truth, detections)
+
+
+def test_voc2007_test_the_coco_way_is_bit_equal(real_data: Path) -> None:
+    """111,247 detections on 4952 images, up to 139 of a class in one; a few seconds' work."""
+    folder = real_data / "voc2007-test"
+    truth = voc.read_ground_truth(folder / "Annotations", image_set="test")
+    detections = voc.read_detections(folder / "detections", truth)
+    instances, results, truth, detections = reference.as_coco(truth, detections)
+    ours = evaluate(truth, detections, "coco", threads=2, matches=True)
+    compare(ours, reference.run(instances, results), truth, detections)
