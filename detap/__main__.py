@@ -3,8 +3,10 @@
 
 def main() -> None:
     """Run the command line and exit with its status."""
-    from detap.cli import run  # noqa: PLC0415 - imported only when a command is run
-
+    try:
+        from detap.cli import run  # noqa: PLC0415 - imported only when a command is run
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None
     run()
 
 

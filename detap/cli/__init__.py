@@ -29,8 +29,8 @@ import click
 
 from detap._version import __version__
 from detap.cli.session import Session
-from detap.errors import DetapError
-from detap.report.names import printable_lines
+from detap.errors import DetapError, InputError
+from detap.report.names import printable, printable_lines
 from detap.report.writing import silence_stdout
 
 COMMANDS = ("eval",)
@@ -151,6 +151,14 @@ def _usage(error: click.ClickException) -> str:
     return "\n".join(lines)
 
 
+def _input(error: InputError) -> str:
+    # Made harmless one by one: no name with a newline in it can pose as a message of its own.
+    lines = [printable(problem) for problem in error.problems]
+    if error.omitted:
+        lines.append(f"... and {error.omitted} more")
+    return "Error: " + "\n".join(lines)
+
+
 def _defect(error: BaseException) -> str:
     what = " ".join(f"{type(error).__name__}: {error}".split())
     return f"Error: detap itself failed ({what}); run it with --debug and report what it shows"
@@ -160,7 +168,8 @@ _TOO_LARGE = "Error: out of memory: this input needs more than the process may u
 
 _ENDINGS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
     (click.ClickException, lambda error: (error.exit_code, _usage(error))),
-    (DetapError, lambda error: (error.exit_status, f"Error: {error}")),
+    (InputError, lambda error: (error.exit_status, _input(error))),
+    (DetapError, lambda error: (error.exit_status, f"Error: {printable(error)}")),
     ((KeyboardInterrupt, click.Abort), lambda _: (INTERRUPTED, "")),
     (_Terminated, lambda _: (TERMINATED, "")),
     # Who has read enough closes the pipe: as good an end as any.
