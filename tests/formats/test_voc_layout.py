@@ -1,0 +1,74 @@
+"""Which class a file's name means, and which of two layouts a folder has."""
+
+import pytest
+
+from detap.formats._voc_layout import class_of_stem, classes_of_stems, tell_layout
+
+KNOWN = frozenset({"dog", "light", "traffic_light", "tv", "det_x", "a"})
+
+STEMS = {
+    # Of the kit's form: what follows the last det_<set>_.
+    "comp4_det_test_dog": ("dog", True, ()),
+    "comp4_det_test_traffic_light": ("traffic_light", True, ()),
+    "det_val_light": ("light", True, ()),
+    "comp4_det_test_hot_dog": ("dog", True, ()),  # no class of that name, but one at its end
+    "comp4_det_test_fire_hydrant": ("fire_hydrant", False, ()),
+    "x_det_a_b_det_test_dog": ("dog", True, ()),
+    "comp4_det_test_2007_light": ("light", True, ()),
+    "comp4_det_test_my_traffic_light": ("traffic_light", True, ("traffic_light", "light")),
+    "comp4_det_test_det_x": ("det_x", True, ()),
+    "comp4_det_test_": ("", False, ()),
+    # Of any other form: a class behind an underscore, or the whole name.
+    "dog": ("dog", True, ()),
+    "traffic_light": ("traffic_light", True, ()),
+    "results_tv": ("tv", True, ()),
+    "our_traffic_light": ("traffic_light", True, ("traffic_light", "light")),
+    "results_emu": ("emu", False, ()),
+    "emu": ("emu", False, ()),
+    "Dog": ("Dog", False, ()),
+}
+
+
+@pytest.mark.parametrize(("stem", "due"), STEMS.items(), ids=STEMS)
+def test_the_class_of_a_file(stem: str, due: tuple[str, bool, tuple[str, ...]]) -> None:
+    found = class_of_stem(stem, KNOWN)
+    if stem == "comp4_det_test_":
+        assert not found.known
+        return
+    assert (found.name, found.known, found.rivals) == due
+
+
+def test_other_files_resolve_a_doubtful_one() -> None:
+    stems = ("res_v2_dog", "res_v2_traffic_light", "res_v2_hot_cat")
+    found = classes_of_stems(stems, KNOWN)
+    assert [found[stem].name for stem in stems] == ["dog", "traffic_light", "hot_cat"]
+    assert not any(found[stem].rivals for stem in stems)
+    assert [found[stem].known for stem in stems] == [True, True, False]
+    alone = classes_of_stems(("res_traffic_light",), KNOWN)
+    assert alone["res_traffic_light"].rivals == ("traffic_light", "light")
+
+
+IMAGES = frozenset({"000001", "000002", "img_dog", "7"})
+
+LAYOUTS = {
+    "kit": (("comp4_det_test_dog", "comp4_det_test_tv"), ("000001", "000002"), "class-files"),
+    "kit, nothing in it": (("comp4_det_test_dog",), (), "class-files"),
+    "kit, an unknown class": (("comp4_det_test_emu",), ("000001",), "class-files"),
+    "kit, the wrong split": (("comp4_det_test_emu",), ("999999",), "class-files"),
+    "an image each": (("000001", "000002"), ("dog", "emu"), "image-files"),
+    "an image each, numbered classes": (("000001", "000002"), ("3", "14"), "image-files"),
+    "a number that is an image too": (("000001", "000002"), ("7", "3"), "image-files"),
+    "an image that ends as a class does": (("000001", "img_dog"), ("dog", "tv"), "image-files"),
+    "an image each, the wrong split": (("999998", "999999"), ("dog",), "image-files"),
+    "an image each, neither known": (("999998", "999999"), ("3", "4"), "image-files"),
+    "an image each, empty": (("000001", "000002"), (), "image-files"),
+    "nothing fits": (("report", "summary"), ("the", "a"), None),
+    "nothing fits nor is in it": (("report",), (), None),
+    "all fits": (("img_dog",), ("7", "dog"), None),
+}
+
+
+@pytest.mark.parametrize(("stems", "words", "due"), LAYOUTS.values(), ids=LAYOUTS)
+def test_the_layout(stems: tuple[str, ...], words: tuple[str, ...], due: str | None) -> None:
+    first = {str(number): word for number, word in enumerate(words)}
+    assert tell_layout(stems, first, IMAGES, KNOWN - {"a"}) == due

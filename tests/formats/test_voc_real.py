@@ -1,0 +1,131 @@
+"""The readers on real VOC data, against the counts that its owner gives."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from detap.formats import _voc_text, _voc_xml
+from detap.formats.voc import read_detections, read_ground_truth
+from tests.formats.voc_files import same, without_scanners
+
+__all__ = ["without_scanners"]
+
+
+def folder(real_data: Path, name: str) -> Path:
+    path = real_data / name
+    if not path.is_dir():
+        pytest.skip(f"real data is absent: {path}")
+    return path
+
+
+def test_voc2007(real_data: Path) -> None:
+    voc = folder(real_data, "voc2007-test")
+    truth = read_ground_truth(voc, image_set="test")
+    assert len(truth) == 14976
+    assert int(truth.difficult.sum()) == 2944
+    assert len(truth.images) == 4952
+    assert len(truth.classes) == 20
+    detections = read_detections(voc / "detections", truth)
+    assert len(detections) == 111_247
+    assert detections.classes == truth.classes
+    assert {note.code: note.count for note in detections.notes} == {"clipped-outside": 1970}
+    line = (voc / "detections" / "comp4_det_test_aeroplane.txt").read_text().split("\n")[0]
+    image, *numbers = line.split()
+    assert truth.images[detections.image[0]] == image
+    assert [detections.score[0], *detections.corners[0]] == list(map(float, numbers))
+
+
+def test_voc2007_objects_whose_parts_come_first(real_data: Path) -> None:
+    truth = read_ground_truth(folder(real_data, "voc2007-test"), image_set="test")
+    rows = np.flatnonzero(truth.image == truth.images.index("000058"))
+    xml = (real_data / "voc2007-test" / "Annotations" / "000058.xml").read_text()
+    assert len(rows) == xml.count("<object>")
+    assert all(truth.classes[label] != "head" for label in truth.label)
+
+
+def test_every_real_file_is_regular_enough_to_be_scanned(real_data: Path) -> None:
+    for name in ("voc2007-test/Annotations", "bccd/Annotations", "voc-100/gt/voc_xml"):
+        members = [path.name.encode() for path in sorted(folder(real_data, name).glob("*.xml"))]
+        paths: list[bytes | None] = [
+            str(real_data / name).encode() + b"/" + member for member in members
+        ]
+        declined = _voc_xml.scan_files(-1, paths, file_bytes=1 << 22, records=10**6, nesting=100)[0]
+        assert declined == []
+    lists = sorted(folder(real_data, "cartucho-85/detection-results").glob("*.txt"))
+    declined = _voc_text.scan_files(
+        -1, [str(path).encode() for path in lists], [], grow=True, width=5, sides=False,
+        file_bytes=1 << 22, records=10**6,
+    )[0]  # fmt: skip
+    assert declined == []
+
+
+def test_bccd(real_data: Path) -> None:
+    truth = read_ground_truth(folder(real_data, "bccd"))
+    assert len(truth) == 4888
+    assert len(truth.images) == 364
+    # xmin == xmax and ymin == ymax: boxes of one pixel.
+    assert {note.code: note.count for note in truth.notes} == {"one-pixel-boxes": 2}
+    flat = truth.corners[(truth.corners[:, 0] == truth.corners[:, 2])]
+    assert flat.tolist() == [[504, 337, 504, 337], [181, 329, 181, 329]]
+
+
+def test_voc_100(real_data: Path) -> None:
+    voc = folder(real_data, "voc-100")
+    truth = read_ground_truth(voc / "gt" / "voc_xml")
+    assert len(truth.images) == 100
+    names = voc / "voc.names"
+    corners = read_detections(voc / "dt" / "abs_xyx2y2", truth, class_names=names)
+    sides = read_detections(voc / "dt" / "abs_xywh", truth, class_names=names, boxes="xywh")
+    assert len(corners) == len(sides) == 452
+    assert len(np.unique(corners.image)) == 98
+    for column in ("image", "label", "score", "corners"):
+        assert np.array_equal(corners.columns()[column], sides.columns()[column])
+
+
+def test_voc_toy(real_data: Path) -> None:
+    toy = folder(real_data, "voc-toy")
+    truth = read_ground_truth(toy / "gts_vocpascal_format")
+    assert (len(truth), len(truth.images), truth.classes) == (12, 10, ("cat",))
+    names = toy / "voc.names"
+    first = read_detections(toy / "dets_classname_abs_xyx2y2", truth)
+    assert len(first) == 12
+    for other in (
+        read_detections(toy / "dets_classname_abs_xywh", truth, boxes="xywh"),
+        read_detections(toy / "dets_classid_abs_xyx2y2", truth, class_names=names),
+        read_detections(toy / "dets_classid_abs_xywh", truth, class_names=names, boxes="xywh"),
+    ):
+        for column in ("image", "label", "score", "corners"):
+            assert np.array_equal(first.columns()[column], other.columns()[column])
+
+
+def test_cartucho(real_data: Path) -> None:
+    data = folder(real_data, "cartucho-85")
+    truth = read_ground_truth(data / "ground-truth")
+    detections = read_detections(data / "detection-results", truth)
+    assert (len(truth), len(truth.images), len(truth.classes)) == (686, 85, 30)
+    assert len(detections) == 494
+    assert len(detections.classes) == 38  # 8 occur in detections only
+
+
+def test_odm_sample_2(real_data: Path) -> None:
+    data = folder(real_data, "odm-sample-2")
+    truth = read_ground_truth(data / "groundtruths", boxes="xywh")
+    detections = read_detections(data / "detections", truth, boxes="xywh")
+    assert (len(truth), len(truth.images), len(detections)) == (15, 7, 24)
+    assert truth.corners[0].tolist() == [25, 16, 25 + 38, 16 + 56]
+    assert detections.score[0] == 0.88
+
+
+@pytest.mark.parametrize("name", ["voc2007-test", "bccd", "voc-100/gt/voc_xml"])
+def test_scanned_and_read_with_care_alike(
+    real_data: Path, name: str, request: pytest.FixtureRequest
+) -> None:
+    truth = read_ground_truth(folder(real_data, name))
+    detections = None
+    if name == "voc2007-test":
+        detections = read_detections(real_data / name / "detections", truth)
+    request.getfixturevalue("without_scanners")
+    same(truth, read_ground_truth(real_data / name))
+    if detections is not None:
+        same(detections, read_detections(real_data / name / "detections", truth))
