@@ -78,6 +78,7 @@ cdef extern from *:
 cdef enum:
     TILE = 8192  # items at a time: their distances and flags stay in the first cache
     TOGETHER = 16  # queries that share a tile of the gallery while it is in the second
+    BRACKETS = 1 << 14
     STRIP = 64  # items of which the least distance is looked at before each one's
 
 cdef detap_distances distances_to = detap_best_distances(0)
@@ -441,7 +442,8 @@ def nearest_scores(
     cdef Py_ssize_t items = scores.shape[1]
     cdef Py_ssize_t most = out.shape[0]
     cdef Py_ssize_t size = 0
-    cdef Py_ssize_t i
+    cdef Py_ssize_t i, number, first, end
+    cdef int better
     cdef int32_t own = itself[row]
     cdef Score worst
     cdef const Score* values
@@ -455,14 +457,23 @@ def nearest_scores(
     with nogil:
         values = &scores[row, 0]
         worst = 0
-        for i in range(items):
-            # An equal score stands behind: the gallery's order decides.
-            if (size == most and not values[i] > worst) or i == own:
-                continue
-            entry.key = falling(<double>values[i])
-            entry.item = <int32_t>i
-            size = offer(heap, size, most, entry)
-            worst = values[heap[0].item]
+        for number in range((items - 1) // STRIP + 1):
+            first = number * STRIP
+            end = min(first + STRIP, items)
+            if size == most:
+                better = 0
+                for i in range(first, end):
+                    better |= values[i] > worst
+                if not better:
+                    continue
+            for i in range(first, end):
+                # An equal score stands behind: the gallery's order decides.
+                if (size == most and not values[i] > worst) or i == own:
+                    continue
+                entry.key = falling(<double>values[i])
+                entry.item = <int32_t>i
+                size = offer(heap, size, most, entry)
+                worst = values[heap[0].item]
         unload(heap, size, &out[0])
     free(heap)
 
@@ -480,10 +491,13 @@ def rank_scores(
     cdef Py_ssize_t items = scores.shape[1]
     cdef Py_ssize_t count = hits.shape[0]
     cdef Py_ssize_t tiles = (items - 1) // TILE + 1
-    cdef Py_ssize_t i, tile, first, size
+    cdef Py_ssize_t i, b, tile, first, size
     cdef Py_ssize_t h = 0
     cdef uint8_t flags[TILE]
+    cdef Py_ssize_t brackets = min(<Py_ssize_t>BRACKETS, 4 * count)
+    cdef double best, scale
     cdef uint64_t* keys = NULL
+    cdef int32_t* bracket = NULL
     cdef Keyed* memory = NULL
     cdef Keyed* order
     if not (0 <= row < scores.shape[0] and 0 <= query < relevance.queries):
@@ -494,8 +508,9 @@ def rank_scores(
         return
     memory = <Keyed*>malloc(2 * count * sizeof(Keyed))
     keys = <uint64_t*>malloc(count * sizeof(uint64_t))
+    bracket = <int32_t*>malloc((brackets + 1) * sizeof(int32_t))
     try:
-        if memory == NULL or keys == NULL:
+        if memory == NULL or keys == NULL or bracket == NULL:
             raise MemoryError()
         with nogil:
             for tile in range(tiles):
@@ -509,8 +524,13 @@ def rank_scores(
                         h += 1
             # Items come in the gallery's order and the sort is stable: equal scores stay in it.
             order = sort_by_key(memory, memory + count, h)
+            best = <double>scores[row, order[0].row]
+            scale = bracket_scale(best, <double>scores[row, order[h - 1].row], brackets)
+            memset(bracket, 0, (brackets + 1) * sizeof(int32_t))
             for i in range(h):
                 keys[i] = order[i].key
+                bracket[bracket_of(<double>scores[row, order[i].row], best, scale, brackets)] += 1
+            first_of_brackets(bracket, brackets)
             memset(&hits[0], 0, count * sizeof(int32_t))
             memset(&above[0], 0, count * sizeof(int32_t))
             memset(&level[0], 0, count * sizeof(int32_t))
@@ -520,31 +540,67 @@ def rank_scores(
                 relevance.fill(query, first, size, flags)
                 for i in range(size):
                     if flags[i] == 0:
+                        b = bracket_of(<double>scores[row, first + i], best, scale, brackets)
                         place(
                             falling(<double>scores[row, first + i]), <int32_t>(first + i),
-                            keys, order, h, &hits[0], &above[0], &level[0],
+                            bracket[b], bracket[b + 1], keys, order, h,
+                            &hits[0], &above[0], &level[0],
                         )
             add_up(keys, h, &hits[0], &above[0], &level[0])
     finally:
         free(memory)
         free(keys)
+        free(bracket)
+
+
+cdef inline Py_ssize_t bracket_of(
+    double score, double best, double scale, Py_ssize_t brackets
+) noexcept nogil:
+    """Return a number that never falls as the score does: it narrows the search for its place."""
+    cdef double number = (best - score) * scale
+    if not number > 0.0:
+        return 0
+    return brackets - 1 if number >= <double>brackets else <Py_ssize_t>number
+
+
+cdef double bracket_scale(double best, double worst, Py_ssize_t brackets) noexcept nogil:
+    cdef double width = best - worst
+    # Where the width is 0, or overflows, all fall into one bracket, which is as right.
+    return <double>brackets / width if 1e-300 < width < 1e300 else 0.0
+
+
+cdef void first_of_brackets(int32_t* bracket, Py_ssize_t brackets) noexcept nogil:
+    """Turn how many relevant items each bracket has into the number of its first."""
+    cdef Py_ssize_t b
+    cdef int32_t size
+    cdef int32_t first = 0
+    for b in range(brackets):
+        size = bracket[b]
+        bracket[b] = first
+        first += size
+    bracket[brackets] = first
 
 
 cdef inline void place(
-    uint64_t key, int32_t item, const uint64_t* keys, const Keyed* order, Py_ssize_t count,
+    uint64_t key, int32_t item, Py_ssize_t low, Py_ssize_t end,
+    const uint64_t* keys, const Keyed* order, Py_ssize_t count,
     int32_t* hits, int32_t* above, int32_t* level,
 ) noexcept nogil:
-    """Count an irrelevant item at the first relevant one that it stands above."""
-    cdef Py_ssize_t low = 0
-    cdef Py_ssize_t left = count
+    """Count an irrelevant item at the first relevant one that it stands above.
+
+    The first that is no better is known to be from `low` to `end`, that included.
+    """
+    cdef Py_ssize_t left = end - low
     cdef Py_ssize_t half
     if key > keys[count - 1]:
         return
-    while left > 1:
+    while left > 0:
         half = left // 2
-        low += half if keys[low + half - 1] < key else 0
-        left -= half
-    low += keys[low] < key
+        if keys[low + half] < key:
+            low += half + 1
+            left -= half + 1
+        else:
+            left = half
     if keys[low] != key:
         hits[low] += 1
         above[low] += 1
