@@ -148,7 +148,7 @@ def check_supported(rules: Protocol) -> None:
         raise UsageError(
             f"--cross-check: pycocotools cannot score as {rules.name} does here "
             f"({', '.join(other)}); it follows the coco protocol, with other IoU thresholds, "
-            "limits, area ranges, or without classes"
+            "limits, area ranges or area source, or without classes"
         )
 
 

@@ -81,11 +81,17 @@ def _block_lines(block: Block, style: Style) -> Iterator[Line]:
 def _summary_lines(report: Report, style: Style) -> list[Line]:
     names = list(report.summary)
     most = max(width(name) for name in names)
-    titles = [report.titles.get(name, ()) for name in names]
-    sizes = [max(map(width, parts)) for parts in zip_longest(*titles, fillvalue="")]
     indent = most + 2 + 6 + 2
-    aligned = indent + sum(sizes) + 2 * (len(sizes) - 1) <= style.width
+    titles = [report.titles.get(name, ()) for name in names]
     lines: list[Line] = []
+    if _title_width(titles) > style.width - indent:
+        # What all have in common is said once.
+        common = [parts[0] for parts in zip_longest(*titles) if len(set(parts)) == 1]
+        titles = [tuple(part for part in parts if part not in common) for parts in titles]
+        if common:
+            lines.append([(", ".join(common), "dim")])
+    sizes = _part_sizes(titles)
+    aligned = _title_width(titles) <= style.width - indent
     for number, name in enumerate(names):
         value = report.summary[name]
         part = _part(value) if number == 0 else "dim" if isnan(value) else ""
@@ -93,11 +99,22 @@ def _summary_lines(report: Report, style: Style) -> list[Line]:
         line.append((f"{share(value, 4):>6}", part))
         words = titles[number]
         if aligned:
-            words = ("  ".join(f"{word:<{size}}" for word, size in zip(words, sizes, strict=True)),)
+            words = (
+                "  ".join(f"{word:<{size}}" for word, size in zip(words, sizes, strict=False)),
+            )
         first, *rest = _wrapped(", ".join(words), style.width - indent)
         line.append((f"  {first}", "dim"))
         lines += [line, *([(" " * indent + piece, "dim")] for piece in rest)]
     return lines
+
+
+def _part_sizes(titles: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(width, parts)) for parts in zip_longest(*titles, fillvalue="")]
+
+
+def _title_width(titles: Sequence[Sequence[str]]) -> int:
+    sizes = _part_sizes(titles)
+    return sum(sizes) + 2 * (len(sizes) - 1)
 
 
 def _wrapped(text: str, limit: int) -> list[str]:

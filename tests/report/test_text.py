@@ -88,12 +88,28 @@ def test_the_summary_has_its_names_written_out_in_columns() -> None:
     assert f"AP50       {DASH}  average precision  IoU 0.5       all areas  top 100" in text
 
 
-def test_the_summary_wraps_where_it_must() -> None:
+def test_where_there_is_little_room_common_parts_are_said_once() -> None:
     lines = render(report(row("cat")), Style(50, fold=True)).splitlines()
-    start = next(n for n, line in enumerate(lines) if line.startswith("AP  "))
-    assert lines[start : start + 2] == [
-        f"AP    0.5000  average precision, IoU 0.5{DASH}0.95, all",
-        "              areas, top 100 per image",
+    start = lines.index("average precision, all areas, top 100 per image")
+    assert lines[start + 1 : start + 3] == [
+        f"AP    0.5000  IoU 0.5{DASH}0.95",
+        f"AP50       {DASH}  IoU 0.5",
+    ]
+
+
+def test_the_summary_wraps_where_it_must() -> None:
+    numbers = {"AP": 0.5, "AR": 0.25}
+    titles = {
+        "AP": ("average precision", f"IoU 0.5{DASH}0.95", "all areas", "top 100 per image"),
+        "AR": ("average recall", "IoU 0.5", "small areas", "top 10 per image"),
+    }
+    made = report(row("cat"))._replace(summary=numbers, titles=titles)
+    lines = render(made, Style(50, fold=True)).splitlines()
+    assert lines[-6:-2] == [
+        f"AP  0.5000  average precision, IoU 0.5{DASH}0.95, all",
+        "            areas, top 100 per image",
+        "AR  0.2500  average recall, IoU 0.5, small areas,",
+        "            top 10 per image",
     ]
 
 
