@@ -3,6 +3,7 @@
 Only functions to be inlined: nothing of this module exists when the program runs.
 """
 
+from cpython.bytes cimport PyBytes_AS_STRING
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy
@@ -59,6 +60,14 @@ cdef extern from *:
     ) noexcept nogil
 
 
+cdef inline double long_number(const char *word, size_t length) noexcept with gil:
+    """Convert a number of many digits as Python does; infinite where it cannot."""
+    try:
+        return float((<bytes>word[:length]).decode("ascii"))
+    except (ValueError, MemoryError):
+        return float("inf")
+
+
 cdef struct Names:
     # An open-addressing table from words to numbers, the words one behind the other.
     char *text
@@ -70,26 +79,13 @@ cdef struct Names:
     size_t mask
 
 
-cdef inline bint names_open(Names *names, size_t expected) noexcept nogil:
-    cdef size_t i
-    cdef size_t slots = 64
-    while slots < 3 * expected:
-        slots *= 2
-    names.text = <char *>malloc(4096)
-    names.room = 4096
-    names.used = 0
-    names.names_room = 64
-    names.start = <size_t *>malloc(65 * sizeof(size_t))
-    names.count = 0
-    names.slots = <int32_t *>malloc(slots * sizeof(int32_t))
-    names.hashes = <uint64_t *>malloc(slots * sizeof(uint64_t))
-    names.mask = slots - 1
-    if not (names.text and names.start and names.slots and names.hashes):
-        return False
-    names.start[0] = 0
-    for i in range(slots):
-        names.slots[i] = 0
-    return True
+cdef inline void names_open(Names *names) noexcept nogil:
+    names.text = NULL
+    names.start = NULL
+    names.slots = NULL
+    names.hashes = NULL
+    names.used = names.room = names.mask = 0
+    names.count = names.names_room = 0
 
 
 cdef inline void names_close(Names *names) noexcept nogil:
@@ -108,8 +104,9 @@ cdef inline uint64_t word_hash(const char *word, size_t length) noexcept nogil:
 
 
 cdef inline bint _names_widen(Names *names) noexcept nogil:
-    cdef size_t i
-    cdef size_t slots = 2 * (names.mask + 1), slot
+    """Double the slots; False when out of memory."""
+    cdef size_t i, slot
+    cdef size_t slots = 2 * (names.mask + 1) if names.slots != NULL else 64
     cdef int32_t *numbers = <int32_t *>malloc(slots * sizeof(int32_t))
     cdef uint64_t *hashes = <uint64_t *>malloc(slots * sizeof(uint64_t))
     if not (numbers and hashes):
@@ -118,13 +115,14 @@ cdef inline bint _names_widen(Names *names) noexcept nogil:
         return False
     for i in range(slots):
         numbers[i] = 0
-    for i in range(names.mask + 1):
-        if names.slots[i]:
-            slot = names.hashes[i] & (slots - 1)
-            while numbers[slot]:
-                slot = (slot + 1) & (slots - 1)
-            numbers[slot] = names.slots[i]
-            hashes[slot] = names.hashes[i]
+    if names.slots != NULL:
+        for i in range(names.mask + 1):
+            if names.slots[i]:
+                slot = names.hashes[i] & (slots - 1)
+                while numbers[slot]:
+                    slot = (slot + 1) & (slots - 1)
+                numbers[slot] = names.slots[i]
+                hashes[slot] = names.hashes[i]
     free(names.slots)
     free(names.hashes)
     names.slots = numbers
@@ -133,14 +131,40 @@ cdef inline bint _names_widen(Names *names) noexcept nogil:
     return True
 
 
+cdef inline bint _names_reserve(Names *names, size_t length) noexcept nogil:
+    """Make room for one more word; False when out of memory."""
+    cdef void *larger
+    cdef size_t room
+    if names.used + length > names.room:
+        room = 2 * (names.used + length) + 1024
+        larger = realloc(names.text, room)
+        if larger == NULL:
+            return False
+        names.text = <char *>larger
+        names.room = room
+    if names.count >= names.names_room:
+        room = 2 * <size_t>names.names_room + 64
+        larger = realloc(names.start, (room + 1) * sizeof(size_t))
+        if larger == NULL:
+            return False
+        names.start = <size_t *>larger
+        names.names_room = <int32_t>room
+        names.start[0] = 0
+    return 2 * <size_t>(names.count + 1) <= names.mask or _names_widen(names)
+
+
 cdef inline int32_t names_find(
     Names *names, const char *word, size_t length, bint grow
 ) noexcept nogil:
     """Return the number of a word, a new one where it may `grow`; -1 unknown, -2 out of memory."""
     cdef uint64_t mixed = word_hash(word, length)
-    cdef size_t slot = mixed & names.mask
+    cdef size_t slot
     cdef int32_t number
-    cdef void *larger
+    if grow and not _names_reserve(names, length):
+        return -2
+    if names.slots == NULL:
+        return -1
+    slot = mixed & names.mask
     while names.slots[slot]:
         number = names.slots[slot] - 1
         if (
@@ -152,18 +176,6 @@ cdef inline int32_t names_find(
         slot = (slot + 1) & names.mask
     if not grow:
         return -1
-    if names.used + length > names.room:
-        larger = realloc(names.text, 2 * (names.used + length))
-        if not larger:
-            return -2
-        names.text = <char *>larger
-        names.room = 2 * (names.used + length)
-    if names.count >= names.names_room:
-        larger = realloc(names.start, (2 * <size_t>names.names_room + 1) * sizeof(size_t))
-        if not larger:
-            return -2
-        names.start = <size_t *>larger
-        names.names_room *= 2
     memcpy(names.text + names.used, word, length)
     names.used += length
     number = names.count
@@ -171,8 +183,6 @@ cdef inline int32_t names_find(
     names.start[names.count] = names.used
     names.slots[slot] = number + 1
     names.hashes[slot] = mixed
-    if 2 * <size_t>names.count > names.mask and not _names_widen(names):
-        return -2
     return number
 
 
@@ -229,12 +239,63 @@ cdef inline bint rows_reserve(Rows *rows) noexcept nogil:
     return True
 
 
-cdef inline char **paths_of(list members) except NULL:
-    """Return the bytes of each member, NULL for None; to be freed, and no longer than `members`."""
+cdef struct Inputs:
+    # The files to be scanned: their names below a folder, or, for tests, their very contents.
+    int folder
+    size_t limit
+    int32_t count
+    const char **given      # NULL for a file that is not to be opened
+    size_t *sizes           # of contents; NULL where `given` are names
+    char *data
+    size_t room
+
+
+cdef inline int inputs_open(
+    Inputs *inputs, int folder, list members, bint contents, size_t limit
+) except -1:
     cdef Py_ssize_t i
-    cdef char **paths = <char **>malloc((len(members) + 1) * sizeof(char *))
-    if not paths:
+    cdef size_t count = len(members)
+    inputs.folder = folder
+    inputs.limit = limit
+    inputs.count = <int32_t>count
+    inputs.data = NULL
+    inputs.room = 0
+    inputs.sizes = NULL
+    inputs.given = <const char **>malloc((count + 1) * sizeof(char *))
+    if inputs.given == NULL:
         raise MemoryError
-    for i in range(len(members)):
-        paths[i] = NULL if members[i] is None else <char *><bytes>members[i]
-    return paths
+    if contents:
+        inputs.sizes = <size_t *>malloc((count + 1) * sizeof(size_t))
+        if inputs.sizes == NULL:
+            raise MemoryError
+    for i in range(<Py_ssize_t>count):
+        inputs.given[i] = NULL if members[i] is None else PyBytes_AS_STRING(members[i])
+        if contents:
+            inputs.sizes[i] = 0 if members[i] is None else len(members[i])
+    return 0
+
+
+cdef inline void inputs_close(Inputs *inputs) noexcept nogil:
+    free(<void *>inputs.given)
+    free(inputs.sizes)
+    free(inputs.data)
+
+
+cdef inline long long inputs_read(Inputs *inputs, int32_t at) noexcept nogil:
+    """Have a file in `data` and return its size, or -1 where it is for the careful reader."""
+    cdef char *exact
+    if inputs.given[at] == NULL:
+        return -1
+    if inputs.sizes == NULL:
+        return detap_read_file(
+            inputs.folder, inputs.given[at], &inputs.data, &inputs.room, inputs.limit
+        )
+    # A block of just that size, so that AddressSanitizer sees a step beyond it.
+    exact = <char *>malloc(inputs.sizes[at] if inputs.sizes[at] else 1)
+    if exact == NULL or inputs.sizes[at] > inputs.limit:
+        free(exact)
+        return -1
+    memcpy(exact, inputs.given[at], inputs.sizes[at])
+    free(inputs.data)
+    inputs.data = exact
+    return <long long>inputs.sizes[at]

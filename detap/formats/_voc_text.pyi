@@ -11,4 +11,5 @@ def scan_files(
     sides: bool,
     file_bytes: int,
     records: int,
+    contents: bool = False,
 ) -> tuple[list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], list[bytes]]: ...

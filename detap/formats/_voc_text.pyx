@@ -7,24 +7,15 @@ it with care. What is read here is what is read there, to the last bit.
 
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from detap.formats._numbers cimport NUMBER_LONG, NUMBER_NONE, scan_decimal
 from detap.formats._voc_scan cimport (
-    Names, Rows, detap_read_file, names_close, names_find, names_open, paths_of, rows_close, rows_open,
-    rows_reserve,
+    Inputs, Names, Rows, inputs_close, inputs_open, inputs_read, long_number, names_close,
+    names_find, names_open, rows_close, rows_open, rows_reserve,
 )
 
 import numpy as np
-
-
-cdef double _long_number(const char *word, size_t length) noexcept with gil:
-    """Convert a number of many digits as Python does; infinite where it cannot."""
-    try:
-        return float((<bytes>word[:length]).decode("ascii"))
-    except (ValueError, MemoryError):
-        return float("inf")
 
 
 cdef bint _is_box(const double *box, bint scored, bint sides) noexcept nogil:
@@ -91,7 +82,7 @@ cdef bint _scan_lines(
             if kind == NUMBER_NONE:
                 return False
             if kind == NUMBER_LONG:
-                value = _long_number(at, stop - at)
+                value = long_number(at, stop - at)
                 if not isfinite(value):
                     return False
             values[column] = value
@@ -117,6 +108,7 @@ cdef bint _scan_lines(
 def scan_files(
     int folder, list members, list known, *, bint grow, int width, bint sides,
     size_t file_bytes, size_t records,
+    bint contents=False,
 ):
     """Scan text files, each whole or not at all.
 
@@ -136,6 +128,8 @@ def scan_files(
         Whether the last two numbers are width and height; else the far corner.
     file_bytes, records : int
         The limits: larger files are declined, and so is what comes behind so many rows.
+    contents : bool
+        Whether `members` are what the files hold, and not what they are called: for tests.
 
     Returns
     -------
@@ -149,25 +143,21 @@ def scan_files(
     """
     cdef Names names
     cdef Rows rows
-    cdef char *data = NULL
-    cdef size_t room = 0, before
+    cdef Inputs inputs
+    cdef size_t before
     cdef long long size
     cdef list words = []
-    cdef int32_t count = len(members)
-    cdef char **paths = paths_of(members)
-    cdef uint8_t *declined_at = <uint8_t *>malloc(count + 1)
-    cdef bytes word
     cdef int32_t at
     cdef bint fine
+    cdef bytes word
+    cdef uint8_t[::1] declined = np.zeros(len(members), np.uint8)
     rows_open(&rows, width)
-    if not names_open(&names, len(known)):
-        names_close(&names)
-        free(paths)
-        free(declined_at)
-        raise MemoryError
+    names_open(&names)
+    inputs.given = NULL
+    inputs.sizes = NULL
+    inputs.data = NULL
     try:
-        if not declined_at:
-            raise MemoryError
+        inputs_open(&inputs, folder, members, contents, file_bytes)
         for word in known:
             if names_find(&names, word, len(word), True) < 0:
                 raise MemoryError
@@ -175,26 +165,21 @@ def scan_files(
             raise ValueError("a known word is listed twice")
         # One stretch without the GIL, so that other threads run, and other imports with them.
         with nogil:
-            for at in range(count):
+            for at in range(inputs.count):
                 before = rows.count
-                size = -1
-                if paths[at] != NULL:
-                    size = detap_read_file(folder, paths[at], &data, &room, file_bytes)
+                size = inputs_read(&inputs, at)
                 fine = False
                 if size >= 0:
-                    fine = _scan_lines(data, data + size, at, &names, grow, sides, &rows)
+                    fine = _scan_lines(inputs.data, inputs.data + size, at, &names, grow, sides, &rows)
                     fine = fine and rows.count <= records
-                declined_at[at] = not fine
+                declined[at] = not fine
                 if not fine:
                     rows.count = before
-        declined = [at for at in range(count) if declined_at[at]]
         for at in range(names.count):
             words.append(names.text[names.start[at] : names.start[at + 1]])
-        return declined, *_columns(&rows), words
+        return np.flatnonzero(declined).tolist(), *_columns(&rows), words
     finally:
-        free(data)
-        free(paths)
-        free(declined_at)
+        inputs_close(&inputs)
         names_close(&names)
         rows_close(&rows)
 

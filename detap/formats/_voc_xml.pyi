@@ -2,7 +2,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 def scan_files(
-    folder: int, members: list[bytes | None], *, file_bytes: int, records: int, nesting: int
+    folder: int,
+    members: list[bytes | None],
+    *,
+    file_bytes: int,
+    records: int,
+    nesting: int,
+    contents: bool = False,
 ) -> tuple[
     list[int],
     NDArray[np.int32],

@@ -9,13 +9,12 @@ below has to be stricter than XML, never laxer: what it does not know, it declin
 
 from libc.math cimport NAN, isfinite, isnan
 from libc.stdint cimport int32_t, uint8_t
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy
 
-from detap.formats._numbers cimport NUMBER_EXACT, scan_decimal
+from detap.formats._numbers cimport NUMBER_LONG, NUMBER_NONE, scan_decimal
 from detap.formats._voc_scan cimport (
-    Names, Rows, detap_read_file, names_close, names_find, names_open, paths_of, rows_close, rows_open,
-    rows_reserve,
+    Inputs, Names, Rows, inputs_close, inputs_open, inputs_read, long_number, names_close,
+    names_find, names_open, rows_close, rows_open, rows_reserve,
 )
 
 import numpy as np
@@ -301,7 +300,7 @@ cdef bint _take_text(
     cdef int i
     cdef const char *stop
     cdef double value
-    cdef int bit = 1 << <int>role
+    cdef int kind, bit = 1 << <int>role
     at = _skip_blanks(at, end)
     while end > at and detap_kind[<uint8_t>(end - 1)[0]] & BLANK:
         end -= 1
@@ -319,9 +318,13 @@ cdef bint _take_text(
             return False
         now.difficult = at[0] == c'1'
     else:
-        # Numbers of more digits than can be converted here are rare enough to decline.
-        if scan_decimal(at, end, &stop, &value) != NUMBER_EXACT or stop != end:
+        kind = scan_decimal(at, end, &stop, &value)
+        if kind == NUMBER_NONE or stop != end:
             return False
+        if kind == NUMBER_LONG:
+            value = long_number(at, end - at)
+            if not isfinite(value):
+                return False
         if role == WIDTH or role == HEIGHT:
             # Written twice, or as 0, which some tools mean for unknown: not regular.
             if not isnan(size[role - WIDTH]) or value <= 0:
@@ -453,7 +456,10 @@ cdef bint _scan_annotation(
             return False
 
 
-def scan_files(int folder, list members, *, size_t file_bytes, size_t records, int nesting):
+def scan_files(
+    int folder, list members, *, size_t file_bytes, size_t records, int nesting,
+    bint contents=False,
+):
     """Scan annotation files, each whole or not at all.
 
     Parameters
@@ -465,6 +471,8 @@ def scan_files(int folder, list members, *, size_t file_bytes, size_t records, i
     file_bytes, records, nesting : int
         The limits: larger and more deeply nested files are declined, and so is what comes behind
         so many objects.
+    contents : bool
+        Whether `members` are what the files hold, and not what they are called: for tests.
 
     Returns
     -------
@@ -482,52 +490,43 @@ def scan_files(int folder, list members, *, size_t file_bytes, size_t records, i
     """
     cdef Names names
     cdef Rows rows
-    cdef char *data = NULL
-    cdef size_t room = 0, before
+    cdef Inputs inputs
+    cdef size_t before
     cdef long long size
     cdef list words = []
-    cdef int32_t count = len(members)
-    cdef char **paths = paths_of(members)
-    cdef uint8_t *declined_at = <uint8_t *>malloc(count + 1)
     cdef int32_t at
     cdef bint fine
     cdef int deepest = min(nesting, DEEPEST)
+    cdef uint8_t[::1] declined = np.zeros(len(members), np.uint8)
     sizes = np.full((len(members), 2), np.nan)
     cdef double[:, ::1] sizes_view = sizes
     rows_open(&rows, 4)
-    if not names_open(&names, 64):
-        names_close(&names)
-        free(paths)
-        free(declined_at)
-        raise MemoryError
+    names_open(&names)
+    inputs.given = NULL
+    inputs.sizes = NULL
+    inputs.data = NULL
     try:
-        if not declined_at:
-            raise MemoryError
+        inputs_open(&inputs, folder, members, contents, file_bytes)
         # One stretch without the GIL, so that other threads run, and other imports with them.
         with nogil:
-            for at in range(count):
+            for at in range(inputs.count):
                 before = rows.count
-                size = -1
-                if paths[at] != NULL:
-                    size = detap_read_file(folder, paths[at], &data, &room, file_bytes)
+                size = inputs_read(&inputs, at)
                 fine = False
                 if size >= 0:
                     fine = _scan_annotation(
-                        data, data + size, deepest, at, &names, &rows, &sizes_view[at, 0]
+                        inputs.data, inputs.data + size, deepest, at, &names, &rows, &sizes_view[at, 0]
                     )
                     fine = fine and rows.count <= records
-                declined_at[at] = not fine
+                declined[at] = not fine
                 if not fine:
                     rows.count = before
                     sizes_view[at, 0] = sizes_view[at, 1] = NAN
-        declined = [at for at in range(count) if declined_at[at]]
         for at in range(names.count):
             words.append(names.text[names.start[at] : names.start[at + 1]])
-        return declined, *_columns(&rows), words, sizes
+        return np.flatnonzero(declined).tolist(), *_columns(&rows), words, sizes
     finally:
-        free(data)
-        free(paths)
-        free(declined_at)
+        inputs_close(&inputs)
         names_close(&names)
         rows_close(&rows)
 

@@ -1,0 +1,264 @@
+"""Laws of the compiled scanners: they agree with the careful readers, or decline."""
+
+import math
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from tests.formats.voc_files import item, xml
+from tests.formats.voc_oracle import (
+    check_annotation,
+    check_lines,
+    plain_number,
+    read_annotation_with_care,
+    scan_annotations,
+)
+
+blanks = st.text(" \t\n\r", max_size=3)
+tags = st.sampled_from(
+    ["pose", "truncated", "occluded", "part", "name2", "x", "_a.b-c", "bndbox_", "size2", "n"]
+)
+words = st.text(
+    st.characters(codec="utf-8", exclude_characters="<&>]\r\ufffe\uffff", exclude_categories=["C"]),
+    min_size=1,
+    max_size=8,
+).filter(lambda text: text.strip(" \t\r\n") != "")
+attributes = st.dictionaries(
+    st.sampled_from(["a", "b1", "verified", "_x"]),
+    st.text("abc ]>'/=", max_size=4),
+    max_size=2,
+).map(lambda pairs: "".join(f' {name}="{value}"' for name, value in pairs.items()))
+plain_texts = st.one_of(
+    blanks, words, st.sampled_from(["&amp;", "&lt;&gt;", "a&quot;b&apos;", "]]", "a>b", "] ]>"])
+)
+
+
+@st.composite
+def wrapped(draw: st.DrawFn, tag: str, inner: str) -> str:
+    """Return an element around `inner`, with any attributes and blanks that are allowed."""
+    behind = draw(st.sampled_from(["", " ", "\n\t"]))
+    return f"<{tag}{draw(attributes)}{behind}>{inner}</{tag}{behind}>"
+
+
+@st.composite
+def unknown(draw: st.DrawFn, depth: int = 2) -> str:
+    """Return an element that means nothing, with others in it that would, elsewhere."""
+    tag = draw(tags)
+    if draw(st.booleans()):
+        return f"<{tag}{draw(attributes)}/>"
+    inner = draw(plain_texts)
+    if depth:
+        inner += "".join(draw(st.lists(unknown(depth=depth - 1), max_size=2)))
+    if tag == "part":
+        inner += "<name>head</name><bndbox><xmin>no</xmin></bndbox><difficult/>"
+    return draw(wrapped(tag, inner))
+
+
+lengths = st.one_of(
+    st.integers(0, 2000).map(str),
+    st.integers(0, 10**6).map(lambda value: f"{value / 1000}"),
+    st.sampled_from(["0", "-0", "+7", "1.", ".5", "1e2", "1E+2", "0.1e-3", "00012.50", "5e-324"]),
+)
+
+
+@st.composite
+def objects(draw: st.DrawFn) -> str:
+    """Return a valid object with its children in any order."""
+    low = sorted([draw(lengths), draw(lengths)], key=float)
+    high = sorted([draw(lengths), draw(lengths)], key=float)
+    corners = {"xmin": low[0], "xmax": low[1], "ymin": high[0], "ymax": high[1]}
+    sides = [
+        draw(wrapped(name, draw(blanks) + value + draw(blanks))) for name, value in corners.items()
+    ]
+    sides += draw(st.lists(unknown(depth=0), max_size=1))
+    box = draw(blanks).join(draw(st.permutations(sides)))
+    children = [
+        draw(wrapped("name", draw(blanks) + draw(words) + draw(blanks))),
+        draw(wrapped("bndbox", box)),
+        *draw(st.lists(unknown(), max_size=3)),
+    ]
+    if draw(st.booleans()):
+        children.append(draw(wrapped("difficult", draw(st.sampled_from(["0", "1", " 1\n"])))))
+    return draw(wrapped("object", draw(blanks).join(draw(st.permutations(children)))))
+
+
+@st.composite
+def annotations(draw: st.DrawFn) -> bytes:
+    """Return a valid annotation of the plain kind, which the scanner has to take."""
+    declaration = draw(
+        st.sampled_from(
+            [
+                "",
+                '<?xml version="1.0"?>',
+                "<?xml version='1.0' encoding='utf-8'?>\n",
+                '<?xml version="1.0" encoding="UTF-8" ?>\r\n',
+            ]
+        )
+    )
+    children = draw(st.lists(objects(), max_size=4)) + draw(st.lists(unknown(), max_size=3))
+    if draw(st.booleans()):
+        width = draw(wrapped("width", draw(st.sampled_from(["500", "1e3", " 7.5"]))))
+        height = draw(wrapped("height", draw(st.sampled_from(["375", "1"]))))
+        children.append(draw(wrapped("size", draw(blanks) + width + height)))
+    inner = draw(plain_texts).join(draw(st.permutations(children)))
+    return (declaration + draw(wrapped("annotation", inner)) + draw(blanks)).encode()
+
+
+@given(annotations())
+def test_a_plain_annotation_is_scanned_as_lxml_reads_it(content: bytes) -> None:
+    assert check_annotation(content), content
+
+
+MARKUP = [
+    b"<", b">", b"/", b"&", b";", b"]]>", b"<!--", b"-->", b"<?a", b"?>", b"<![CDATA[", b'"', b"'",
+    b"=", b" ", b"\n", b"\r", b"\0", b"\x01", b"\x7f", b"\x80", b"\xc3\xa9", b"\xef\xbf\xbe",
+    b"<object>", b"</object>", b"<name>", b"</name>", b"<xmin>1</xmin>", b"<Object/>", b"<x/>",
+    b"<!DOCTYPE annotation>", b"&amp;", b"&#49;", b"a:b", b" xmlns='x'", b" a='1' a='2'", b"e5",
+    b"1", b"-", b".", b"_", b"nan", b"</bndbox><bndbox>", b"<difficult>1</difficult>", b"<size>",
+    b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\x80", b"\xf0\x9f\x90\x95", b"<part>", b"</part>",
+]  # fmt: skip
+
+
+@st.composite
+def mutated(draw: st.DrawFn, valid: st.SearchStrategy[bytes]) -> bytes:
+    """Return valid content with bytes put in, taken out or exchanged."""
+    content = draw(valid)
+    for _ in range(draw(st.integers(1, 3))):
+        at = draw(st.integers(0, len(content)))
+        behind = min(len(content), at + draw(st.integers(0, 8)))
+        new = draw(st.one_of(st.sampled_from(MARKUP), st.just(b""), st.binary(max_size=3)))
+        content = content[:at] + new + content[behind:]
+    return content
+
+
+@given(mutated(annotations()))
+def test_a_mutated_annotation_is_declined_or_agreed_on(content: bytes) -> None:
+    check_annotation(content)
+
+
+@pytest.mark.parametrize("piece", [b"<", b"&", b"\0", b"<x>", b"</object>", b" ", b"1", b"<!---->"])
+def test_every_place_of_a_small_annotation(piece: bytes) -> None:
+    content = xml(item(more="<part a='1'/>")).encode()
+    contents = [content[:at] + piece + content[at:] for at in range(len(content) + 1)]
+    contents += [content[:at] for at in range(len(content))]
+    contents += [content[:at] + content[at + 1 :] for at in range(len(content))]
+    for changed, scanned in zip(contents, scan_annotations(contents), strict=True):
+        if scanned is not None:
+            assert scanned == read_annotation_with_care(changed), changed
+
+
+IRREGULAR = {
+    "declaration in capitals": b"<?XML version='1.0'?><annotation/>",
+    "declared Latin-1": b"<?xml version='1.0' encoding='latin-1'?><annotation/>",
+    "closing first": b"</annotation>",
+    "nothing": b"",
+    "root alone": b"<annotation/>",
+    "deep": b"<annotation>" + b"<a>" * 40 + b"</a>" * 40 + b"</annotation>",
+    "many attributes": b"<annotation " + b" ".join(b"a%d=''" % n for n in range(20)) + b"/>",
+    "long name": b"<annotation><" + b"a" * 2000 + b"/></annotation>",
+    "reference in a name": xml(item("a&amp;b")).encode(),
+    "number beyond double": xml(item(box=("1e400", 20, 30, 40))).encode(),
+    "nested object": xml(item(more=f"<part>{item()}</part>")).encode(),
+    "size twice": xml("<size/>", item()).encode(),
+}
+
+
+@pytest.mark.parametrize("content", IRREGULAR.values(), ids=IRREGULAR)
+def test_what_is_left_to_lxml(content: bytes) -> None:
+    assert not check_annotation(content)
+
+
+# --- text ---------------------------------------------------------------------------------------
+
+KNOWN = ["000001", "a", "é", "img-2.x", "7"]
+
+gaps = st.text(" \t", min_size=1, max_size=2)
+numbers = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False, width=64).map(repr),
+    st.floats(0, 1e4).map(lambda value: f"{value:.6f}"),
+    st.integers(-(10**25), 10**25).map(str),
+    st.from_regex(
+        r"[+-]?([0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?", fullmatch=True
+    ),
+)
+
+
+@st.composite
+def lines(draw: st.DrawFn, width: int, first: st.SearchStrategy[str], ordered: bool) -> bytes:
+    """Return lines that are fine but for numbers that are too large."""
+    text = ""
+    for _ in range(draw(st.integers(0, 4))):
+        columns = [draw(numbers) for _ in range(width)]
+        if ordered:
+            small = sorted(draw(st.lists(lengths, min_size=4, max_size=4)), key=float)
+            columns[-4:] = [small[0], small[1], small[2], small[3]]
+        margin = draw(st.sampled_from(["", " ", "\t"]))
+        end = draw(st.sampled_from(["\n", "\r\n", "\n\n", " \n \n"]))
+        text += margin + draw(gaps).join([draw(first), *columns]) + end
+    return (text.rstrip("\r\n") if draw(st.booleans()) else text).encode()
+
+
+@given(lines(5, st.sampled_from(KNOWN), ordered=True))
+@example(b"")
+@example(b"a .5 1 2 3 4")
+def test_fine_lines_of_a_class_are_scanned(content: bytes) -> None:
+    assert check_lines(content, 5, "corners", KNOWN) == _all_finite(content)
+
+
+@given(lines(4, st.sampled_from(["dog", "traffic-light", "7"]), ordered=True))
+def test_fine_lines_of_ground_truth_are_scanned(content: bytes) -> None:
+    assert check_lines(content, 4, "corners", None)
+    assert check_lines(content, 4, "xywh", None) == _no_negative(content)
+
+
+def _numbers(content: bytes) -> list[list[float | None]]:
+    rows = [line.split()[1:] for line in content.decode().splitlines() if line.split()]
+    return [[plain_number(text) for text in row] for row in rows]
+
+
+def _all_finite(content: bytes) -> bool:
+    return all(value is not None for row in _numbers(content) for value in row)
+
+
+def _no_negative(content: bytes) -> bool:
+    return all(value is not None and value >= 0 for row in _numbers(content) for value in row[2:])
+
+
+@given(numbers)
+@example("1e22")
+@example("1e23")
+@example("9007199254740992")
+@example("9007199254740993")
+@example("0." + "0" * 100_001 + "1e100010")
+@example("1e-00000000000000000000000000000000000000000000001")
+@example("1e" + "9" * 30)
+@example("-0.0e-999999")
+def test_a_number_is_that_of_python_to_the_last_bit(text: str) -> None:
+    value = plain_number(text)
+    taken = check_lines(f"a {text} 0 0 0 0".encode(), 5, "corners", KNOWN)
+    assert taken == (value is not None)
+    assert value is None or math.isfinite(value)
+
+
+SCRAPS = [
+    b" ", b"\t", b"\n", b"\r", b"\r\n", b"\0", b"\x0b", b"\x0c", b"\x1c", b"\x85", b"\xc2\xa0",
+    b"\x7f", b",", b"_", b"nan", b"inf", b"0x1", b"1e999", b"e", b".", b"-", b"+", b"difficult",
+    b"a", b"\xc3\xa9", b"\xff", b"\xef\xbb\xbf", b"<", b"[", b"<<<<<<< x\n", b"=======\n", b"{",
+    b"-1", b"%PDF", b"\xef\xbc\x91", b"\xd9\xa1", b"1_0", b"  ", b"9" * 30,
+]  # fmt: skip
+
+
+@given(st.data())
+def test_mutated_lines_are_declined_or_agreed_on(data: st.DataObject) -> None:
+    known = data.draw(st.sampled_from([KNOWN, None]))
+    width = data.draw(st.sampled_from([4, 5]))
+    encoding = data.draw(st.sampled_from(["corners", "xywh"]))
+    first = st.sampled_from(KNOWN if known else ["dog", "7", "犬"])
+    content = data.draw(lines(width, first, ordered=data.draw(st.booleans())))
+    for _ in range(data.draw(st.integers(0, 3))):
+        at = data.draw(st.integers(0, len(content)))
+        behind = min(len(content), at + data.draw(st.integers(0, 4)))
+        new = data.draw(st.one_of(st.sampled_from(SCRAPS), st.just(b""), st.binary(max_size=2)))
+        content = content[:at] + new + content[behind:]
+    check_lines(content, width, encoding, known)

@@ -1,0 +1,107 @@
+"""The careful readers as the oracle of the compiled scanners, for tests and fuzzing."""
+
+import math
+from collections.abc import Sequence
+
+from detap.formats import _voc_text, _voc_xml
+from detap.formats._voc_lines import LineForm, Problems, read_lines
+from detap.formats.files import DEFAULT_LIMITS
+from detap.formats.voc import read_annotation
+
+Row = tuple[str, bool, tuple[str, ...]]
+"""Name, flag, and the numbers as float.hex() spells them."""
+
+
+def _hex(values: Sequence[float]) -> tuple[str, ...]:
+    return tuple(map(float.hex, values))
+
+
+def scan_annotations(contents: list[bytes]) -> list[tuple[list[Row], tuple[str, ...]] | None]:
+    """Return what the scanner makes of each file; None where it declines."""
+    declined, file, name, difficult, corners, words, sizes = _voc_xml.scan_files(
+        -1, list(contents), file_bytes=1 << 22, records=1 << 30, nesting=100, contents=True
+    )
+    rows: list[list[Row]] = [[] for _ in contents]
+    for at, number, flag, box in zip(
+        file.tolist(), name.tolist(), difficult.tolist(), corners.tolist(), strict=True
+    ):
+        rows[at].append((words[number].decode(), flag, _hex(box)))
+    assert not any(rows[at] for at in declined)
+    return [
+        None if at in set(declined) else (rows[at], _hex(size))
+        for at, size in enumerate(sizes.tolist())
+    ]
+
+
+def read_annotation_with_care(content: bytes) -> tuple[list[Row], tuple[str, ...]] | None:
+    """Return what the careful reader makes of a file; None where it has an objection or a note."""
+    problems = Problems(1)
+    annotation = read_annotation(content, "a.xml", problems, DEFAULT_LIMITS)
+    if problems.count or annotation.nested:
+        return None
+    lines = annotation.objects
+    rows = [
+        (name, flag, _hex(values))
+        for name, flag, values in zip(lines.names, lines.difficult, lines.values, strict=True)
+    ]
+    return rows, _hex((annotation.width, annotation.height))
+
+
+def check_annotation(content: bytes) -> bool:
+    """Assert that the scanner declines a file or agrees with the careful reader.
+
+    Returns
+    -------
+    bool
+        Whether the scanner took the file.
+    """
+    (scanned,) = scan_annotations([content])
+    if scanned is not None:
+        assert scanned == read_annotation_with_care(content), content
+    return scanned is not None
+
+
+def plain_number(text: str) -> float | None:
+    """Read a decimal number without a regular expression: a second opinion on what is one."""
+    body = text[1:] if text[:1] in {"+", "-"} else text
+    mantissa, e, exponent = body.replace("E", "e").partition("e")
+    whole, _, fraction = mantissa.partition(".")
+    digits = set("0123456789")
+    power = exponent[1:] if exponent[:1] in {"+", "-"} else exponent
+    fine = (whole or fraction) and set(whole + fraction) <= digits
+    if not fine or (e and not (power and set(power) <= digits)):
+        return None
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def form(width: int, encoding: str, known: Sequence[str] | None) -> LineForm:
+    """Return the form of lines with so many numbers, whose first word is as it stands."""
+    return LineForm("image" if known else "class", width == 5, encoding, str, known)
+
+
+def check_lines(content: bytes, width: int, encoding: str, known: Sequence[str] | None) -> bool:
+    """Assert that the scanner declines a text file or agrees with the careful reader."""
+    declined, file, name, values, words = _voc_text.scan_files(
+        -1,
+        [content],
+        [word.encode() for word in known or ()],
+        grow=known is None,
+        width=width,
+        sides=encoding == "xywh",
+        file_bytes=1 << 22,
+        records=1 << 30,
+        contents=True,
+    )
+    if declined:
+        assert len(file) == 0
+        return False
+    problems = Problems(1)
+    lines = read_lines(content, "a.txt", form(width, encoding, known), problems)
+    assert not problems.count, (content, problems.found)
+    assert not any(lines.difficult)
+    assert [words[number].decode() for number in name.tolist()] == lines.names, content
+    assert [_hex(row) for row in values.tolist()] == [_hex(row) for row in lines.values], content
+    if known is not None:
+        assert set(lines.names) <= set(known)
+    return True
