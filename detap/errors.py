@@ -5,11 +5,10 @@ status that the command line gives it. Anything else that escapes is a defect of
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class Problem:
+class Problem(NamedTuple):
     """One thing that is wrong with an input.
 
     Attributes
@@ -35,8 +34,7 @@ class Problem:
         return f"{text}; {self.remedy}" if self.remedy else text
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(NamedTuple):
     """Something true of valid input that its owner may want to know.
 
     Attributes

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +17,7 @@ from detap.tables import Detections, Flags, Floats, GroundTruth, Integers
 Counts = NDArray[np.int64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Matches:
+class Matches(NamedTuple):
     """What became of each detection; rows are those of ``Result.detections``.
 
     Attributes
@@ -38,8 +38,7 @@ class Matches:
     overlap: Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Curve:
+class Curve(NamedTuple):
     """The precision-recall curve of one class at one IoU threshold, all areas, largest limit.
 
     Attributes
@@ -67,7 +66,7 @@ class Curve:
     average_precision: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The numbers of one evaluation. Undefined is NaN.
 

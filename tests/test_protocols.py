@@ -54,7 +54,7 @@ def test_measures_of_coco_are_the_twelve() -> None:
 def test_measure_finds_what_the_summary_leaves_out() -> None:
     # linspace(.5, .95, 10)[8] is 0.8999999999999999.
     assert COCO.measure("AP90").threshold == 8
-    assert COCO.measure("AP75s") == replace(COCO.measure("AP75s"), threshold=5, area=1)
+    assert COCO.measure("AP75s") == COCO.measure("AP75s")._replace(threshold=5, area=1)
     assert (COCO.measure("ARm").area, COCO.measure("ARm").limit) == (2, 2)
     assert (COCO.measure("AR10m").area, COCO.measure("AR10m").limit) == (2, 1)
     with pytest.raises(KeyError, match="AP42"):

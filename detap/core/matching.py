@@ -5,7 +5,6 @@ G ground truths. Undefined is NaN.
 """
 
 import os
-from dataclasses import dataclass
 from threading import Thread
 from typing import NamedTuple
 
@@ -47,8 +46,7 @@ class Boxes(NamedTuple):
     score: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rules:
+class Rules(NamedTuple):
     """How to match and what to compute; :class:`detap.protocols.Protocol` explains each."""
 
     thresholds: tuple[float, ...]
@@ -64,8 +62,7 @@ class Rules:
     pixel_edge: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class Scores(NamedTuple):
     """What scoring gives.
 
     Attributes
