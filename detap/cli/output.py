@@ -80,8 +80,15 @@ class Outputs(NamedTuple):
         for sink, path in self.files:
             text = sink.render(report, Style(width=_PAGE))
             self.write_file(path, text, members)
+        self._append_summary(report)
         text = self.stdout.render(report, _stdout_style())
         write_stdout(_encoded(text, self.stdout))
+
+    def _append_summary(self, report: Report) -> None:
+        if any(sink.name == "github" for sink in (self.stdout, *(sink for sink, _ in self.files))):
+            from detap.report.github import append_summary  # noqa: PLC0415 - on GitHub alone
+
+            append_summary(report, Style(width=_PAGE))
 
     def write_file(self, path: str, text: str, members: Sequence[str] = ()) -> None:
         """Write one file, whole or not at all."""

@@ -180,6 +180,9 @@ class Target(_Parsed):
     def parse(self, text: str) -> tuple[Sink | None, str]:
         """Return the sink, None where nothing tells which, and the path."""
         name, equals, path = text.partition("=")
+        if equals and name == "gitlab" and path.endswith(".json"):
+            # GitLab takes two reports; the one in JSON is the code-quality report.
+            return SINKS["codequality"], path
         if equals and name in SINKS:
             return SINKS[name], path
         return sink_for_path(text), text

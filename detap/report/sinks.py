@@ -65,6 +65,11 @@ SINKS: dict[str, Sink] = {
         Sink("table", (".txt",), "detap.report.text", for_people=True),
         Sink("json", (".json",), "detap.report.json", digests=True),
         Sink("csv", (".csv",), "detap.report.csv"),
+        Sink("markdown", (".md",), "detap.report.markdown"),
+        Sink("junit", (".xml",), "detap.report.junit"),
+        Sink("github", (), "detap.report.github"),
+        Sink("gitlab", (), "detap.report.gitlab"),
+        Sink("codequality", (), "detap.report.codequality"),
     )
 }
 """Every format, by name."""

@@ -1,0 +1,42 @@
+"""Failed and doubtful gates as a GitLab code-quality report: a JSON array of findings.
+
+The fingerprint of a finding is made of the gate alone, not of the number, so that GitLab knows it
+again from one run to the next.
+"""
+
+import json
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from detap.report.gates import FAILURES, checks_of
+from detap.report.model import Report
+from detap.report.names import printable
+from detap.report.sinks import Style
+
+
+def render(report: Report, style: Style) -> str:
+    """Return one finding per gate that did not simply pass."""
+    checks = checks_of(report)
+    path = _path(report)
+    found = [_finding(check, path) for check in [*checks.failed, *checks.warned]]
+    return json.dumps(found, indent=2, allow_nan=False) + "\n"
+
+
+def _finding(check: Mapping[str, Any], path: str) -> dict[str, Any]:
+    identity = "\n".join((check["kind"], check["name"], check["limit"]))
+    return {
+        "description": printable(check["message"]),
+        "check_name": f"detap/{check['kind']}",
+        "fingerprint": sha256(identity.encode("utf-8", "backslashreplace")).hexdigest(),
+        "severity": "major" if check["verdict"] in FAILURES else "minor",
+        "location": {"path": path, "lines": {"begin": 1}},
+    }
+
+
+def _path(report: Report) -> str:
+    """Return the file that a finding points to: the detections, as their path was given."""
+    for entry in report.inputs:
+        if entry.get("role") == "detections":
+            return printable(entry["path"]).removeprefix("./")
+    return "detections"

@@ -1,0 +1,81 @@
+"""What a report says of gates, and how sinks find it again."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from detap.report.model import Block, Report
+
+if TYPE_CHECKING:
+    from detap.gate import Gate
+
+KEY = "gates"
+
+MARKS = {
+    "passed": "passed",
+    "failed": "FAILED",
+    "undefined": "FAILED",
+    "inconclusive": "warning",
+    "too-few": "warning",
+}
+"""What people read of a verdict."""
+
+FAILURES = ("failed", "undefined")
+WARNINGS = ("inconclusive", "too-few")
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The gates of a report, as mappings; see ``Gate.as_dict`` in detap/gate.py."""
+
+    all: Sequence[Mapping[str, Any]]
+
+    @property
+    def failed(self) -> list[Mapping[str, Any]]:
+        """Those that fail the run."""
+        return [check for check in self.all if check["verdict"] in FAILURES]
+
+    @property
+    def warned(self) -> list[Mapping[str, Any]]:
+        """Those that only warn."""
+        return [check for check in self.all if check["verdict"] in WARNINGS]
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a few words; empty where there are no gates."""
+        count = len(self.all)
+        if not count:
+            return ""
+        gates = "1 gate" if count == 1 else f"{count} gates"
+        if self.failed:
+            failed = f"{len(self.failed)} of {gates} failed"
+            return "the gate failed" if count == 1 else failed
+        passed = f"{gates} passed"
+        return f"{passed}, {len(self.warned)} with a warning" if self.warned else passed
+
+
+def checks_of(report: Report) -> Checks:
+    """Return the gates of a report; none where it has no such block."""
+    for block in report.blocks:
+        if block.key == KEY:
+            return Checks(block.data["checks"])
+    return Checks(())
+
+
+def gate_block(gates: "Sequence[Gate]") -> Block:
+    """Return the part of a report that tells of the gates, those that failed first."""
+    order = {"FAILED": 0, "warning": 1, "passed": 2}
+    ranked = sorted(gates, key=lambda gate: order[MARKS[gate.verdict]])
+    checks = Checks([gate.as_dict() for gate in ranked])
+    lines = [f"{MARKS[gate.verdict]:<7}  {gate.message}" for gate in ranked]
+    return Block(
+        key=KEY,
+        title=f"Gates: {checks.verdict}",
+        data={
+            "passed": not checks.failed,
+            "failed": len(checks.failed),
+            "warned": len(checks.warned),
+            "checks": checks.all,
+        },
+        lines=tuple(lines),
+    )

@@ -1,0 +1,170 @@
+"""The report as Markdown, for a pull-request comment or a step summary.
+
+A name is shown as code: plain names between backticks, all others with every mark of theirs as an
+entity, so that none is a link, a mention, a tag or the end of a table cell. The text is kept below
+what a comment on GitHub or GitLab may hold; rows that had to go are counted.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from detap.report.gates import KEY, MARKS, checks_of
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.names import printable
+from detap.report.numbers import UNDEFINED, exact, share
+from detap.report.sinks import Style
+
+MOST_CHARACTERS = 65_000
+"""A comment on GitHub holds 65,536 characters, a step summary 1 MiB."""
+
+_PLAIN = re.compile(r"[A-Za-z0-9_.:*%/+()=,-]+( [A-Za-z0-9_.:*%/+()=,-]+)*", re.ASCII)
+_HARMLESS = frozenset(" ,;.:()%=+-'")
+_BOLD = ("FAILED", "warning")
+
+
+def render(report: Report, style: Style) -> str:
+    """Return the report as Markdown that ends in a newline."""
+    head = [*_heading(report), *_gates(report), *_summary(report)]
+    tail = [*_notes(report), "", f"<sub>{code(report.signature)}</sub>"]
+    room = MOST_CHARACTERS - sum(len(line) + 1 for line in [*head, *tail])
+    for block in report.blocks:
+        if block.key != KEY:
+            lines = _block(block, room)
+            head += lines
+            room -= sum(len(line) + 1 for line in lines)
+    if report.table.rows:
+        head += _details(f"{len(report.table.rows)} rows", report.table, room)
+    return "\n".join([*head, *tail]) + "\n"
+
+
+def code(name: object) -> str:
+    """Return a name as code that nothing in it can end."""
+    text = printable(name)
+    if _PLAIN.fullmatch(text):
+        return f"`{text}`"
+    return f"<code>{_entities(text)}</code>"
+
+
+def text_of(sentence: str) -> str:
+    """Return a sentence in which nothing is a link, a mention, a tag or the end of a cell.
+
+    GitHub looks for mentions and issue numbers in the finished page, where an entity is the mark
+    itself again: their marks stand as code, in which it does not look.
+    """
+    text = "".join(
+        f"<code>{mark}</code>" if mark in "@#" else mark if mark in _HARMLESS else _entities(mark)
+        for mark in printable(sentence)
+    )
+    return text.replace("www.", "www&#46;")
+
+
+def _entities(text: str) -> str:
+    return "".join(mark if mark.isalnum() or mark in " ,;" else f"&#{ord(mark)};" for mark in text)
+
+
+def _heading(report: Report) -> list[str]:
+    verdict = checks_of(report).verdict
+    if not verdict and report.summary:
+        name, value = next(iter(report.summary.items()))
+        verdict = f"{name} {share(value, 4)}"
+    return [f"## detap: {verdict or report.kind}", ""]
+
+
+def _gates(report: Report) -> list[str]:
+    checks = checks_of(report).all
+    if not checks:
+        return []
+    rows = [
+        [
+            f"**{mark}**" if (mark := MARKS[check["verdict"]]) in _BOLD else mark,
+            code(check["name"]),
+            text_of(check["message"].removeprefix(check["name"]).strip()),
+        ]
+        for check in checks
+    ]
+    return [*_grid(["", "gate", ""], rows, "lll"), ""]
+
+
+def _summary(report: Report) -> list[str]:
+    if not report.summary:
+        return []
+    rows = [
+        [code(name), share(value, 4), text_of(", ".join(report.titles.get(name, ())))]
+        for name, value in report.summary.items()
+    ]
+    return [*_grid(["number", "value", ""], rows, "lrl"), ""]
+
+
+def _notes(report: Report) -> list[str]:
+    return [
+        f"- {'**warning**' if note.warning else 'note'}: {text_of(note.message)}"
+        + (f" ({note.count})" if note.count > 1 else "")
+        for note in report.notes
+    ]
+
+
+def _block(block: Block, room: int) -> list[str]:
+    lines = [f"### {text_of(block.title)}", ""]
+    lines += [f"- {text_of(line)}" for line in block.lines]
+    if block.lines:
+        lines.append("")
+    if block.table is not None:
+        used = sum(len(line) + 1 for line in lines)
+        lines += _table(block.table, room - used)
+    return lines
+
+
+def _details(title: str, table: Table, room: int) -> list[str]:
+    opening = ["<details>", f"<summary>{title}</summary>", ""]
+    closing = ["</details>", ""]
+    used = sum(len(line) + 1 for line in opening + closing)
+    return [*opening, *_table(table, room - used), *closing]
+
+
+def _table(table: Table, room: int) -> list[str]:
+    """Return a table of as many rows as there is room for."""
+    headings = [text_of(column.heading) for column in table.columns]
+    sides = "".join("l" if column.kind == "name" else "r" for column in table.columns)
+    rows = [_row(table.columns, row) for row in table.rows]
+    if table.totals is not None:
+        rows.append(_row(table.columns, table.totals))
+    kept = len(rows)
+    lines = _grid(headings, rows, sides)
+    spare = room - 200
+    size = 0
+    for place, line in enumerate(lines):
+        size += len(line) + 1
+        if size > spare:
+            kept = max(place - 2, 0)
+            break
+    lines = lines[: kept + 2] if kept < len(rows) else lines
+    if kept < len(rows):
+        lines += ["", f"{len(rows) - kept} more rows are in the JSON report."]
+    return [*lines, ""]
+
+
+def _row(columns: Sequence[Column], row: Mapping[str, Cell]) -> list[str]:
+    return [_cell(column, row.get(column.key)) for column in columns]
+
+
+def _cell(column: Column, value: Cell) -> str:
+    if value is None:
+        return UNDEFINED
+    if isinstance(value, str):
+        return code(value) if column.kind == "name" else text_of(value)
+    if column.kind == "share":
+        return share(float(value), 4)
+    return exact(value) if column.kind == "exact" else str(value)
+
+
+def _grid(headings: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> list[str]:
+    marks = {"l": ":---", "r": "---:"}
+    return [
+        _joined(headings),
+        _joined([marks[side] for side in sides]),
+        *(_joined(row) for row in rows),
+    ]
+
+
+def _joined(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
