@@ -17,11 +17,12 @@ class Target:
 
 @dataclass
 class Outcome:
-    """What became of a detection: the row it matched or -1, and how it counts."""
+    """What became of a detection: the row it matched or -1, how it counts, its best overlap."""
 
     truth: int = -1
     neutral: bool = False
     duplicate: bool = False
+    overlap: float = 0.0
 
 
 def reaches(overlap: float, threshold: float, protocol: Protocol) -> bool:

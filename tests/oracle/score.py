@@ -27,6 +27,7 @@ class Scores:
     matched: NDArray[Any]  # (A, T, N)
     neutral: NDArray[Any]  # (A, T, N)
     counted: NDArray[Any]  # (N,)
+    overlap: Floats  # (N,)
     counts: dict[str, list[int]] = field(default_factory=lambda: defaultdict(list))
     hits: dict[tuple[int, int], list[bool]] = field(default_factory=dict)
 
@@ -45,6 +46,7 @@ def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Sco
         np.full((A, T, len(detections)), -1),
         np.zeros((A, T, len(detections)), bool),
         np.zeros(len(detections), bool),
+        np.zeros(len(detections)),
     )
     for k in range(K):
         for a, band in enumerate(protocol.area_ranges):
@@ -119,7 +121,9 @@ class _OneClass:
         result = {}
         for row in self.within(self.protocol.detection_limits[-1]):
             here = targets[int(self.detections.image[row])]
-            found = match(here, [self.overlap(row, t) for t in here], threshold, self.protocol)
+            overlaps = [self.overlap(row, t) for t in here]
+            found = match(here, overlaps, threshold, self.protocol)
+            found.overlap = max(overlaps, default=0.0)
             own = area(self.detection_boxes[row], self.protocol)
             if found.truth == -1 and not self.band.low <= own <= self.band.high:
                 found.neutral = True
@@ -133,6 +137,7 @@ class _OneClass:
                 result.matched[a, t, row] = outcome.truth
                 result.neutral[a, t, row] = outcome.neutral
                 result.counted[row] = True
+                result.overlap[row] = outcome.overlap
             if a == 0 and t == 0:
                 self.count(result.counts, outcomes)
             for m, limit in enumerate(self.protocol.detection_limits):

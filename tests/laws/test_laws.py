@@ -1,0 +1,260 @@
+"""What must hold of every evaluation, whatever the boxes."""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from detap.detection import Result, evaluate
+from detap.formats import coco, voc
+from detap.protocols import ANY_AREA, PRESETS, Protocol, protocol
+from tests.cases import Case, Found, Truth, cases
+from tests.oracle.curves import non_interpolated
+from tests.parity.compare import assert_same_bits
+
+RANKED = [preset for preset in PRESETS.values() if preset.pairing == "ranked"]
+rules_of_any_preset = st.sampled_from(RANKED)
+ROUNDING = 1e-12  # sums of up to 101 shares, taken in different orders
+
+
+def run(case: Case, rules: Protocol | str = "coco") -> Result:
+    return evaluate(*case.tables(), rules, matches=True)
+
+
+def assert_same_result(left: Result, right: Result) -> None:
+    assert_same_bits(left.average_precision, right.average_precision, "AP")
+    assert_same_bits(left.recall, right.recall, "recall")
+    assert_same_bits(left.precision, right.precision, "precision")
+    assert list(left.summary) == list(right.summary)
+    assert_same_bits(list(left.summary.values()), list(right.summary.values()), "summary")
+    for name in ("ground_truths", "neutral", "true_positives", "false_positives", "duplicates"):
+        assert_same_bits(getattr(left, name), getattr(right, name), name)
+
+
+@given(cases(distinct_scores=True), st.sampled_from([*RANKED, protocol("proposals")]), st.data())
+def test_the_order_of_images_and_rows_changes_nothing(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    """Scores being distinct; ground truths of one image keep their order, which decides ties."""
+    names = dict(zip(case.images, data.draw(st.permutations(range(1, 50))), strict=False))
+    found = tuple(replace(f, image=names[f.image]) for f in data.draw(st.permutations(case.found)))
+    order = {image: n for n, image in enumerate(data.draw(st.permutations(case.images)))}
+    truths = tuple(
+        replace(t, image=names[t.image]) for t in sorted(case.truths, key=lambda t: order[t.image])
+    )
+    images = tuple(data.draw(st.permutations([names[image] for image in case.images])))
+    shuffled = replace(case, truths=truths, found=found, images=images)
+    assert_same_result(run(case, rules), run(shuffled, rules))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_a_coco_file_changes_nothing(
+    fixtures: Path, tmp_path: Path, seed: int
+) -> None:
+    folder, shuffle = fixtures / "quickstart" / "coco", random.Random(seed).shuffle
+    instances = json.loads((folder / "instances.json").read_text("utf-8"))
+    results = json.loads((folder / "results.json").read_text("utf-8"))
+    for rows in (instances["images"], instances["categories"], instances["annotations"], results):
+        shuffle(rows)
+    (tmp_path / "instances.json").write_text(json.dumps(instances), "utf-8")
+    (tmp_path / "results.json").write_text(json.dumps(results), "utf-8")
+    found = []
+    for place in (folder, tmp_path):
+        truth = coco.read_ground_truth(place / "instances.json")
+        detections = coco.read_detections(place / "results.json", truth)
+        found.append(evaluate(truth, detections, "coco"))
+    assert found[0].classes == found[1].classes
+    assert_same_result(*found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_voc_lines_changes_nothing(fixtures: Path, tmp_path: Path, seed: int) -> None:
+    folder = fixtures / "quickstart" / "voc"
+    for path in (folder / "detections").iterdir():
+        lines = path.read_text("utf-8").splitlines(keepends=True)
+        random.Random(seed).shuffle(lines)
+        (tmp_path / path.name).write_text("".join(lines), "utf-8")
+    truth = voc.read_ground_truth(folder / "Annotations")
+    as_is = evaluate(truth, voc.read_detections(folder / "detections", truth), "voc2012")
+    shuffled = evaluate(truth, voc.read_detections(tmp_path, truth), "voc2012")
+    assert_same_result(as_is, shuffled)
+
+
+@given(cases(), rules_of_any_preset, st.sampled_from(("double", "cube", "exp", "logit")))
+def test_a_strictly_monotone_change_of_scores_changes_nothing(
+    case: Case, rules: Protocol, kind: str
+) -> None:
+    changes: dict[str, Callable[[float], float]] = {
+        "double": lambda s: 2 * s + 1000,
+        "cube": lambda s: s**3,
+        "exp": lambda s: float(np.exp(s)),
+        "logit": lambda s: float(np.log((s + 2) / (15 - s))),
+    }
+    change = changes[kind]
+    changed = case.with_found(tuple(replace(f, score=change(f.score)) for f in case.found))
+    assert_same_result(run(case, rules), run(changed, rules))
+
+
+@given(cases(), rules_of_any_preset, st.data())
+def test_an_appended_lowest_false_positive_never_raises_ap(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    image = data.draw(st.sampled_from(case.images))
+    label = data.draw(st.sampled_from(case.classes))
+    stray = Found(image, label, (5000.0, 5000.0, 40.0, 40.0), -2.0)
+    before, after = run(case, rules), run(case.with_found((*case.found, stray)), rules)
+    # In every entry, not only in the mean; undefined stays undefined.
+    assert not (after.average_precision > before.average_precision).any()
+    assert_same_bits(
+        np.isnan(after.average_precision), np.isnan(before.average_precision), "undefined"
+    )
+    assert not (after.precision > before.precision).any()
+    assert_same_bits(after.recall, before.recall, "recall")
+
+
+@given(cases())
+@settings(max_examples=200)
+def test_removing_a_detection_absorbed_by_a_crowd_changes_nothing(case: Case) -> None:
+    # At one limit that is never met: otherwise the removal would let another one in.
+    rules = replace(protocol("coco"), detection_limits=(100,))
+    before = run(case, rules)
+    assert before.matches is not None
+    truth = before.ground_truth
+    matched = before.matches.ground_truth
+    absorbed = (matched >= 0) & np.append(truth.crowd, False)[matched]
+    rows = np.flatnonzero(absorbed.all(axis=(0, 1)))
+    assume(len(rows) > 0)
+    for row in rows:
+        found = tuple(f for n, f in enumerate(case.found) if n != row)
+        after = run(case.with_found(found), rules)
+        assert_same_bits(after.average_precision, before.average_precision, "AP")
+        assert_same_bits(after.precision, before.precision, "precision")
+        assert_same_bits(after.recall, before.recall, "recall")
+        assert_same_bits(after.false_positives, before.false_positives, "false positives")
+
+
+@given(cases(), rules_of_any_preset, st.sampled_from(("11-point", "all-point", "101-point")))
+def test_ap_is_a_share_or_undefined(case: Case, rules: Protocol, how: str) -> None:
+    result = run(case, rules.with_interpolation(how))  # type: ignore[arg-type]
+    for values in (result.average_precision, result.precision, result.recall):
+        defined = values[~np.isnan(values)]
+        # Eleven elevenths sum to one ulp more than 1, in voc_eval as here.
+        assert (defined >= 0).all()
+        assert (defined <= np.nextafter(1.0, 2)).all()
+    positive = np.zeros(len(result.classes), bool)
+    positive[np.unique(result.ground_truth.label)] = True
+    if "difficult" not in rules.neutral and "crowd" not in rules.neutral:
+        assert_same_bits(~np.isnan(result.average_precision[0, :, 0]), positive, "defined")
+    for name, value in result.summary.items():
+        assert np.isnan(value) or 0 <= value <= 1 + ROUNDING, name
+
+
+@given(cases(), st.sampled_from(("voc2012", "voc2012-py")))
+def test_the_envelope_never_lowers_ap(case: Case, name: str) -> None:
+    """AP by VOC 2012 is at least the non-interpolated one."""
+    result = run(case, name)
+    for curve in result.curves():
+        steps = np.diff(curve.recall, prepend=0.0)
+        plain = non_interpolated(list(steps > 0), int(result.ground_truths[curve.label]))
+        assert result.average_precision[0, curve.label, 0] >= plain - ROUNDING
+
+
+@given(cases(), rules_of_any_preset)
+def test_recall_never_falls_and_interpolated_precision_never_rises(
+    case: Case, rules: Protocol
+) -> None:
+    result = run(case, rules)
+    for curve in result.curves():
+        assert (np.diff(curve.recall) >= 0).all()
+        assert (np.diff(curve.interpolated) <= 0).all()
+        assert (np.diff(curve.score) <= 0).all()
+    assert not (np.diff(result.precision, axis=1) > 0).any()
+
+
+@given(cases(), rules_of_any_preset, st.sampled_from(((1, 2, 3, 5, None), (2, 100))))
+def test_recall_never_falls_with_the_limit(
+    case: Case, rules: Protocol, limits: tuple[int | None, ...]
+) -> None:
+    result = run(case, replace(rules, detection_limits=limits))
+    assert not (np.diff(result.recall, axis=-1) < 0).any()
+
+
+@given(cases(), st.sampled_from(((1, 2, 3, 5, None), (2, 100))))
+def test_proposal_recall_never_falls_with_the_limit(
+    case: Case, limits: tuple[int | None, ...]
+) -> None:
+    # At most one ground truth: with more, a new proposal may take one's best and shift the rest.
+    case = replace(case, truths=case.truths[:1])
+    result = run(case, replace(protocol("proposals"), detection_limits=limits))
+    assert not (np.diff(result.recall, axis=-1) < 0).any()
+
+
+@given(cases())
+def test_recall_never_rises_with_the_threshold_where_the_best_is_the_only_candidate(
+    case: Case,
+) -> None:
+    thresholds = (0.1, 0.3, 0.5, 0.6, 0.75, 0.9)
+    result = run(case, replace(protocol("voc2012"), iou_thresholds=thresholds))
+    assert not (np.diff(result.recall, axis=0) > 0).any()
+
+
+@given(cases(), st.integers(1, 4))
+def test_what_lies_beyond_the_limit_changes_nothing(case: Case, limit: int) -> None:
+    rules = replace(protocol("coco"), detection_limits=(limit,))
+    before = run(case, rules)
+    assert before.matches is not None
+    kept = tuple(
+        f for f, counted in zip(case.found, before.matches.counted, strict=True) if counted
+    )
+    assert_same_result(before, run(case.with_found(kept), rules))
+
+
+@given(cases(), rules_of_any_preset)
+def test_twice_as_large_is_the_same(case: Case, rules: Protocol) -> None:
+    """IoU has no unit, as long as no pixel is added and no area asked for."""
+    rules = replace(rules, pixel_edge=False, area_ranges=(ANY_AREA,))
+
+    def double(item: Truth | Found) -> tuple[float, float, float, float]:
+        x, y, w, h = item.box
+        return (2 * x, 2 * y, 2 * w, 2 * h)
+
+    doubled = replace(
+        case,
+        truths=tuple(replace(t, box=double(t)) for t in case.truths),
+        found=tuple(replace(f, box=double(f)) for f in case.found),
+    )
+    assert_same_result(run(case, rules), run(doubled, rules))
+
+
+@given(cases(crowds=False))
+def test_the_ground_truth_itself_is_perfect(case: Case) -> None:
+    truths = tuple(t for t in case.truths if t.box[2] and t.box[3])
+    found = tuple(Found(t.image, t.label, t.box, 0.5) for t in truths)
+    result = run(replace(case, truths=truths, found=found))
+    defined = ~np.isnan(result.average_precision)
+    assert result.average_precision[defined] == pytest.approx(1.0, abs=ROUNDING)
+    assert (result.recall[:, :, 0, -1][~np.isnan(result.recall[:, :, 0, -1])] == 1).all()
+    assert result.false_positives.sum() == 0
+
+
+@given(cases(), rules_of_any_preset)
+def test_every_detection_is_accounted_for(case: Case, rules: Protocol) -> None:
+    """True, false, neutral and cut ones are all there are; duplicates are among the false."""
+    result = run(case, rules)
+    assert result.matches is not None
+    neutral = result.matches.neutral[0, 0] & result.matches.counted
+    per_class = np.bincount(result.detections.label[neutral], minlength=len(result.classes))
+    assert_same_bits(
+        result.true_positives + result.false_positives + per_class, result.within, "detections"
+    )
+    assert (result.within <= result.detections_count).all()
+    assert (result.duplicates <= result.false_positives).all()
+    assert (result.true_positives <= result.ground_truths).all()
+    assert result.detections_count.sum() == len(case.found)
+    assert (result.ground_truths + result.neutral).sum() == len(case.truths)

@@ -1,0 +1,164 @@
+"""The compiled core is the plain oracle, for every preset and any combination of axes."""
+
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from detap.detection import Result, evaluate
+from detap.protocols import (
+    ALL_AREAS,
+    ANY_AREA,
+    COCO_AREAS,
+    PRESETS,
+    AreaRange,
+    Protocol,
+    protocol,
+)
+from detap.tables import Detections, GroundTruth
+from tests.cases import Case, cases, crowded_cases
+from tests.oracle import score
+from tests.parity.compare import assert_same_bits
+from tests.parity.test_coco import in_file_order
+
+THREADS = (1, 2, 8)
+COUNTS = (
+    "ground_truths",
+    "neutral",
+    "detections_count",
+    "within",
+    "true_positives",
+    "false_positives",
+    "duplicates",
+)
+GRIDS = {"11-point": ("matlab", "arange"), "101-point": ("linspace", "hundredths")}
+
+
+def compare(rules: Protocol, truth: GroundTruth, detections: Detections, threads: int) -> None:
+    ours = evaluate(truth, detections, rules, threads=threads, matches=True)
+    plain = score(truth, detections, rules)
+    assert_same_bits(ours.recall, plain.recall, "recall")
+    if rules.pairing == "coverage":
+        return
+    assert ours.matches is not None
+    matched, neutral, counted = in_file_order(ours, truth, detections)
+    assert_same_bits(matched, plain.matched, "matches")
+    assert_same_bits(neutral, plain.neutral, "neutral")
+    assert_same_bits(counted, plain.counted, "counted")
+    if not rules.class_agnostic:
+        best = ours.matches.overlap
+        assert_same_bits(best[counted], plain.overlap[counted], "largest overlap")
+    assert_same_bits(ours.full_precision(), plain.precision, "precision")
+    np.testing.assert_allclose(ours.average_precision, plain.average_precision, rtol=0, atol=1e-12)
+    for name in COUNTS:
+        assert_same_bits(getattr(ours, name), plain.counts[name], name)
+    _compare_curves(ours, plain.hits)
+
+
+def _compare_curves(ours: Result, hits: dict[tuple[int, int], list[bool]]) -> None:
+    for curve in ours.curves():
+        t = int(np.flatnonzero(ours.iou_thresholds == curve.threshold)[0])
+        found = np.cumsum(hits[t, curve.label])
+        assert_same_bits(curve.recall, found / ours.ground_truths[curve.label], "curve")
+        assert (np.diff(curve.score) <= 0).all()
+
+
+@st.composite
+def any_protocol(draw: st.DrawFn) -> Protocol:
+    """Draw a preset with any of its axes changed."""
+    rules = draw(st.sampled_from([p for p in PRESETS.values() if p.pairing == "ranked"]))
+    bands = ((ANY_AREA,), (ALL_AREAS,), COCO_AREAS, (ALL_AREAS, AreaRange("x", 4.0, 800.0, "x")))
+    flags = st.sampled_from(((), ("difficult",), ("crowd",), ("crowd", "difficult"), ("ignore",)))
+    axes: dict[str, st.SearchStrategy[Any]] = {
+        "iou_thresholds": st.sampled_from(((0.5,), (0.3, 0.6, 0.8, 1.0), (0.05,), (0.25, 0.5))),
+        "strict_iou": st.booleans(),
+        "iou_ceiling": st.sampled_from((1.0, 1 - 1e-10, 0.7)),
+        "pixel_edge": st.booleans(),
+        "candidate": st.sampled_from(("best", "best-free")),
+        "equal_iou": st.sampled_from(("first", "last")),
+        "neutral": flags,
+        "area_ranges": st.sampled_from(bands),
+        "area_source": st.sampled_from(("annotation", "box")),
+        "detection_limits": st.sampled_from(((None,), (1, 2, None), (3,), (1, 10, 100))),
+        "limit_scope": st.sampled_from(("class", "image")),
+        "ties": st.sampled_from(("image", "file")),
+        "precision_guard": st.sampled_from((0.0, 2.0**-52)),
+        "class_agnostic": st.booleans(),
+        "score_decimals": st.sampled_from((None, 0, 1)),
+        "box_decimals": st.sampled_from((None, 0, 1)),
+    }
+    chosen = draw(st.sets(st.sampled_from(sorted(axes))))
+    changes = {name: draw(axes[name]) for name in sorted(chosen)}
+    absorbing = changes.get("neutral", rules.neutral)
+    changes["absorbing"] = draw(st.sampled_from(((), absorbing, absorbing[:1])))
+    interpolation = draw(st.sampled_from(("11-point", "101-point", "all-point")))
+    changes["interpolation"] = interpolation
+    if interpolation in GRIDS:
+        changes["recall_grid"] = draw(st.sampled_from(GRIDS[interpolation]))
+    return replace(rules, **changes)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@given(cases(), st.sampled_from(THREADS))
+@settings(max_examples=40)
+def test_every_preset(name: str, case: Case, threads: int) -> None:
+    compare(protocol(name), *case.tables(), threads)
+
+
+@given(cases(), any_protocol(), st.sampled_from(THREADS))
+@settings(max_examples=400)
+def test_any_axes(case: Case, rules: Protocol, threads: int) -> None:
+    compare(rules, *case.tables(), threads)
+
+
+@given(crowded_cases(), any_protocol(), st.sampled_from(THREADS))
+@settings(max_examples=20)
+def test_any_axes_with_many_detections(case: Case, rules: Protocol, threads: int) -> None:
+    compare(rules, *case.tables(), threads)
+
+
+@given(
+    cases(),
+    st.sampled_from(("counted", "left-out")),
+    st.sampled_from(((1,), (2, None), (1, 3))),
+    st.booleans(),
+    st.booleans(),
+)
+@settings(max_examples=150)
+def test_proposals(
+    case: Case,
+    empty_images: Literal["counted", "left-out"],
+    limits: tuple[Any, ...],
+    strict: bool,
+    pixel_edge: bool,
+) -> None:
+    rules = replace(
+        protocol("proposals"),
+        empty_images=empty_images,
+        detection_limits=limits,
+        strict_iou=strict,
+        pixel_edge=pixel_edge,
+    )
+    compare(rules, *case.tables(), 1)
+
+
+@given(crowded_cases())
+@settings(max_examples=10)
+def test_threads_change_no_bit(case: Case) -> None:
+    truth, detections = case.tables()
+    for name in PRESETS:
+        one = evaluate(truth, detections, name, threads=1, matches=True)
+        for threads in (2, 3, 8):
+            more = evaluate(truth, detections, name, threads=threads, matches=True)
+            assert_same_bits(more.average_precision, one.average_precision, "AP")
+            assert_same_bits(more.precision, one.precision, "precision")
+            assert_same_bits(more.recall, one.recall, "recall")
+            assert_same_bits(list(more.summary.values()), list(one.summary.values()), "the summary")
+            if one.matches is not None and more.matches is not None:
+                for field in ("ground_truth", "neutral", "counted", "overlap"):
+                    assert_same_bits(
+                        getattr(more.matches, field), getattr(one.matches, field), field
+                    )

@@ -1,0 +1,310 @@
+"""The quirks of docs/protocols.md, each with a test of its number."""
+
+import contextlib
+import io
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from detap.detection import Result, evaluate
+from detap.errors import InputError
+from detap.formats import coco, voc
+from detap.protocols import PRESETS, RECALL_GRIDS, Protocol, protocol
+from tests.cases import Case, Found, Truth
+from tests.parity import reference
+from tests.parity.voc_eval import voc_eval
+
+BOX = (10.0, 10.0, 20.0, 20.0)
+ELSEWHERE = (10.0, 110.0, 20.0, 20.0)
+
+
+def scored(folder: Path, rules: Protocol | str, suffix: str = "") -> Result:
+    """Return the result of a case of fixtures/, from its VOC or its COCO files."""
+    if folder.name == "voc":
+        truth = voc.read_ground_truth(folder / "Annotations")
+        return evaluate(
+            truth, voc.read_detections(folder / f"detections{suffix}", truth), rules, matches=True
+        )
+    truth = coco.read_ground_truth(folder / "instances.json")
+    found = coco.read_detections(folder / f"results{suffix}.json", truth)
+    return evaluate(truth, found, rules, matches=True)
+
+
+def by_name(result: Result, measure: str = "AP") -> dict[str, float]:
+    return dict(zip(result.classes, result.by_class[measure].tolist(), strict=True))
+
+
+@pytest.mark.parametrize(
+    ("preset", "seven_of_ten", "three_of_ten"),
+    [("voc2007", 8 / 11, 3 / 11), ("voc2007-py", 7 / 11, 3 / 11)],
+)
+@pytest.mark.parametrize("files", ["voc", "coco"])
+def test_fact_01_recall_levels_miss_by_one_ulp(
+    fixtures: Path, files: str, preset: str, seven_of_ten: float, three_of_ten: float
+) -> None:
+    found = by_name(scored(fixtures / "recall-seven-tenths" / files, preset))
+    assert found["cat"] == pytest.approx(seven_of_ten, abs=1e-12)
+    assert found["dog"] == pytest.approx(three_of_ten, abs=1e-12)
+
+
+def test_fact_01_the_grids_are_those_of_numpy_and_of_matlab() -> None:
+    assert RECALL_GRIDS["arange"] == tuple(np.arange(0.0, 1.1, 0.1).tolist())
+    assert RECALL_GRIDS["linspace"] == tuple(np.linspace(0.0, 1.0, 101).tolist())
+    tenths = [k / 10 for k in range(11)]
+    above = [k for k, level in enumerate(RECALL_GRIDS["arange"]) if level > tenths[k]]
+    assert above == [3, 6, 7]
+    above = [k for k, level in enumerate(RECALL_GRIDS["matlab"]) if level != tenths[k]]
+    assert above == [3]
+    assert RECALL_GRIDS["matlab"][3] == np.nextafter(0.3, 1)
+    above = [k for k, level in enumerate(RECALL_GRIDS["linspace"]) if level != k / 100]
+    assert above == [35, 41, 47, 57, 69, 70, 82, 83, 94, 95]
+
+
+def test_fact_02_equal_iou_takes_the_later_in_coco_and_the_first_in_voc() -> None:
+    case = Case(
+        truths=(Truth(1, 1, (0, 0, 20, 20)), Truth(1, 1, (10, 0, 20, 20))),
+        found=(Found(1, 1, (5, 0, 20, 20), 0.9),),
+    )
+    for name, row in (("coco", 1), ("voc2012", 0), ("voc2007", 0), ("voc2012-py", 0)):
+        result = evaluate(*case.tables(), name, matches=True)
+        assert result.matches is not None
+        assert result.matches.ground_truth[0, 0, 0] == row, name
+    assert reference.run(*case.coco()).matched[0, 0, 0] == 1
+
+
+def test_fact_03_annotation_id_zero(tmp_path: Path) -> None:
+    """One ground truth with the id 0, found perfectly: AP is 1 here and 0 in pycocotools."""
+    instances = {
+        "images": [{"id": 0}],
+        "categories": [{"id": 0, "name": "cat"}],
+        "annotations": [
+            {"id": 0, "image_id": 0, "category_id": 0, "bbox": list(BOX), "iscrowd": 0, "area": 400}
+        ],
+    }
+    results = [{"image_id": 0, "category_id": 0, "bbox": list(BOX), "score": 0.9}]
+    (tmp_path / "instances.json").write_text(json.dumps(instances), "utf-8")
+    (tmp_path / "results.json").write_text(json.dumps(results), "utf-8")
+    result = scored(tmp_path, "coco")
+    assert result.summary["AP"] == pytest.approx(1, abs=1e-12)
+    assert reference.run(instances, results, renumber=False).summary["AP"] == 0
+    note = next(note for note in result.notes if note.code == "annotation-id-zero")
+    assert "pycocotools" in note.message
+
+
+def test_fact_03_three_perfect_detections(fixtures: Path) -> None:
+    folder = fixtures / "id-zero" / "coco"
+    assert scored(folder, "coco").summary["AP"] == pytest.approx(1, abs=1e-12)
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO(str(folder / "instances.json"))
+        theirs = COCOeval(truth, truth.loadRes(str(folder / "results.json")), "bbox")
+        theirs.evaluate()
+        theirs.accumulate()
+        theirs.summarize()
+    assert theirs.stats[0] == pytest.approx((1 + 51 / 101 / 2) / 2, abs=1e-12)
+
+
+def test_fact_03_the_command_says_so_on_stderr(fixtures: Path) -> None:
+    folder = fixtures / "id-zero" / "coco"
+    arguments = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
+    done = subprocess.run(
+        [sys.executable, "-m", "detap", "eval", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "pycocotools" in done.stderr
+    assert "id 0" in done.stderr
+
+
+def test_fact_03_duplicated_annotation_ids_are_an_error(tmp_path: Path) -> None:
+    box = {"image_id": 1, "category_id": 1, "area": 400, "iscrowd": 0}
+    instances = {
+        "images": [{"id": 1}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{"id": 5, "bbox": BOX, **box}, {"id": 5, "bbox": ELSEWHERE, **box}],
+    }
+    (tmp_path / "instances.json").write_text(json.dumps(instances), "utf-8")
+    with pytest.raises(InputError, match="id 5"):
+        coco.read_ground_truth(tmp_path / "instances.json")
+
+
+def test_fact_04_ties_follow_the_order_of_the_reference(fixtures: Path) -> None:
+    folder = fixtures / "ties" / "coco"
+    for suffix, due in (("", (51 + 50 * 2 / 3) / 101), ("-reversed", 2 / 3)):
+        result = scored(folder, "coco", suffix)
+        assert result.summary["AP"] == pytest.approx(due, abs=1e-12)
+        theirs = reference.run(
+            json.loads((folder / "instances.json").read_text("utf-8")),
+            json.loads((folder / f"results{suffix}.json").read_text("utf-8")),
+        )
+        assert result.summary["AP"] == theirs.summary["AP"]
+    for suffix, due in (("", (1 + 2 / 3) / 2), ("-reversed", 2 / 3)):
+        result = scored(fixtures / "ties" / "voc", "voc2012", suffix)
+        assert result.summary["mAP"] == pytest.approx(due, abs=1e-12)
+
+
+def test_fact_04_ties_between_images(fixtures: Path) -> None:
+    """COCO goes image by image, VOC line by line."""
+    folder = fixtures / "ties-between-images"
+    assert scored(folder / "coco", "coco").summary["AP"] == pytest.approx(1, abs=1e-12)
+    assert scored(folder / "voc", "voc2012").summary["mAP"] == pytest.approx(1 / 2, abs=1e-12)
+
+
+def test_fact_05_ignore_is_overwritten_by_iscrowd(fixtures: Path) -> None:
+    folder = fixtures / "ignore" / "coco"
+    result = scored(folder, "coco")
+    assert result.summary["AP"] == pytest.approx(51 / 101, abs=1e-12)
+    theirs = reference.run(
+        json.loads((folder / "instances.json").read_text("utf-8")),
+        json.loads((folder / "results.json").read_text("utf-8")),
+    )
+    assert result.summary["AP"] == theirs.summary["AP"]
+    assert any("ignore" in note.message and note.warning for note in result.notes)
+    honoured = scored(folder, replace(protocol("coco"), neutral=("crowd", "ignore")))
+    assert honoured.summary["AP"] == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.parametrize("files", ["voc", "coco"])
+def test_fact_06_area_1024_is_small_and_medium(fixtures: Path, files: str) -> None:
+    result = scored(fixtures / "area-ends" / files, "coco")
+    due = {"APs": 1 / 2, "APm": 51 / 101, "APl": 0, "ARs": 1, "ARm": 1 / 2, "ARl": 0}
+    assert {name: result.summary[name] for name in due} == pytest.approx(due, abs=1e-12)
+
+
+def test_fact_07_ap_is_taken_at_the_largest_limit(fixtures: Path) -> None:
+    folder = fixtures / "ranking-10101" / "coco"
+    rules = replace(protocol("coco"), detection_limits=(1, 10, 300))
+    result = scored(folder, rules)
+    assert result.summary["AP"] == pytest.approx(76.4 / 101, abs=1e-12)
+    assert list(result.summary)[6:9] == ["AR1", "AR10", "AR300"]
+    titles = {measure.name: measure.title for measure in rules.measures()}
+    assert "at most 300 per image and class" in titles["AP"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = COCO(str(folder / "instances.json"))
+        theirs = COCOeval(truth, truth.loadRes(str(folder / "results.json")), "bbox")
+        theirs.params.maxDets = [1, 10, 300]
+        theirs.evaluate()
+        theirs.accumulate()
+        theirs.summarize()
+    assert theirs.stats[0] == -1
+
+
+def test_fact_08_ap90_is_found_though_its_threshold_is_not_nine_tenths() -> None:
+    rules = protocol("coco")
+    assert rules.iou_thresholds[8] == 0.8999999999999999
+    assert rules.iou_thresholds == tuple(np.linspace(0.5, 0.95, 10).tolist())
+    # IoU .92: found up to .90, not at .95.
+    case = Case(truths=(Truth(1, 1, (0, 0, 10, 100)),), found=(Found(1, 1, (0, 0, 10, 92), 1.0),))
+    result = evaluate(*case.tables(), "coco")
+    assert result.measure("AP90") == pytest.approx(1, abs=1e-12)
+    assert result.measure("AP95") == 0
+    assert result.summary["AP"] == pytest.approx(9 / 10, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rows", "thresholds_reached"), [(5, 1), (6, 3), (8, 7)], ids=["half", "six", "eight-tenths"]
+)
+def test_fact_09_iou_exactly_at_a_threshold(rows: int, thresholds_reached: int) -> None:
+    case = Case(truths=(Truth(1, 1, (0, 0, 10, 10)),), found=(Found(1, 1, (0, 0, 10, rows), 0.9),))
+    result = evaluate(*case.tables(), "coco")
+    assert (result.recall[:, 0, 0, -1] == 1).sum() == thresholds_reached
+    truth, found = case.tables()
+    at = (rows / 10,)
+    reached = replace(protocol("voc2012"), iou_thresholds=at, pixel_edge=False)
+    assert evaluate(truth, found, reached).summary["mAP"] == 1
+    assert evaluate(truth, found, replace(reached, strict_iou=True)).summary["mAP"] == 0
+
+
+def test_fact_09_thresholds_as_float32_would_lose_it() -> None:
+    assert float(np.float32(0.6)) > 6 / 10
+    assert float(np.float32(0.8)) > 8 / 10
+
+
+@pytest.mark.parametrize(("files", "preset"), [("voc", "voc2012"), ("coco", "coco")])
+def test_fact_10_classes_only_in_detections(fixtures: Path, files: str, preset: str) -> None:
+    result = scored(fixtures / "absent-class" / files, preset)
+    bird = result.classes.index("bird")
+    assert np.isnan(result.by_class["AP"][bird])
+    assert result.false_positives[bird] == 2
+    assert next(iter(result.summary.values())) == pytest.approx(1, abs=1e-12)
+    note = next(note for note in result.notes if note.code == "detections-only")
+    assert note.count == 2
+    assert "bird" in note.message
+
+
+@pytest.mark.parametrize("preset", [p for p in PRESETS if p != "proposals"])
+def test_fact_11_false_positives_on_images_without_ground_truth_count(preset: str) -> None:
+    case = Case(
+        truths=(Truth(1, 1, BOX),),
+        found=(Found(1, 1, BOX, 0.8), Found(2, 1, BOX, 0.9)),
+        images=(1, 2),
+    )
+    result = evaluate(*case.tables(), preset)
+    assert next(iter(result.summary.values())) == pytest.approx(1 / 2, abs=1e-12)
+    assert result.false_positives[0] == 1
+
+
+def test_fact_12_cut_at_100_per_class_after_sorting_by_score() -> None:
+    """A hundred cats on nothing cut off the cat found 101st, and leave the dogs alone.
+
+    Dogs: two, of which one is found: 51 of 101 levels. TIDE's limit is for the whole image, and
+    cuts the dog as well.
+    """
+    strays = tuple(Found(1, 1, (0, 200 + n, 5, 1), 0.5 + n / 1000) for n in range(100))
+    case = Case(
+        truths=(Truth(1, 1, BOX), Truth(1, 2, BOX), Truth(1, 2, ELSEWHERE)),
+        found=(Found(1, 1, BOX, 0.4), Found(1, 2, BOX, 0.3), *strays),
+        classes=(1, 2),
+    )
+    result = evaluate(*case.tables(), "coco", matches=True)
+    assert result.by_class["AP"].tolist() == pytest.approx([0, 51 / 101], abs=1e-12)
+    assert result.matches is not None
+    assert result.matches.counted.tolist() == [False, *[True] * 101]
+    over_all = replace(protocol("coco"), limit_scope="image")
+    assert evaluate(*case.tables(), over_all).by_class["AP"].tolist() == [0, 0]
+    first = case.with_found((replace(case.found[0], score=0.99), *case.found[1:]))
+    assert evaluate(*first.tables(), "coco").by_class["AP"][0] == pytest.approx(1, abs=1e-12)
+    assert_like_pycocotools(case)
+
+
+def assert_like_pycocotools(case: Case) -> None:
+    ours = evaluate(*case.tables(), "coco").summary
+    assert ours == pytest.approx(reference.run(*case.coco()).summary, abs=0, rel=0, nan_ok=True)
+
+
+def test_fact_13_images_without_proposals_count(fixtures: Path) -> None:
+    for files in ("voc", "coco"):
+        folder = fixtures / "proposals" / files
+        counted = scored(folder, "proposals").summary
+        assert counted["AR100"] == pytest.approx((7 / 10 + 1) / 4, abs=1e-12)
+        detectron = replace(protocol("proposals"), empty_images="left-out")
+        assert scored(folder, detectron).summary["AR100"] == pytest.approx(
+            (7 / 10 + 1) / 3, abs=1e-12
+        )
+
+
+def test_fact_15_what_the_axes_are_worth_on_a_real_detector(real_data: Path) -> None:
+    folder = real_data / "voc2007-test"
+    truth = voc.read_ground_truth(folder, image_set="test")
+    found = voc.read_detections(folder / "detections", truth)
+
+    def mean(rules: Protocol) -> float:
+        return evaluate(truth, found, rules).summary["mAP"]
+
+    eleven, every = protocol("voc2007-py"), protocol("voc2012-py")
+    assert 0.004 <= mean(every) - mean(eleven) <= 0.0245
+    for rules in (eleven, every):
+        assert 0.003 <= mean(rules) - mean(replace(rules, pixel_edge=False)) <= 0.004
+        assert 0.07 <= mean(rules) - mean(replace(rules, neutral=())) <= 0.09
+    # The other side of the same coin, by an independent implementation.
+    averages = [voc_eval(truth, found, k, pixel=0.0)[2] for k in range(3)]
+    ours = evaluate(truth, found, replace(every, pixel_edge=False)).by_class["AP"]
+    assert ours[:3].tolist() == pytest.approx(averages, abs=1e-12)
