@@ -165,7 +165,7 @@ def run_process(
             stdout=out,
             stderr=err,
             env=environment,
-            preexec_fn=limit,
+            preexec_fn=limit,  # noqa: PLW1509 - no threads here
         )
         late = False
         while True:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.reliability import coco_cases, voc_cases
 from tests.reliability.cases import ROWS, Case
-from tests.reliability.judge import faults, universal_faults
+from tests.reliability.judge import faults
 from tests.reliability.runner import Worker, run_command
 
 CASES = [*coco_cases.CASES, *voc_cases.CASES]

@@ -1,1 +1,969 @@
-CASES = []
+"""The corpus for VOC files: variations of one small tree, worked by hand.
+
+The tree: two images, two classes. Of class cat two ground truths; by falling score the detections
+are found, wrong, found: precision at recall 1/2 is 1, at recall 1 it is 2/3, so that the area under
+the envelope is (1 + 2/3) / 2. Of class dog one ground truth, found: AP = 1.
+"""
+
+import gzip
+import os
+import pickle
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.reliability.cases import Case, Refused, Scored
+
+CAT = (1 + 2 / 3) / 2
+BASE = (CAT + 1) / 2
+
+GT, DT = "gt", "dt"
+A, B = "gt/a.xml", "gt/b.xml"
+CATS, DOGS = "dt/det_test_cat.txt", "dt/det_test_dog.txt"
+
+CAT_BOX = (10, 10, 30, 30)
+DOG_BOX = (50, 50, 80, 80)
+
+Build = Callable[[Path], object]
+
+
+def thing(name: str, box: Any, inside: str = "<difficult>0</difficult>") -> str:
+    """Return an object element; a box that is text stands as it is."""
+    if not isinstance(box, str):
+        corners = zip(("xmin", "ymin", "xmax", "ymax"), box, strict=True)
+        box = "".join(f"<{corner}>{value}</{corner}>" for corner, value in corners)
+        box = f"<bndbox>{box}</bndbox>"
+    return f"<object><name>{name}</name>{inside}{box}</object>"
+
+
+def xml(*objects: str, name: str = "a.jpg", size: str = "") -> str:
+    size = size or "<size><width>100</width><height>100</height><depth>3</depth></size>"
+    return f"<annotation><filename>{name}</filename>{size}{''.join(objects)}</annotation>"
+
+
+def usual_a(**changes: str) -> str:
+    return changes.get("all") or xml(
+        changes.get("cat", thing("cat", CAT_BOX)), changes.get("dog", thing("dog", DOG_BOX))
+    )
+
+
+LINES = ("a 0.9 10 10 30 30", "a 0.8 60 10 80 30", "b 0.7 10 10 30 30")
+
+
+@dataclass
+class Tree:
+    """The files of a case by path, text or bytes; None takes one away."""
+
+    files: dict[str, str | bytes | None] = field(default_factory=dict)
+
+    def __call__(self, folder: Path) -> None:
+        usual: dict[str, str | bytes | None] = {
+            A: usual_a(),
+            B: xml(thing("cat", CAT_BOX), name="b.jpg"),
+            CATS: "".join(f"{line}\n" for line in LINES),
+            DOGS: "a 0.6 50 50 80 80\n",
+        }
+        for name, text in (usual | self.files).items():
+            if text is None:
+                continue
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+
+
+CASES: list[Case] = []
+
+
+def _add(row: str, name: str, expect: Refused | Scored, given: Any, more: dict[str, Any]) -> None:
+    build = given if callable(given) else Tree(given or {})
+    more = {"gt": GT, "dt": DT, "for_peers": False} | more
+    CASES.append(Case(row, name, "voc", build, expect, **more))
+
+
+def refused(  # noqa: PLR0917 - a table, column by column
+    row: str, name: str, file: str, place: str, says: str, files: Any = None, **more: Any
+) -> None:
+    _add(row, name, Refused(file, place, says), files, more)
+
+
+def scored(  # noqa: PLR0917
+    row: str,
+    name: str,
+    value: float | None,
+    notes: tuple[str, ...] = (),
+    classes: dict[str, float | None] | None = None,
+    files: Any = None,
+    **more: Any,
+) -> None:
+    _add(row, name, Scored({"mAP": value}, notes, classes or {}), files, more)
+
+
+def cats(*lines: str) -> dict[str, str]:
+    """Return the detections of class cat with these lines."""
+    return {CATS: "".join(f"{line}\n" for line in lines)}
+
+
+def line_2(text: str) -> dict[str, str]:
+    return cats(LINES[0], text, LINES[2])
+
+
+# --- names of images and classes
+
+scored("stem", "plain", BASE, classes={"cat": CAT, "dog": 1.0})
+scored("stem", "not-the-filename-element", BASE, files={A: usual_a().replace("a.jpg", "b.jpg")})
+scored(
+    "stem",
+    "digits",
+    BASE,
+    files={
+        A: None,
+        "gt/000001.xml": usual_a(),
+        CATS: LINES[0].replace("a ", "000001 ")
+        + "\n"
+        + LINES[1].replace("a ", "000001 ")
+        + "\n"
+        + LINES[2]
+        + "\n",
+        DOGS: "000001 0.6 50 50 80 80\n",
+    },
+)
+refused(
+    "stem",
+    "digits-to-the-letter",
+    CATS,
+    "line 1",
+    "'1' is not in",
+    {A: None, "gt/000001.xml": usual_a(), **cats("1 0.9 10 10 30 30"), DOGS: None},
+)
+refused("unknown-image", "one", CATS, "line 2", "'c'", line_2("c 0.8 1 1 5 5"))
+refused("unknown-image", "with-suffix", CATS, "line 2", "'a.jpg'", line_2("a.jpg 0.8 1 1 5 5"))
+refused(
+    "unknown-image",
+    "image-file",
+    "dt/c.txt",
+    "",
+    "'c'",
+    {
+        CATS: None,
+        DOGS: None,
+        "dt/a.txt": "cat 0.9 10 10 30 30\n",
+        "dt/c.txt": "cat 0.9 10 10 30 30\n",
+    },
+)
+refused(
+    "unknown-image",
+    "outside-the-set",
+    CATS,
+    "line 3",
+    "'b'.*image set",
+    {"set.txt": "a\n"},
+    options=("--image-set", "set.txt"),
+)
+scored(
+    "unknown-category",
+    "extra",
+    BASE,
+    ("unknown-classes", "detections-only"),
+    {"bird": None},
+    {"dt/det_test_bird.txt": "a 0.5 1 1 5 5\n"},
+)
+refused(
+    "unknown-category",
+    "all",
+    DT,
+    "",
+    "bird",
+    {CATS: None, DOGS: None, "dt/det_test_bird.txt": "a 0.5 1 1 5 5\n"},
+)
+refused(
+    "nothing-in-common",
+    "images",
+    CATS,
+    "line 1",
+    "'x'",
+    {**cats("x 0.9 10 10 30 30", "y 0.9 10 10 30 30"), DOGS: None},
+)
+refused(
+    "nothing-in-common",
+    "numbered-classes",
+    DT,
+    "",
+    "class-names",
+    {
+        CATS: None,
+        DOGS: None,
+        "dt/a.txt": "0 0.9 10 10 30 30\n1 0.6 50 50 80 80\n",
+        "dt/b.txt": "0 0.7 10 10 30 30\n",
+    },
+)
+scored(
+    "nothing-in-common",
+    "numbers-with-names",
+    BASE,
+    files={
+        CATS: None,
+        DOGS: None,
+        "dt/a.txt": "0 0.9 10 10 30 30\n0 0.8 60 10 80 30\n1 0.6 50 50 80 80\n",
+        "dt/b.txt": "0 0.7 10 10 30 30\n",
+        "names.txt": "cat\ndog\n",
+    },
+    options=("--class-names", "names.txt"),
+)
+refused(
+    "nothing-in-common",
+    "number-beyond-names",
+    "dt/a.txt",
+    "line 1",
+    "class '2'",
+    {CATS: None, DOGS: None, "dt/a.txt": "2 0.9 10 10 30 30\n", "names.txt": "cat\ndog\n"},
+    options=("--class-names", "names.txt"),
+)
+scored(
+    "case-of-names",
+    "two",
+    (CAT + 1) / 2,
+    ("names-differ-in-case",),
+    {"Cat": 1.0, "cat": CAT},
+    {
+        A: usual_a(dog=thing("Cat", DOG_BOX)),
+        DOGS: None,
+        "dt/det_test_Cat.txt": "a 0.6 50 50 80 80\n",
+    },
+)
+
+# --- nothing there
+
+scored("no-detections", "empty-files", 0.0, ("no-detections",), files={CATS: "", DOGS: ""})
+scored("no-detections", "blank-lines", 0.0, ("no-detections",), files={CATS: "\n \n", DOGS: "\n"})
+refused(
+    "no-detections",
+    "empty-folder",
+    DT,
+    "",
+    "no detections",
+    lambda folder: (Tree({CATS: None, DOGS: None})(folder), (folder / DT).mkdir()),
+)
+refused(
+    "no-truth",
+    "empty-folder",
+    GT,
+    "",
+    "no annotation",
+    lambda folder: (Tree({A: None, B: None})(folder), (folder / GT).mkdir()),
+)
+refused("no-truth", "no-objects", GT, "", "no object", {A: xml(), B: xml()})
+refused(
+    "no-truth",
+    "empty-set",
+    "set.txt",
+    "",
+    "names no image",
+    {"set.txt": "\n"},
+    options=("--image-set", "set.txt"),
+)
+refused("no-truth", "empty-xml", B, "", "empty", {B: ""})
+scored("no-truth", "one-image-without-objects", BASE, files={"gt/c.xml": xml()})
+refused("same-file", "truth-as-results", GT, "", "txt", {}, dt=GT)
+refused("same-file", "results-as-truth", DT, "", "column", {}, gt=DT)
+scored("no-class-file", "dog", CAT / 2, ("classes-without-file",), {"dog": 0.0}, {DOGS: None})
+scored("no-class-file", "empty-dog", CAT / 2, (), {"dog": 0.0}, {DOGS: ""})
+scored(
+    "only-neutral",
+    "dog",
+    CAT,
+    (),
+    {"dog": None},
+    {A: usual_a(dog=thing("dog", DOG_BOX, "<difficult>1</difficult>"))},
+)
+scored(
+    "only-neutral",
+    "all",
+    None,
+    (),
+    {"dog": None, "cat": None},
+    {
+        A: xml(
+            thing("cat", CAT_BOX, "<difficult>1</difficult>"),
+            thing("dog", DOG_BOX, "<difficult>1</difficult>"),
+        ),
+        B: xml(thing("cat", CAT_BOX, "<difficult>1</difficult>")),
+    },
+)
+
+# --- numbers
+
+NUMBERS = {
+    "underscore": "2_63",
+    "full-width": "\uff12\uff10",
+    "nan": "nan",
+    "inf": "inf",
+    "infinity": "Infinity",
+    "hexadecimal": "0x10",
+    "comma": "1,5",
+    "words": "ten",
+    "two-points": "1.2.3",
+    "sign-alone": "-",
+    "exponent-alone": "1e",
+    "arabic": "\u0662\u0660",
+    "superscript": "2\u00b2",
+    "octal": "0o17",
+    "suffix": "10f",
+    "1e999": "1e999",
+    "401-digits": "9" * 401,
+}
+for name, text in NUMBERS.items():
+    row = (
+        "not-finite" if name in ("nan", "inf", "infinity", "1e999", "401-digits") else "odd-numbers"
+    )
+    refused(row, f"box-{name}", CATS, "line 2", "x1|number", line_2(f"a 0.8 {text} 10 80 30"))
+    refused(row, f"score-{name}", CATS, "line 2", "score|number", line_2(f"a {text} 60 10 80 30"))
+    refused(
+        row,
+        f"xml-{name}",
+        A,
+        "object 1",
+        "xmin",
+        {A: usual_a(cat=thing("cat", (text, 10, 30, 30)))},
+    )
+scored(
+    "odd-numbers",
+    "valid-spellings",
+    BASE,
+    files={
+        A: usual_a(cat=thing("cat", (" 10 ", "1e1", "+30", "30."))),
+        **cats("a .9 010 1.0E+1 30.0 30", *LINES[1:]),
+    },
+)
+refused(
+    "odd-numbers",
+    "xml-empty",
+    A,
+    "object 1",
+    "xmin",
+    {A: usual_a(cat=thing("cat", ("", 10, 30, 30)))},
+)
+refused("no-score", "missing", CATS, "line 2", "5 columns", line_2("a 60 10 80 30"))
+refused("no-score", "word", CATS, "line 2", "score 'null'", line_2("a null 60 10 80 30"))
+for name, values in {
+    "percent": (90, 80, 70, 60),
+    "negative": (-1, -2, -3, -4),
+    "logits": (5, 0, -5, 1),
+    "huge": ("1e308", "1e307", "1e306", "1e305"),
+    "denormal": ("9e-320", "8e-320", "7e-320", "6e-320"),
+}.items():
+    scored(
+        "any-score",
+        name,
+        BASE,
+        files={
+            CATS: f"a {values[0]} 10 10 30 30\na {values[1]} 60 10 80 30\n"
+            f"b {values[2]} 10 10 30 30\n",
+            DOGS: f"a {values[3]} 50 50 80 80\n",
+        },
+    )
+for name, text in {
+    "fewer": "a 0.8 60 10 80",
+    "more": "a 0.8 60 10 80 30 1",
+    "name-with-space": "a b 0.8 60 10 80 30",
+    "commas": "a,0.8,60,10,80,30",
+    "one": "a",
+    "class-and-image": "cat a 0.8 60 10 80 30",
+}.items():
+    refused("columns", name, CATS, "line 2", r"\d+ columns?, 6 are due", line_2(text))
+scored(
+    "columns",
+    "tabs-and-spaces",
+    BASE,
+    files=cats("a\t0.9  10 10\t30 30 ", " " + LINES[1], LINES[2]),
+)
+scored("columns", "crlf-and-no-last-newline", BASE, files={CATS: "\r\n".join(LINES)})
+refused("columns", "form-feed", CATS, "line 2", "control", line_2("a\f0.8 60 10 80 30"))
+refused(
+    "columns", "carriage-returns-alone", CATS, "line 1", "control|column", {CATS: "\r".join(LINES)}
+)
+
+refused(
+    "negative-side",
+    "detection",
+    CATS,
+    "line 2",
+    "x2 = 60 is less than x1 = 80",
+    line_2("a 0.8 80 10 60 30"),
+)
+refused(
+    "negative-side",
+    "xml",
+    A,
+    "object 1",
+    "xmax = 10 is less than xmin = 30",
+    {A: usual_a(cat=thing("cat", (30, 10, 10, 30)))},
+)
+refused(
+    "negative-side",
+    "width",
+    CATS,
+    "line 2",
+    "width -20 is negative",
+    line_2("a 0.8 60 10 -20 20"),
+    options=("--boxes", "xywh"),
+)
+refused(
+    "corners-for-sides",
+    "sides-for-corners",
+    "dt",
+    "",
+    "look like x, y, width",
+    {
+        **cats("a 0.9 60 60 20 20", "b 0.8 60 60 20 20", "b 0.7 50 50 20 20"),
+        DOGS: "a 0.5 50 50 30 30\n",
+    },
+)
+# As x y w h the boxes end at 140 and 160: overlap (20 + 1)^2 / 81^2 at most.
+scored(
+    "corners-for-sides",
+    "detections",
+    0.0,
+    ("detections-look-like-corners", "detections-beyond-image"),
+    files={
+        A: xml(thing("cat", (60, 60, 80, 80))),
+        B: xml(thing("cat", (60, 60, 80, 80))),
+        **cats("a 0.9 60 60 80 80", "b 0.8 60 60 80 80"),
+        DOGS: None,
+    },
+    options=("--boxes", "xywh"),
+)
+# A pixel counts for its width: 1 x 1 on 1 x 1 is found.
+scored(
+    "one-pixel",
+    "both",
+    BASE,
+    files={A: usual_a(dog=thing("dog", (50, 50, 50, 50))), DOGS: "a 0.6 50 50 50 50\n"},
+)
+scored(
+    "beyond-image",
+    "not-clipped",
+    BASE,
+    ("ground-truth-beyond-image", "detections-beyond-image"),
+    files={A: usual_a(dog=thing("dog", (80, 80, 120, 120))), DOGS: "a 0.6 80 80 120 120\n"},
+)
+# Clipped, the detection would be right; its overlap is 21^2 / 41^2.
+scored(
+    "beyond-image",
+    "detection-only",
+    CAT / 2,
+    ("detections-beyond-image",),
+    {"dog": 0.0},
+    {A: usual_a(dog=thing("dog", (80, 80, 100, 100))), DOGS: "a 0.6 80 80 120 120\n"},
+)
+refused("overflow", "detection", CATS, "line 2", "overflow", line_2("a 0.8 0 0 1e200 1e200"))
+refused(
+    "overflow",
+    "xml",
+    A,
+    "object 1",
+    "overflow",
+    {A: usual_a(cat=thing("cat", (0, 0, "1e200", "1e200")))},
+)
+
+BOXES = {
+    "missing": "",
+    "empty": "<bndbox/>",
+    "three": "<bndbox><xmin>10</xmin><ymin>10</ymin><xmax>30</xmax></bndbox>",
+    "five": "<bndbox><xmin>10</xmin><xmin>10</xmin><ymin>10</ymin><xmax>30</xmax><ymax>30</ymax>"
+    "</bndbox>",
+    "twice": "<bndbox><xmin>10</xmin><ymin>10</ymin><xmax>30</xmax><ymax>30</ymax></bndbox>" * 2,
+    "text": "<bndbox>10 10 30 30</bndbox>",
+    "nested": "<bndbox><xmin><a>10</a></xmin><ymin>10</ymin><xmax>30</xmax><ymax>30</ymax>"
+    "</bndbox>",
+}
+for name, text in BOXES.items():
+    refused(
+        "no-box", name, A, "object 1", "bndbox|xmin|xmax|ymax", {A: usual_a(cat=thing("cat", text))}
+    )
+refused(
+    "bad-object",
+    "no-name",
+    A,
+    "object 1",
+    "no name",
+    {A: usual_a(cat=thing("cat", CAT_BOX).replace("<name>cat</name>", ""))},
+)
+refused(
+    "bad-object", "empty-name", A, "object 1", "empty name", {A: usual_a(cat=thing(" ", CAT_BOX))}
+)
+refused(
+    "bad-object",
+    "two-names",
+    A,
+    "object 1",
+    "2 elements <name>",
+    {A: usual_a(cat=thing("cat</name><name>dog", CAT_BOX))},
+)
+refused("bad-object", "no-box", A, "object 1", "no bndbox", {A: usual_a(cat=thing("cat", ""))})
+for name, text in {
+    "2": "2",
+    "word": "yes",
+    "true": "true",
+    "negative": "-1",
+    "empty": "",
+    "full-width": "\uff11",
+}.items():
+    refused(
+        "bad-object",
+        f"difficult-{name}",
+        A,
+        "object 1",
+        "difficult is",
+        {A: usual_a(cat=thing("cat", CAT_BOX, f"<difficult>{text}</difficult>"))},
+    )
+scored("bad-object", "no-difficult", BASE, files={A: usual_a(cat=thing("cat", CAT_BOX, ""))})
+scored(
+    "bad-object",
+    "part-is-no-object",
+    BASE,
+    files={
+        A: usual_a(
+            cat=thing(
+                "cat",
+                CAT_BOX,
+                "<part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>5</xmax><ymax>5</ymax></bndbox></part>",
+            )
+        )
+    },
+)
+scored(
+    "bad-object",
+    "corners-by-name",
+    BASE,
+    files={
+        A: usual_a(
+            cat=thing(
+                "cat",
+                "<bndbox><xmax>30</xmax><xmin>10</xmin><ymax>30</ymax><ymin>10</ymin></bndbox>",
+            )
+        )
+    },
+)
+# Twice the same cat in one image: recall 1/3 at precision 1, 2/3 at precision 2/3, never 1.
+scored(
+    "object-twice",
+    "cat",
+    ((1 + 2 / 3) / 3 + 1) / 2,
+    ("repeated-objects",),
+    {"cat": (1 + 2 / 3) / 3},
+    {A: xml(thing("cat", CAT_BOX), thing("cat", CAT_BOX), thing("dog", DOG_BOX))},
+)
+
+# --- XML
+
+DOCTYPES = {
+    "doctype": "<!DOCTYPE annotation>",
+    "external": '<!DOCTYPE annotation SYSTEM "http://127.0.0.1:9/x.dtd">',
+    "file": '<!DOCTYPE annotation [<!ENTITY x SYSTEM "file:///etc/passwd">]>',
+    "laughs": '<!DOCTYPE annotation [<!ENTITY a "lol"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">'
+    '<!ENTITY c "&b;&b;&b;&b;&b;&b;&b;&b;">]>',
+    "parameter": '<!DOCTYPE annotation [<!ENTITY % x SYSTEM "file:///etc/hostname"> %x;]>',
+}
+for name, text in DOCTYPES.items():
+    refused("doctype", name, A, "", "DOCTYPE|entit", {A: text + usual_a()})
+refused(
+    "doctype",
+    "entity-used",
+    A,
+    "",
+    "DOCTYPE|entit",
+    {A: '<!DOCTYPE annotation [<!ENTITY x "cat">]>' + usual_a(cat=thing("&x;", CAT_BOX))},
+)
+refused(
+    "doctype",
+    "entity-of-a-file-used",
+    A,
+    "",
+    "DOCTYPE|entit",
+    {
+        A: '<!DOCTYPE annotation [<!ENTITY x SYSTEM "file:///etc/passwd">]>'
+        + usual_a(cat=thing("&x;", CAT_BOX))
+    },
+)
+refused(
+    "doctype",
+    "billion-laughs-used",
+    A,
+    "",
+    "DOCTYPE|entit|XML",
+    {A: DOCTYPES["laughs"] + usual_a(cat=thing("&c;" * 50, CAT_BOX))},
+)
+refused("doctype", "unknown-entity", A, "", "XML|entit", {A: usual_a(cat=thing("&cat;", CAT_BOX))})
+scored(
+    "doctype",
+    "five-known-entities",
+    BASE,
+    classes={"a<b&": 1.0},
+    files={
+        A: usual_a(dog=thing("a&lt;b&amp;", DOG_BOX)),
+        DOGS: None,
+        "dt/det_test_a<b&.txt": "a 0.6 50 50 80 80\n",
+    },
+)
+scored(
+    "doctype",
+    "character-reference",
+    BASE,
+    files={A: usual_a(cat=thing("&#99;at", ("&#49;0", 10, 30, 30)))},
+)
+scored(
+    "comments", "comment", BASE, files={A: usual_a(cat=thing("cat", ("1<!-- 5 -->0", 10, 30, 30)))}
+)
+scored(
+    "comments",
+    "instruction",
+    BASE,
+    files={A: usual_a(cat=thing("c<?x y?>at", ("1<?x 5?>0", 10, 30, 30)))},
+)
+scored(
+    "comments",
+    "cdata",
+    BASE,
+    files={A: usual_a(cat=thing("<![CDATA[cat]]>", ("<![CDATA[10]]>", 10, 30, 30)))},
+)
+scored(
+    "comments",
+    "object-in-a-comment",
+    BASE,
+    files={A: usual_a(cat=thing("cat", CAT_BOX) + "<!-- " + thing("cat", (1, 1, 5, 5)) + " -->")},
+)
+DECLARED = '<?xml version="1.0" encoding="{}"?>'
+for encoding in ("utf-16", "utf-16-le", "latin-1", "utf-8-sig", "utf-8"):
+    declared = {"latin-1": "ISO-8859-1", "utf-8-sig": "UTF-8", "utf-16-le": "UTF-16LE"}.get(
+        encoding, encoding.upper()
+    )
+    text = DECLARED.format(declared) + usual_a(dog=thing("chi\u00e8n", DOG_BOX))
+    scored(
+        "xml-encoding",
+        encoding,
+        BASE,
+        classes={"chi\u00e8n": 1.0},
+        files={
+            A: text.encode(encoding),
+            DOGS: None,
+            "dt/det_test_chi\u00e8n.txt": "a 0.6 50 50 80 80\n",
+        },
+    )
+refused(
+    "xml-encoding",
+    "not-as-declared",
+    A,
+    "",
+    "XML",
+    {A: (DECLARED.format("UTF-8") + usual_a(dog=thing("chi\u00e8n", DOG_BOX))).encode("latin-1")},
+)
+refused("xml-encoding", "unknown", A, "", "XML", {A: DECLARED.format("x-nothing") + usual_a()})
+refused("encoding", "text-utf-16", CATS, "", "UTF-16", {CATS: "\n".join(LINES).encode("utf-16")})
+refused(
+    "encoding",
+    "text-latin-1",
+    CATS,
+    "line 2",
+    "not UTF-8",
+    {CATS: "\n".join((LINES[0], "\u00e9 0.8 60 10 80 30")).encode("latin-1")},
+)
+scored(
+    "encoding",
+    "text-byte-order-mark",
+    BASE,
+    files={CATS: b"\xef\xbb\xbf" + "\n".join(LINES).encode()},
+)
+refused("encoding", "xml-truncated", A, "line 1", "XML", {A: usual_a()[:-20]})
+refused("encoding", "xml-trailing", A, "line 1", "XML", {A: usual_a() + "xyz"})
+refused("encoding", "xml-two-roots", A, "line 1", "XML", {A: usual_a() + usual_a()})
+refused("encoding", "xml-nul", A, "", "XML|binary", {A: usual_a().replace("cat", "c\0at")})
+refused("encoding", "text-nul", CATS, "", "control|binary", line_2("a 0.8 60 10 80 30\0"))
+refused("nesting", "xml", A, "", "deep|nest|XML", {A: "<a>" * 100_000})
+refused(
+    "nesting",
+    "xml-closed",
+    A,
+    "",
+    "deep|nest|XML",
+    {A: usual_a(cat=thing("cat", CAT_BOX, "<x>" * 5_000 + "</x>" * 5_000))},
+)
+refused(
+    "nesting",
+    "xml-below-the-parser's-limit",
+    A,
+    "",
+    "deep|nest",
+    {A: usual_a(cat=thing("cat", CAT_BOX, "<x>" * 200 + "</x>" * 200))},
+)
+refused("nesting", "brackets", A, "", "XML|JSON", {A: b"<" * 10_000_000})
+
+# --- order, sets, folders
+
+# Two of equal score: the right one first gives precision 1, the wrong one first 1/2.
+ONE_CAT = {A: xml(thing("cat", CAT_BOX)), B: xml(), DOGS: None}
+scored(
+    "ties", "right-first", 1.0, files={**ONE_CAT, **cats("a 0.5 10 10 30 30", "a 0.5 60 10 80 30")}
+)
+scored(
+    "ties", "wrong-first", 0.5, files={**ONE_CAT, **cats("a 0.5 60 10 80 30", "a 0.5 10 10 30 30")}
+)
+scored(
+    "ties",
+    "file-before-image",
+    0.5,
+    files={**ONE_CAT, **cats("b 0.5 60 10 80 30", "a 0.5 10 10 30 30")},
+)
+scored(
+    "listed-twice",
+    "a",
+    BASE,
+    ("images-listed-twice",),
+    files={"set.txt": "a\nb\na\n"},
+    options=("--image-set", "set.txt"),
+)
+scored(
+    "listed-twice",
+    "with-flags",
+    BASE,
+    ("images-listed-twice",),
+    files={"set.txt": "a  1\nb -1\na  1\n"},
+    options=("--image-set", "set.txt"),
+)
+refused(
+    "listed-twice",
+    "without-xml",
+    "set.txt",
+    "line 3",
+    "'c' has no",
+    {"set.txt": "a\nb\nc\n"},
+    options=("--image-set", "set.txt"),
+)
+refused(
+    "two-files",
+    "comp",
+    "dt/comp4_det_test_cat.txt",
+    "",
+    "cat",
+    {
+        CATS: None,
+        "dt/comp3_det_test_cat.txt": "a 0.9 10 10 30 30\n",
+        "dt/comp4_det_test_cat.txt": "a 0.9 10 10 30 30\n",
+    },
+)
+refused("two-files", "suffixes", GT, "", "A.XML|a.XML|same image", {"gt/a.XML": usual_a()})
+scored(
+    "leftovers",
+    "many",
+    BASE,
+    files={
+        "gt/.DS_Store": b"\0\1",
+        "gt/._a.xml": b"\0\5\x16\7",
+        "gt/a.xml~": "old",
+        "gt/a.xml.bak": "old",
+        "gt/#a.xml#": "old",
+        "gt/Thumbs.db": b"\0",
+        "gt/sub/c.xml": xml(thing("cat", CAT_BOX)),
+        "gt/folder.xml/inside": "x",
+        "dt/.DS_Store": b"\0",
+        "dt/._det_test_cat.txt": b"\0",
+        "dt/det_test_cat.txt~": "old",
+        "dt/notes.md": "old",
+        "dt/sub/det_test_dog.txt": "a 1 1 1 2 2",
+    },
+)
+scored(
+    "gzip",
+    "image-set",
+    BASE,
+    files={"set.txt": gzip.compress(b"a\nb\n")},
+    options=("--image-set", "set.txt"),
+)
+refused("gzip", "bomb", CATS, "", "expands", {CATS: gzip.compress(b"\n" * (40 << 20))})
+refused("gzip", "xml-bomb", A, "", "expands", {A: gzip.compress(b" " * (40 << 20))})
+refused("gzip", "damaged", CATS, "", "gzip", {CATS: gzip.compress(b"a 0.9 10 10 30 30\n")[:-4]})
+
+CONTENT: dict[str, tuple[bytes, str]] = {
+    "lfs": (b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n", "LFS"),
+    "html": (b"<!DOCTYPE html><html><body>404</body></html>", "HTML"),
+    "pickle": (pickle.dumps([1]), "pickle"),
+    "zip": (b"PK\x03\x04" + bytes(30), "zip"),
+    "json": (b'[{"image_id": 1}]', "JSON"),
+    "image": (b"\x89PNG\r\n\x1a\n" + bytes(20), "image"),
+    "merge": (
+        b"<<<<<<< HEAD\n"
+        + LINES[0].encode()
+        + b"\n=======\n"
+        + LINES[1].encode()
+        + b"\n>>>>>>> b\n",
+        "merge",
+    ),
+    "nul-bytes": (bytes(500), "binary|NUL|control"),
+}
+for name, (data, looks) in CONTENT.items():
+    refused("other-content", f"text-{name}", CATS, "", looks, {CATS: data})
+    # An HTML page is said to have a DOCTYPE, as is any XML that has one.
+    refused("other-content", f"xml-{name}", A, "", f"{looks}|DOCTYPE", {A: data})
+refused("other-content", "text-is-xml", CATS, "", "XML", {CATS: usual_a()})
+refused("other-content", "xml-is-text", A, "", "XML", {A: "\n".join(LINES)})
+refused("other-content", "other-root", A, "", "<svg>", {A: "<svg><g/></svg>"})
+refused(
+    "other-content",
+    "object-in-capitals",
+    A,
+    "line 1",
+    "<Object>",
+    {A: usual_a().replace("object>", "Object>")},
+)
+refused(
+    "other-content",
+    "name-space",
+    A,
+    "",
+    "object",
+    {A: usual_a().replace("<annotation>", '<annotation xmlns="http://x">')},
+)
+
+# --- what is no file
+
+
+def instead(make: Callable[[Path], object], which: str) -> Callable[[Path], None]:
+    """Return what builds the usual tree and then puts something else in the place of a file."""
+
+    def build(folder: Path) -> None:
+        Tree()(folder)
+        (folder / which).unlink()
+        make(folder / which)
+
+    return build
+
+
+def _socket(path: Path) -> None:
+    here = os.getcwd()
+    os.chdir(path.parent)  # the path of a socket may have 108 bytes
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
+    finally:
+        os.chdir(here)
+
+
+for which, side in ((A, "xml"), (CATS, "text")):
+    refused("no-file", f"{side}-fifo", which, "", "FIFO", instead(os.mkfifo, which))
+    refused("no-file", f"{side}-socket", which, "", "socket", instead(_socket, which))
+    refused(
+        "no-file",
+        f"{side}-link-loop",
+        which,
+        "",
+        "loop",
+        instead(lambda p: p.symlink_to(p.name), which),
+    )
+    refused(
+        "no-file",
+        f"{side}-dangling-link",
+        which,
+        "",
+        "does not exist",
+        instead(lambda p: p.symlink_to("gone"), which),
+    )
+    refused(
+        "no-file",
+        f"{side}-device",
+        which,
+        "",
+        "device",
+        instead(lambda p: p.symlink_to("/dev/zero"), which),
+    )
+refused("no-file", "truth-absent", "absent", "", "does not exist", {}, gt="absent")
+refused("no-file", "results-absent", "absent", "", "does not exist", {}, dt="absent")
+refused("no-file", "truth-is-file", A, "", "no folder", {}, gt=A)
+refused(
+    "no-file",
+    "set-absent",
+    "absent.txt",
+    "",
+    "does not exist",
+    {},
+    options=("--image-set", "absent.txt"),
+)
+refused(
+    "no-file",
+    "set-fifo",
+    "set.txt",
+    "",
+    "FIFO",
+    lambda folder: (Tree()(folder), os.mkfifo(folder / "set.txt")),
+    options=("--image-set", "set.txt"),
+)
+refused("no-file", "set-is-folder", "gt", "", "folder", {}, options=("--image-set", "gt"))
+refused(
+    "no-file",
+    "names-absent",
+    "absent.txt",
+    "",
+    "does not exist",
+    {},
+    options=("--class-names", "absent.txt"),
+)
+refused("no-file", "stdin", "<stdin>", "", "cannot hold VOC", {}, dt="-", stdin=CATS)
+scored(
+    "no-file",
+    "linked-folders",
+    BASE,
+    files=lambda folder: (
+        Tree()(folder),
+        (folder / GT).rename(folder / "there"),
+        (folder / GT).symlink_to("there"),
+    ),
+)
+scored(
+    "no-file",
+    "linked-file",
+    BASE,
+    files=lambda folder: (
+        Tree()(folder),
+        (folder / A).rename(folder / "a-there"),
+        (folder / A).symlink_to("../a-there"),
+    ),
+)
+
+
+def target(name: str, says: str, make: Callable[[Path], object] | None, output: str) -> None:
+    def build(folder: Path) -> None:
+        Tree()(folder)
+        if make:
+            make(folder)
+
+    refused("target", name, output.removeprefix("json="), "", says, build, output=output)
+
+
+target("no-folder", "no folder", None, "absent/report.json")
+target("is-folder", "folder", None, f"json={GT}")
+target("full-device", "No space left", None, "json=/dev/full")
+target("a-member-of-the-truth", "is an input", None, f"json={A}")
+target("a-member-of-the-results", "is an input", None, f"json={CATS}")
+target("fifo", "pipe", lambda folder: os.mkfifo(folder / "out.json"), "out.json")
+
+NAMES = {
+    "bidirectional": "abc\u202edcba",
+    "newline": "one\ntwo: mAP 1.0",
+    "markup": "[bold red]x[/] :smile:",
+    "formula": "=cmd|' C calc'!A0",
+    "html": "&lt;script&gt;alert(1)&lt;script&gt;",
+    "percent": "100%s %n",
+    "c1": "a\x9b31mb",
+    "long": "n" * 300,
+    "line-separator": "a\u2028b",
+}
+for label, called in NAMES.items():
+    shown = called.replace("&lt;", "<").replace("&gt;", ">")
+    scored(
+        "names",
+        label,
+        1 / 2,
+        ("classes-without-file",),
+        {shown: 0.0},
+        {A: usual_a(cat=thing(called, CAT_BOX)), B: xml(), CATS: None},
+    )

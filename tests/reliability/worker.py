@@ -75,9 +75,11 @@ def run(job: dict[str, Any]) -> NoReturn:
             opened = os.open(name, how, 0o600)
             os.dup2(opened, stream)
             os.close(opened)
-        sys.stdin = open(0, encoding="utf-8", closefd=False)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)
-        sys.stderr = open(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False)
+        sys.stdin, sys.stdout, sys.stderr = (
+            os.fdopen(0, encoding="utf-8", closefd=False),
+            os.fdopen(1, "w", encoding="utf-8", closefd=False),
+            os.fdopen(2, "w", encoding="utf-8", errors="backslashreplace", closefd=False),
+        )
         if job["memory"]:
             resource.setrlimit(resource.RLIMIT_AS, (job["memory"], job["memory"]))
         forbid_network()
