@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from functools import cache
 from math import inf, isinf
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from detap.errors import UsageError
 
@@ -48,7 +48,7 @@ RECALL_GRIDS: dict[str, tuple[float, ...]] = {
 """The recall levels at which interpolated precision is read, by the name of who makes them so."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class AreaRange:
     """Areas from `low` to `high` square pixels, both ends included.
 
@@ -82,8 +82,7 @@ PROPOSAL_AREAS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(NamedTuple):
     """One number of the summary: what it is called, and where in the arrays it is read.
 
     Attributes
@@ -110,7 +109,7 @@ class Measure:
     title: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Protocol:
     """How detections are matched and scored.
 
@@ -163,6 +162,9 @@ class Protocol:
         paired off by falling IoU whatever the score.
     empty_images : {"counted", "left-out"}
         Proposals: whether the ground truths of an image without any proposal count as missed.
+    id_zero : {"name", "no-match"}
+        What an annotation whose id is 0 means: ids are only names; or, as in pycocotools, which
+        takes ids as truth values, a match with it is no match, although it is then taken.
     score_decimals, box_decimals : int or None
         Scores and corners are rounded to so many decimals first, as if through a text file.
     headline : {"AP", "mAP", "AR"}
@@ -190,6 +192,7 @@ class Protocol:
     class_agnostic: bool = False
     pairing: Literal["ranked", "coverage"] = "ranked"
     empty_images: Literal["counted", "left-out"] = "counted"
+    id_zero: Literal["name", "no-match"] = "name"
     score_decimals: int | None = None
     box_decimals: int | None = None
     headline: Literal["AP", "mAP", "AR"] = "AP"
@@ -399,6 +402,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
     "absent_class": ("undefined", "zero"),
     "pairing": ("ranked", "coverage"),
     "empty_images": ("counted", "left-out"),
+    "id_zero": ("name", "no-match"),
     "headline": ("AP", "mAP", "AR"),
 }
 
@@ -505,6 +509,12 @@ PRESETS: Mapping[str, Protocol] = {
             source="py-faster-rcnn, lib/datasets/voc_eval.py with use_07_metric=False",
         ),
         _COCO,
+        replace(
+            _COCO,
+            name="coco-strict",
+            id_zero="no-match",
+            source="pycocotools 2.0.11, COCOeval with iouType bbox, its annotation id 0 included",
+        ),
         replace(
             _COCO,
             name="proposals",

@@ -36,6 +36,7 @@ class Scene:
         self.classes = ("all",) if rules.class_agnostic else self.detections.classes
         self.neutral = _flagged(ground_truth, rules.neutral)
         self.absorbing = _flagged(ground_truth, rules.absorbing)
+        self.void = ground_truth.zero_id & (rules.id_zero == "no-match")
 
     def _label(self, column: Integers) -> Integers:
         return np.zeros_like(column) if self.protocol.class_agnostic else column
@@ -82,6 +83,7 @@ class Scene:
             truths,
             neutral=self.neutral,
             absorbing=self.absorbing,
+            void=self.void,
             images=len(self.ground_truth.images),
             classes=len(self.classes),
             rules=Rules(

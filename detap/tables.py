@@ -16,7 +16,7 @@ Three widths of a box exist, and they differ in their last bits, so each is kept
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -33,8 +33,7 @@ Flags = NDArray[np.bool_]
 BOX_ENCODINGS = ("corners", "xywh")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFile:
+class SourceFile(NamedTuple):
     """A file (or folder) that a table was read from.
 
     Attributes
@@ -55,7 +54,7 @@ class SourceFile:
     sha256: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _Table:
     """What both tables share; N is their number of rows.
 
@@ -113,7 +112,7 @@ class _Table:
         return replace(self, **{name: column[rows] for name, column in self.columns().items()})
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class GroundTruth(_Table):
     """The boxes that exist, G of them.
 
@@ -123,6 +122,8 @@ class GroundTruth(_Table):
         The annotated area; the box's where the file gives none.
     crowd, difficult, ignore, group_of : (G,) bool
         The flags that files carry. What they mean is the protocol's affair.
+    zero_id : (G,) bool
+        Whether the annotation's id is 0: some tools take that for no annotation.
     image_sizes : (I, 2) float64 or None
         Width and height of each image in pixels, NaN where unknown.
     """
@@ -132,12 +133,18 @@ class GroundTruth(_Table):
     difficult: Flags
     ignore: Flags
     group_of: Flags
+    zero_id: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     image_sizes: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.zero_id) != len(self.image):
+            object.__setattr__(self, "zero_id", np.zeros(len(self.image), np.bool_))
+        super().__post_init__()
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return every column with one entry per row, by name."""
         names = ("image", "label", "corners", "box_area", "area")
-        flags = ("crowd", "difficult", "ignore", "group_of")
+        flags = ("crowd", "difficult", "ignore", "group_of", "zero_id")
         return {name: getattr(self, name) for name in names + flags}
 
     @classmethod
@@ -215,7 +222,7 @@ class GroundTruth(_Table):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Detections(_Table):
     """The boxes that a detector claims, N of them.
 

@@ -41,6 +41,7 @@ AXES = {
     "class_agnostic": "class_agnostic",
     "pairing": "pairing",
     "empty_images": "empty_images",
+    "id_zero": "id_zero",
     "score_decimals": "score_decimals",
     "box_decimals": "box_decimals",
     "headline": "headline",
@@ -241,6 +242,11 @@ protocol_options = stack(
         "--empty-images",
         type=click.Choice(["counted", "left-out"]),
         help="Proposals: ground truths of images without any proposal.",
+    ),
+    _axis(
+        "--id-zero",
+        type=click.Choice(["name", "no-match"]),
+        help="What an annotation id of 0 is: a name like any other, or, as in pycocotools, none.",
     ),
     _axis(
         "--score-decimals", type=Decimals(), metavar="N", help="Round scores first; none does not."

@@ -60,6 +60,7 @@ cdef struct Truth:
     double overlap_area
     int32_t row
     bint absorbing            # takes any number of detections
+    bint void                 # can be taken but not found
 
 
 cdef struct Near:
@@ -94,7 +95,7 @@ cdef class Scorer:
     cdef const int32_t[::1] dt_image, dt_label, dt_rank, gt_image, gt_label
     cdef const double[::1] dt_score, dt_overlap_area, dt_area, gt_overlap_area, gt_area
     cdef const double[:, ::1] dt_corners, gt_corners
-    cdef const uint8_t[::1] gt_neutral, gt_absorbing
+    cdef const uint8_t[::1] gt_neutral, gt_absorbing, gt_void
     cdef Py_ssize_t images, classes
     # Rules.
     cdef const double[::1] thresholds, area_low, area_high, levels
@@ -122,7 +123,7 @@ cdef class Scorer:
 
     def __init__(
         self, *, dt_image, dt_label, dt_rank, dt_score, dt_corners, dt_overlap_area, dt_area,
-        gt_image, gt_label, gt_corners, gt_overlap_area, gt_area, gt_neutral, gt_absorbing,
+        gt_image, gt_label, gt_corners, gt_overlap_area, gt_area, gt_neutral, gt_absorbing, gt_void,
         images, classes, thresholds, strict, best_free, last_of_equal, area_low, area_high,
         limits, ties_by_image, levels, integrate, one_by_one, guard, edge, all_limits,
         precision, average, recall, positives, counts, matches,
@@ -133,7 +134,7 @@ cdef class Scorer:
         self.dt_area = dt_area
         self.gt_image, self.gt_label, self.gt_corners = gt_image, gt_label, gt_corners
         self.gt_overlap_area, self.gt_area = gt_overlap_area, gt_area
-        self.gt_neutral, self.gt_absorbing = gt_neutral, gt_absorbing
+        self.gt_neutral, self.gt_absorbing, self.gt_void = gt_neutral, gt_absorbing, gt_void
         self.images, self.classes = images, classes
         self.thresholds, self.levels = thresholds, levels
         self.area_low, self.area_high, self.limits = area_low, area_high, limits
@@ -312,6 +313,7 @@ cdef class Scorer:
             memcpy(s.truths[i].corners, &self.gt_corners[row, 0], 4 * sizeof(double))
             s.truths[i].overlap_area = self.gt_overlap_area[row]
             s.truths[i].absorbing = self.gt_absorbing[row]
+            s.truths[i].void = self.gt_void[row]
             s.truths[i].row = row
             if s.truth_count[self.gt_image[row]] == 0:
                 s.truth_begin[self.gt_image[row]] = <int32_t>i
@@ -455,6 +457,7 @@ cdef class Scorer:
         cdef uint64_t taken
         cdef uint64_t good = 0
         cdef uint64_t excused = 0
+        cdef uint64_t void_bits = 0
         cdef Py_ssize_t i, place
         cdef int neutral
         for neutral in range(2):
@@ -472,6 +475,9 @@ cdef class Scorer:
                 open_bits &= ~taken
                 if neutral:
                     excused |= taken
+                elif s.truths[s.near[i].truth].void:
+                    void_bits |= taken
+                    continue
                 else:
                     good |= taken
                 if self.keep:
@@ -481,7 +487,7 @@ cdef class Scorer:
         if inside:
             self._excuse(a, good | excused, m_from, s)
         elif self.keep:
-            excused |= open_bits
+            excused |= open_bits | void_bits
         if self.keep:
             self._mark_neutral(row, a, excused)
         return open_bits

@@ -125,6 +125,14 @@ cdef class Relevance:
         if self.itself.shape[0] != self.queries:
             raise ValueError("one entry of itself per query is needed")
 
+    def part(self, Py_ssize_t low, Py_ssize_t high):
+        """Return the relevance to the queries from `low` to `high` alone."""
+        classes = self.query_classes if self.words else self.query_classes[low:high]
+        labels = self.query_labels[low:high] if self.words else self.query_labels
+        return Relevance(
+            classes, self.gallery_classes, labels, self.gallery_labels, self.itself[low:high]
+        )
+
     cdef void fill(
         self, Py_ssize_t query, Py_ssize_t first, Py_ssize_t count, uint8_t* out
     ) noexcept nogil:

@@ -121,6 +121,7 @@ def score(
     *,
     neutral: NDArray[np.bool_],
     absorbing: NDArray[np.bool_],
+    void: NDArray[np.bool_],
     images: int,
     classes: int,
     rules: Rules,
@@ -137,6 +138,8 @@ def score(
         N and G rows, in file order.
     neutral, absorbing : (G,) bool
         Ground truths that need not be found; and those that take any number of detections.
+    void : (G,) bool
+        Ground truths that can be taken but never found: a match with one is none.
     images, classes : int
         How many of each there are.
     rules : Rules
@@ -185,6 +188,7 @@ def score(
         gt_area=truths.area,
         gt_neutral=neutral.view(np.uint8),
         gt_absorbing=absorbing.view(np.uint8),
+        gt_void=void.view(np.uint8),
         images=images,
         classes=classes,
         thresholds=np.array(rules.thresholds, np.float64),

@@ -270,6 +270,7 @@ def test_every_axis_of_a_protocol_has_an_option() -> None:
         (["--absent-class", "zero"], "absent_class", "zero"),
         (["--class-agnostic"], "class_agnostic", True),
         (["--empty-images", "left-out"], "empty_images", "left-out"),
+        (["--id-zero", "no-match"], "id_zero", "no-match"),
         (["--score-decimals", "3"], "score_decimals", 3),
         (["--box-decimals", "none"], "box_decimals", None),
         (["--headline", "mAP"], "headline", "mAP"),

@@ -219,3 +219,17 @@ def test_images_without_proposals(empty_images: str, expected: float) -> None:
     detections = Detections.from_arrays(image=["a"], label=["c"], boxes=[square(0)], score=[1])
     rules = replace(protocol("proposals"), empty_images=empty_images)  # type: ignore[arg-type]
     assert evaluate(table, detections, rules).summary["AR100"] == expected
+
+
+def test_a_match_with_id_zero_is_none_where_the_protocol_says_so() -> None:
+    """As pycocotools: found perfectly, it is taken, and still AP is 0."""
+    table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
+    table = replace(table, zero_id=np.array([True]))
+    twice = Detections.from_arrays(
+        image=["i"] * 2, label=["c"] * 2, boxes=[square(0)] * 2, score=[0.9, 0.8]
+    )
+    assert evaluate(table, twice, COCO).true_positives[0] == 1
+    strict = evaluate(table, twice, replace(COCO, id_zero="no-match"), matches=True)
+    assert strict.summary["AP"] == 0
+    assert (strict.true_positives[0], strict.false_positives[0]) == (0, 2)
+    assert matched(strict) == [-1, -1]
