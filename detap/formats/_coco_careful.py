@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from detap.formats._coco_columns import DetectionColumns, TruthColumns
 from detap.formats._json_columns import nesting
-from detap.formats._json_text import JsonText, LongInteger, NotJsonError, decode, looks_like, spelt
+from detap.formats._json_text import (
+    MERGE_CONFLICT,
+    MERGE_MARKER,
+    JsonText,
+    LongInteger,
+    NotJsonError,
+    decode,
+    looks_like,
+    spelt,
+)
 from detap.formats._problems import Problems
 from detap.formats.files import DEFAULT_LIMITS, Limits
 from detap.tables import GroundTruth, Name
@@ -26,6 +35,7 @@ _WHOLE_FLOATS = 2.0**53
 
 SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
 SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
+_NEARBY = 1000
 _BOX_REMEDY = "give [x, y, width, height]"
 
 
@@ -511,7 +521,8 @@ class _ResultsReader:
             if "images" in self.found and "annotations" in self.found:
                 looks = ": it looks like ground truth, with images and annotations"
             message = f"none of its {self.records.count} records has a score{looks}"
-            self.problems.lead("", message, SHAPE_OF_RESULTS)
+            self.problems.instead(message, SHAPE_OF_RESULTS)
+            self.problems.raise_any()
 
     def columns(
         self, image_ids: Sequence[Name], class_ids: Sequence[Name], class_names: Sequence[str]
@@ -519,7 +530,8 @@ class _ResultsReader:
         """Return what was read, numbered as the ground truth; raise where it does not fit."""
         self._check_categories(dict(zip(class_ids, class_names, strict=True)))
         image = self.image.numbered({name: i for i, name in enumerate(image_ids)})
-        label = self.label.numbered({name: i for i, name in enumerate(class_ids)})
+        unknown = self._unknown(class_ids)
+        label = self.label.numbered({name: i for i, name in enumerate((*class_ids, *unknown))})
         self._check_images(image, image_ids)
         self._check_kinds(class_ids)
         self.problems.raise_any()
@@ -532,14 +544,17 @@ class _ResultsReader:
             corners=corners,
             box_area=box[:, 2] * box[:, 3],
             score=np.array(self.score, np.float64),
-            unknown=self._unknown(label),
+            unknown=unknown,
         )
 
-    def _unknown(self, label: NDArray[np.int32]) -> dict[Name, int]:
-        rows = np.frombuffer(self.label.rows, np.int32) if self.label.rows else label
-        counted = np.bincount(rows[label < 0], minlength=len(self.label.number))
-        names = zip(self.label.number, counted.tolist(), strict=True)
-        return {name: count for name, count in names if count}
+    def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
+        """Return how often each category occurs that is not among those known."""
+        rows = np.frombuffer(self.label.rows, np.int32) if self.label.rows else ()
+        listed = set(known)
+        counts = np.bincount(rows, minlength=len(self.label.number)).tolist()
+        return {
+            name: counts[number] for name, number in self.label.number.items() if name not in listed
+        }
 
     def _check_images(self, image: NDArray[np.int32], image_ids: Sequence[Name]) -> None:
         unknown = np.flatnonzero(image < 0)
@@ -547,8 +562,7 @@ class _ResultsReader:
             return
         names = list(self.image.number)
         if len(unknown) == len(image):
-            self.problems.lead(
-                "",
+            self.problems.instead(
                 "no image in common with the ground truth: image_id is "
                 f"{describe_ids(names)} here, {describe_ids(image_ids)} there",
                 "give the results of the same images",
@@ -682,7 +696,10 @@ class _Syntax:
     def __exit__(self, _: object, error: object, __: object) -> None:
         if not isinstance(error, NotJsonError):
             return
+        near = self.cursor.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
         name, remedy = looks_like(self.data)
+        if not name and MERGE_MARKER.search(near.encode()):
+            name, remedy = MERGE_CONFLICT
         if name:
             self.problems.lead("", f"looks like {name}", remedy)
         else:

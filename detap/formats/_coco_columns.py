@@ -60,14 +60,15 @@ class DetectionColumns:
     image : (N,) int32
         Index into the images of the ground truth.
     label : (N,) int32
-        Index into its classes; -1 where it does not have the category.
+        Index into its K classes; from K on, into `unknown`.
     corners : (N, 4) float64
         x, y, x + w, y + h.
     box_area : (N,) float64
         w * h.
     score : (N,) float64
     unknown : dict of int or str to int
-        How many detections each category has that the ground truth does not know.
+        How many detections each category has that the ground truth does not list, in the order
+        in which they first occur.
     """
 
     image: Integers

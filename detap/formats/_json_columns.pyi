@@ -26,7 +26,7 @@ class _Scan:
 
 class ResultsScan(_Scan):
     def columns(
-        self, images: IdTable, categories: IdTable
+        self, images: IdTable, categories: list[int]
     ) -> tuple[Column, Column, Column, Column, Column, dict[int | str, int]] | None: ...
 
 class TruthScan(_Scan):
@@ -47,3 +47,13 @@ def survey_boxes(
     margin: float,
 ) -> tuple[int, int]: ...
 def survey_values(values: NDArray[np.float64]) -> tuple[float, float, int, int]: ...
+def found_classes(
+    truths: NDArray[np.float64],
+    truth_image: NDArray[np.int32],
+    truth_label: NDArray[np.int32],
+    corners: NDArray[np.float64],
+    image: NDArray[np.int32],
+    label: NDArray[np.int32],
+    wanted: NDArray[np.uint8],
+    threshold: float,
+) -> list[tuple[int, int]]: ...

@@ -1351,27 +1351,35 @@ cdef class ResultsScan(_Scan):
             and _grow(<void **>&self.scores, room, sizeof(double))
         )
 
-    def columns(self, IdTable images, IdTable categories):
-        """Return the columns, with images and categories numbered by these tables.
+    def columns(self, IdTable images, list categories):
+        """Return the columns, with images numbered by a table and categories by a list.
 
         Returns
         -------
         tuple or None
             image, label, corners, box_area, score, and a dict of how many detections each
-            unknown category has; None where an image is unknown. The scan is empty afterwards.
+            unknown category has. Unknown categories are numbered behind the known ones, in the
+            order of the dict. None where an image is unknown. The scan is empty afterwards.
         """
-        cdef Py_ssize_t count = self.rows, i, strangers
+        cdef Py_ssize_t count = self.rows, i
         cdef Py_ssize_t unknown
+        cdef IdTable known = IdTable(categories)
         cdef dict counted = {}
         with nogil:
             unknown = _renumber(self.images, count, images)
         if unknown:
             return None
-        for i in range(count):
-            if categories.number(self.categories[i]) < 0:
-                counted[self.categories[i]] = counted.get(self.categories[i], 0) + 1
         with nogil:
-            _renumber(self.categories, count, categories)
+            unknown = 0
+            for i in range(count):
+                unknown += known.number(self.categories[i]) < 0
+        if unknown:
+            for i in range(count):
+                if known.number(self.categories[i]) < 0:
+                    counted[self.categories[i]] = counted.get(self.categories[i], 0) + 1
+            known = IdTable(categories + list(counted))
+        with nogil:
+            _renumber(self.categories, count, known)
         self.rows = self.room = 0
         return (
             _column(<void **>&self.images, count, 1, 4, b"i"),
@@ -1777,3 +1785,72 @@ def survey_values(const double[::1] values):
             zero += value == 0
             outside += value < 0 or value > 1
     return low, high, zero, outside
+
+
+cdef inline double _overlap(const double *a, const double *b) noexcept nogil:
+    """Return about the IoU of two boxes; good for a look, not for scores."""
+    cdef double width = min(a[2], b[2]) - max(a[0], b[0])
+    cdef double height = min(a[3], b[3]) - max(a[1], b[1])
+    if width <= 0 or height <= 0:
+        return 0
+    return width * height / (
+        (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - width * height
+    )
+
+
+def found_classes(
+    const double[:, ::1] truths, const int32_t[::1] truth_image, const int32_t[::1] truth_label,
+    const double[:, ::1] corners, const int32_t[::1] image, const int32_t[::1] label,
+    const uint8_t[::1] wanted, double threshold
+):
+    """Return which class lies where each ground truth is, on some images.
+
+    Parameters
+    ----------
+    truths : (G, 4) float64
+        Corners of ground truths, few enough to be compared with every detection of their image.
+    truth_image, truth_label : (G,) int32
+    corners : (N, 4) float64
+        Of detections.
+    image, label : (N,) int32
+    wanted : (I,) uint8
+        1 for the images that the ground truths are on.
+    threshold : float
+        The IoU from which a detection lies where a ground truth is.
+
+    Returns
+    -------
+    list of (int, int)
+        Of each ground truth with such a detection: its class, and that of the detection with
+        the largest IoU, or again its own where any of its own lies there.
+    """
+    cdef Py_ssize_t total = corners.shape[0], some = truths.shape[0], i, j
+    cdef double overlap
+    cdef list pairs = []
+    cdef double *best = <double *>malloc(max(some, 1) * sizeof(double))
+    cdef int32_t *found = <int32_t *>malloc(max(some, 1) * sizeof(int32_t))
+    if best == NULL or found == NULL:
+        free(best)
+        free(found)
+        raise MemoryError
+    with nogil:
+        for j in range(some):
+            best[j] = 0
+        for i in range(total):
+            if not wanted[image[i]]:
+                continue
+            for j in range(some):
+                if truth_image[j] != image[i]:
+                    continue
+                overlap = _overlap(&truths[j, 0], &corners[i, 0])
+                if overlap >= threshold and label[i] == truth_label[j]:
+                    overlap = 2
+                if overlap >= threshold and overlap > best[j]:
+                    best[j] = overlap
+                    found[j] = label[i]
+    for j in range(some):
+        if best[j]:
+            pairs.append((truth_label[j], found[j]))
+    free(best)
+    free(found)
+    return pairs

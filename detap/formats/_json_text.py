@@ -236,12 +236,11 @@ _APPEARANCES = (
     (b"%PDF", "a PDF document", "name the JSON file"),
 )
 
+MERGE_MARKER = re.compile(rb"(?m)^(?:<{7} |>{7} |={7}\r?$)")
+MERGE_CONFLICT = ("a file with unresolved merge conflicts", "resolve them and save it")
+
 _PATTERNS = (
-    (
-        re.compile(rb"(?m)^(?:<{7} |>{7} |={7}\r?$)"),
-        "a file with unresolved merge conflicts",
-        "resolve them and save it",
-    ),
+    (MERGE_MARKER, *MERGE_CONFLICT),
     (
         re.compile(rb"(?i)\A\s*<(?:!doctype html|html|head|body)"),
         "an HTML page",
@@ -261,7 +260,7 @@ _PATTERNS = (
         "Python text, not JSON",
         "write it with json.dump",
     ),
-    (re.compile(rb"\0"), "binary data", "name the JSON file"),
+    (re.compile(rb"\A[^\0]{0,64}\0"), "binary data", "name the JSON file"),
 )
 
 

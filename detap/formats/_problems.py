@@ -32,6 +32,11 @@ class Problems:
         self.listed.insert(0, Problem(self.file, place, message, remedy))
         del self.listed[self.limit :]
 
+    def instead(self, message: str, remedy: str = "") -> None:
+        """Replace all problems by the one cause that they share."""
+        self.listed = [Problem(self.file, "", message, remedy)]
+        self.count = 1
+
     def raise_any(self) -> None:
         """Raise the :class:`InputError` of all problems, if there are any."""
         if self.count:

@@ -16,6 +16,7 @@ from detap.errors import InputError, Note, Problem
 from detap.formats import _coco_careful as careful
 from detap.formats import prefetch
 from detap.formats._coco_columns import DetectionColumns, TruthColumns
+from detap.formats._coco_shift import category_shift
 from detap.formats._json_columns import (
     IdTable,
     ResultsScan,
@@ -62,15 +63,14 @@ def read_ground_truth(
         With every problem of the file, up to `limits.problems`.
     """
     handle = path if isinstance(path, Handle) else prefetch.ground_truth(path, limits)
-    columns = _scanned_truth(handle)
+    columns = scanned_truth(handle.result())
     if columns is None:
         columns = careful.read_truth(handle.content(), shown(handle.path), handle.limits)
     return _truth_table(handle, columns)
 
 
-def _scanned_truth(handle: Handle[TruthScan]) -> TruthColumns | None:
+def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
     """Return what the fast reader read; None where the careful one must."""
-    scan = handle.result()
     categories = careful.read_categories(scan.categories) if scan else None
     if scan is None or categories is None:
         return None
@@ -130,23 +130,22 @@ def read_detections(
     """
     handle = path if isinstance(path, Handle) else prefetch.detections(path, limits)
     _refuse_same_file(handle.path, truth)
-    columns = _scanned_detections(handle, truth)
+    columns = scanned_detections(handle.result(), truth)
     if columns is None:
         file = shown(handle.path)
         columns = careful.read_results(handle.content(), file, handle.limits, truth)
     return _detection_table(handle, columns, truth)
 
 
-def _scanned_detections(handle: Handle[ResultsScan], truth: GroundTruth) -> DetectionColumns | None:
+def scanned_detections(scan: ResultsScan | None, truth: GroundTruth) -> DetectionColumns | None:
     """Return what the fast reader read; None where the careful one must."""
-    scan = handle.result()
     if scan is None:
         return None
     try:
-        tables = IdTable(truth.images), IdTable(truth.class_ids)  # type: ignore[arg-type]
+        images = IdTable(truth.images)  # type: ignore[arg-type]
+        columns = scan.columns(images, list(truth.class_ids))  # type: ignore[arg-type]
     except (TypeError, OverflowError):
         return None  # ids that are strings, or beyond 64 bits
-    columns = scan.columns(*tables)
     if columns is None:
         return None
     *rest, unknown = columns
@@ -271,12 +270,13 @@ def _detection_table(
         score=columns.score,
     )
     if columns.unknown:
-        table = table.select(columns.label >= 0)
+        table = table.select(columns.label < len(truth.class_ids))
     return replace(table, notes=tuple(notes))
 
 
-def _check_labels(path: Path, columns: DetectionColumns, truth: GroundTruth) -> None:
+def _check_labels(path: str, columns: DetectionColumns, truth: GroundTruth) -> None:
     """Refuse detections of which no category is known, or all are one off."""
+    remedy = "use the ground truth's category ids"
     unknown = sum(columns.unknown.values())
     if unknown and unknown == len(columns.label):
         message = (
@@ -284,8 +284,10 @@ def _check_labels(path: Path, columns: DetectionColumns, truth: GroundTruth) -> 
             f"{careful.describe_ids(list(columns.unknown))} here, "
             f"{careful.describe_ids(truth.class_ids)} there"
         )
-        remedy = "use the ground truth's category ids"
         raise InputError(Problem(shown(path), "", message, remedy))
+    shift = category_shift(columns, truth)
+    if shift:
+        raise InputError(Problem(shown(path), "", shift, remedy))
 
 
 def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:

@@ -1,0 +1,324 @@
+"""Hold the fast COCO reader to the careful one, on valid and on spoilt files.
+
+``python -m tests.formats.fuzz_coco --count 2000000 --seed 1`` runs for hours; the suite runs a
+few thousand. The same seed gives the same files.
+"""
+
+import argparse
+import json
+import random
+import struct
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from detap.errors import InputError
+from detap.formats import _coco_careful as careful
+from detap.formats import coco
+from detap.formats._coco_columns import DetectionColumns, TruthColumns
+from detap.formats._json_columns import ResultsScan, TruthScan
+from detap.formats.files import DEFAULT_LIMITS
+from detap.tables import GroundTruth
+from tests.formats.coco_files import assert_equal_columns
+
+
+class Writer:
+    """Writes one and the same document in one of the many ways that JSON allows.
+
+    Parameters
+    ----------
+    chance : random.Random
+        Decides everything.
+    plain : bool
+        Whether to stay within what the fast reader must read.
+    """
+
+    def __init__(self, chance: random.Random, plain: bool = False) -> None:
+        self.chance = chance
+        self.plain = plain
+        self.shuffled = chance.random() < 0.5
+        self.spaced = chance.choice([0.0, 0.05, 0.5])
+
+    def space(self, usual: str = "") -> str:
+        if self.chance.random() >= self.spaced:
+            return usual
+        return "".join(self.chance.choices(" \n\r\t", k=self.chance.randrange(4)))
+
+    def pairs(self, pairs: list[tuple[str, str]]) -> str:
+        if self.shuffled:
+            self.chance.shuffle(pairs)
+        body = ",".join(
+            f"{self.space()}{self.key(key)}{self.space()}:{self.space(' ')}{value}{self.space()}"
+            for key, value in pairs
+        )
+        return f"{{{body}}}"
+
+    def key(self, name: str) -> str:
+        if not self.plain and self.chance.random() < 0.01:
+            return f'"\\u{ord(name[0]):04x}{name[1:]}"'
+        return json.dumps(name, ensure_ascii=not self.plain)
+
+    def array(self, items: list[str]) -> str:
+        return f"[{','.join(f'{self.space(chr(32))}{item}{self.space()}' for item in items)}]"
+
+    def number(self, value: float) -> str:
+        """Spell a number so that it stays the same number, or nearly."""
+        ways = [
+            f"{value:.20f}",
+            f"{value:.17e}",
+            f"{value:.3E}",
+            repr(struct.unpack("f", struct.pack("f", value))[0]),
+            str(round(value)),
+            f"{round(value)}.{'0' * self.chance.randrange(1, 30)}",
+            f"{value:.2f}e{self.chance.choice(['', '+', '-'])}{self.chance.randrange(3)}",
+            *[repr(round(value, self.chance.randrange(18)))] * 5,
+        ]
+        return self.chance.choice(ways)
+
+    def any_number(self) -> str:
+        """Spell any number that is not infinite."""
+        way = self.chance.randrange(5)
+        if way == 0:
+            bits = self.chance.getrandbits(64)
+            text = repr(struct.unpack("d", struct.pack("Q", bits))[0])
+            return text if text[-1].isdigit() else "-0.0"
+        if way == 1:
+            return f"{self.chance.getrandbits(80)}e{self.chance.randrange(-330, 250)}"
+        if way == 2:
+            return self.chance.choice(["0", "-0", "0.0", "-0.0", "0e5", "1E0", "-1e-400", "5e-324"])
+        if way == 3:
+            return f"{self.chance.getrandbits(70)}.{self.chance.getrandbits(100)}"
+        return self.number(self.chance.uniform(-1000, 1000))
+
+    def anything(self, depth: int = 0) -> str:
+        """Write a value that no reader cares for."""
+        simple = [self.word, self.any_number, self.string, self.string, self.numbers]
+        if depth < 4 and self.chance.random() < 0.4:
+            return self.nested(depth)
+        return self.chance.choice(simple)()
+
+    def word(self) -> str:
+        return self.chance.choice(["null", "true", "false"])
+
+    def numbers(self) -> str:
+        if self.chance.random() < 0.5:
+            return "[[" + ", ".join(str(self.chance.randrange(999) / 8) for _ in range(40)) + "]]"
+        count = self.chance.randrange(30)
+        return self.array([self.number(self.chance.uniform(0, 640)) for _ in range(count)])
+
+    def nested(self, depth: int) -> str:
+        if self.chance.random() < 0.5:
+            return self.array([self.anything(depth + 1) for _ in range(self.chance.randrange(4))])
+        keys = self.chance.sample(["a", "b", "counts", "size", "\u00e9", "x" * 30], k=2)
+        return self.pairs([(key, self.anything(depth + 1)) for key in keys])
+
+    def string(self) -> str:
+        letters = self.chance.choices('abc/\\"\u00e9\u20ac\U0001f600 \n\x7f', k=12)
+        return json.dumps("".join(letters), ensure_ascii=self.chance.random() < 0.5)
+
+    def extras(self, names: list[str]) -> list[tuple[str, str]]:
+        chosen = self.chance.sample(names, k=self.chance.choice([0, 0, 1, len(names)]))
+        return [(name, self.anything()) for name in chosen]
+
+    def box(self) -> str:
+        x, y = self.chance.uniform(-5, 600), self.chance.uniform(-5, 400)
+        w, h = self.chance.choice([(0, 5), (30.25, 40), (self.chance.uniform(0, 300), 7)])
+        return self.array([self.number(x), self.number(y), self.number(w), self.number(h)])
+
+    def flag(self) -> str:
+        usual = self.plain or self.chance.random() < 0.9
+        return self.chance.choice(["0", "1", "true", "false"] if usual else ["0.0", "1e0"])
+
+    def identifier(self, value: int) -> str:
+        if not self.plain and self.chance.random() < 0.01:
+            return self.chance.choice([f"{value}.0", f"{value}e0"])
+        return str(value)
+
+
+IMAGES = [0, 3, 17, 100_000_000_000, -4]
+CATEGORIES = [1, 2, 90]
+
+
+def write_truth(write: Writer) -> str:
+    chance = write.chance
+    images = [
+        write.pairs(
+            [("id", write.identifier(number)), *write.extras(["file_name", "license", "url"])]
+            + [(side, write.number(chance.uniform(1, 900))) for side in ("width", "height")]
+        )
+        for number in chance.sample(IMAGES, k=len(IMAGES))
+    ]
+    ids = chance.sample(range(10**12), k=chance.randrange(1, 8))
+    annotations = [
+        write.pairs(
+            [("id", write.identifier(number))] * (chance.random() < 0.9)
+            + [("image_id", write.identifier(chance.choice(IMAGES)))]
+            + [("category_id", write.identifier(chance.choice(CATEGORIES)))]
+            + [("bbox", write.box())]
+            + [("area", write.number(chance.uniform(0, 5000)))] * (chance.random() < 0.9)
+            + [("iscrowd", write.flag())] * (chance.random() < 0.9)
+            + [("ignore", write.flag())] * (chance.random() < 0.1)
+            + [("isgroupof", write.flag())] * (chance.random() < 0.1)
+            + write.extras(["segmentation", "attributes"])
+        )
+        for number in ids
+    ]
+    categories = [
+        write.pairs([("id", str(number)), ("name", write.string()), *write.extras(["def"])])
+        for number in chance.sample(CATEGORIES, k=3)
+    ]
+    parts = [
+        ("images", write.array(images)),
+        ("annotations", write.array(annotations)),
+        ("categories", write.array(categories)),
+    ]
+    mark = "\ufeff" if chance.random() < 0.05 else ""
+    return mark + write.space() + write.pairs(parts + write.extras(["info", "x"])) + write.space()
+
+
+def write_results(write: Writer) -> str:
+    chance = write.chance
+    records = [
+        write.pairs(
+            [
+                ("image_id", write.identifier(chance.choice(IMAGES))),
+                ("category_id", write.identifier(chance.choice([*CATEGORIES, 7]))),
+                ("bbox", write.box()),
+                ("score", write.any_number()),
+                *write.extras(["segmentation", "id", "area"]),
+            ]
+        )
+        for _ in range(chance.randrange(8))
+    ]
+    array = write.array(records)
+    if chance.random() < 0.2:
+        array = write.pairs([(chance.choice(["annotations", "predictions"]), array)])
+    return write.space() + array + write.space()
+
+
+def mutated(chance: random.Random, data: bytes) -> bytes:
+    """Return the bytes with a few changes, of the kinds that break parsers."""
+    spoilt = bytearray(data)
+    for _ in range(chance.choice([1, 1, 1, 2, 5])):
+        at = chance.randrange(len(spoilt) + 1)
+        span = chance.choice([1, 1, 2, 8, 40])
+        way = chance.randrange(7)
+        if way == 0:
+            spoilt[at : at + 1] = bytes([chance.getrandbits(8)])
+        elif way == 1:
+            del spoilt[at : at + span]
+        elif way == 2:
+            other = chance.randrange(len(spoilt) + 1)
+            spoilt[at:at] = spoilt[other : other + span]
+        elif way == 3:
+            spoilt[at:at] = chance.choice(PIECES)
+        elif way == 4:
+            spoilt[at : at + 1] = chance.choice(PIECES)
+        elif way == 5:
+            spoilt[at : at + 1] = chance.choice(b' "{}[],:0123456789-+.eEtfn\\').to_bytes()
+        else:
+            del spoilt[at:]
+    return bytes(spoilt)
+
+
+PIECES = [
+    *(b'"', b"\\", b",", b":", b"{", b"}", b"[", b"]", b"0", b"-", b".", b"e", b"E9", b"\0"),
+    *(b"1e999", b"-0", b"00", b"0.", b"1.5", b"null", b"true", b"NaN", b"Infinity", b'"7"'),
+    *(b"\xff", b"\xc3\xa9", b"\xed\xa0\x80", b"\xc0\x80", b"\xf4\x90\x80\x80", b"\x1f", b"\x7f"),
+    *(b'"id": 1,', b'"bbox": [1,2,3,4],', b'"score": 1,', b'"\\u0069d": 2,', b"9" * 19, b"1" * 400),
+    *(b"[" * 70, b"]" * 70, b"1.0", b"123456789012345678", b"9223372036854775808", b" ", b"\n\t"),
+]
+
+
+def feeder(chance: random.Random, data: bytes) -> Callable[[int], bytes]:
+    """Return a reader that gives the bytes in pieces of any size."""
+    at = 0
+    largest = chance.choice([1, 3, 50, 1000, 1 << 20])
+
+    def read(count: int) -> bytes:
+        nonlocal at
+        piece = data[at : at + min(count, chance.randint(1, largest))]
+        at += len(piece)
+        return piece
+
+    return read
+
+
+def scan(scanner: type[Any], chance: random.Random, data: bytes) -> Any:
+    limits = DEFAULT_LIMITS
+    read = feeder(chance, data)
+    scanned = scanner(-1, read, limits.file_bytes, limits.records, limits.nesting)
+    return scanned if scanned.run() else None
+
+
+def check_truth(chance: random.Random, data: bytes) -> tuple[bool, TruthColumns | None]:
+    """Read ground truth both ways; return whether the fast one did, and the columns if valid."""
+    fast = coco.scanned_truth(scan(TruthScan, chance, data))
+    try:
+        slow = careful.read_truth(data, "file", DEFAULT_LIMITS)
+    except InputError:
+        assert fast is None, data
+        return False, None
+    if fast is not None:
+        assert_equal_columns(fast, slow)
+    return fast is not None, slow
+
+
+def check_results(
+    chance: random.Random, data: bytes, truth: GroundTruth
+) -> tuple[bool, DetectionColumns | None]:
+    """Read results both ways; return whether the fast one did, and the columns if valid."""
+    fast = coco.scanned_detections(scan(ResultsScan, chance, data), truth)
+    try:
+        slow = careful.read_results(data, "file", DEFAULT_LIMITS, truth)
+    except InputError:
+        assert fast is None, data
+        return False, None
+    if fast is not None:
+        assert_equal_columns(fast, slow)
+    return fast is not None, slow
+
+
+def some_truth() -> GroundTruth:
+    """Return the ground truth that the results are for."""
+    return GroundTruth.from_arrays(
+        image=[0], label=[1], boxes=[[0, 0, 1, 1]], images=sorted(IMAGES), classes=CATEGORIES
+    )
+
+
+def run(count: int, seed: int, show: Callable[[str], None] = lambda _: None) -> dict[str, int]:
+    """Check `count` spoilt files; return how many the readers took."""
+    truth = some_truth()
+    taken = {"spoilt": 0, "valid": 0, "fast": 0}
+    for number in range(count):
+        chance = random.Random(f"{seed} {number}")
+        results = chance.random() < 0.5
+        write = Writer(chance, plain=chance.random() < 0.5)
+        data = (write_results(write) if results else write_truth(write)).encode()
+        data = mutated(chance, data)
+        valid: TruthColumns | DetectionColumns | None
+        try:
+            fast, valid = (
+                check_results(chance, data, truth) if results else check_truth(chance, data)
+            )
+        except BaseException:
+            sys.stderr.write(f"seed {seed}, file {number}\n")
+            raise
+        taken["spoilt"] += 1
+        taken["valid"] += valid is not None
+        taken["fast"] += fast
+        if number % 10_000 == 9_999:
+            show(f"{taken}")
+    return taken
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=100_000)
+    parser.add_argument("--seed", type=int, default=0)
+    chosen = parser.parse_args()
+    print(run(chosen.count, chosen.seed, print))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,589 @@
+"""Each row of the table of bad input that concerns COCO, through both readers.
+
+The fast reader declines what is wrong, so that the careful one explains it: run with and without
+it, the same message must come; and valid files must give the same table and notes.
+"""
+
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.errors import InputError
+from detap.formats import coco, prefetch
+from detap.formats.files import Limits
+from tests.formats.coco_files import (
+    RESULTS,
+    TRUTH,
+    Files,
+    as_bytes,
+    counted,
+    result,
+    spoilt,
+    truth,
+)
+
+
+@pytest.fixture(params=["fast", "careful"])
+def files(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    return Files(tmp_path, monkeypatch, request.param == "careful")
+
+
+def text(document: Any, old: str, new: str) -> bytes:
+    """Return the document with one piece of its text replaced."""
+    written = json.dumps(document)
+    assert old in written
+    return written.replace(old, new, 1).encode()
+
+
+def test_the_valid_files_have_no_notes(files: Files) -> None:
+    table = files.read_results(RESULTS)
+    assert table.notes == ()
+    assert table.score.tolist() == [0.9, 0.8, 0.75]
+    assert table.image.tolist() == [0, 1, 1]
+    assert table.label.tolist() == [0, 1, 2]
+    assert table.corners.tolist()[2] == [300.5, 100, 320.5, 130.25]
+    assert table.box_area.tolist() == [1200, 2500, 605]
+    ground = files.read_truth(TRUTH)
+    assert ground.notes == ()
+    assert ground.images == (1, 2, 3)
+    assert ground.classes == ("cat", "dog", "bird")
+    assert ground.area.tolist() == [700.5, 2500, 4000]
+    assert ground.crowd.tolist() == [False, False, True]
+    assert ground.image_sizes is not None
+    assert ground.image_sizes.tolist() == [[640, 480]] * 3
+
+
+def test_the_fast_reader_reads_the_valid_files(tmp_path: Path) -> None:
+    path = tmp_path / "truth.json"
+    path.write_bytes(as_bytes(TRUTH))
+    assert prefetch.ground_truth(path).result() is not None
+    path.write_bytes(as_bytes(RESULTS))
+    assert prefetch.detections(path).result() is not None
+
+
+TRUTH_ERRORS: dict[str, tuple[Any, str]] = {
+    "annotation id twice": (
+        spoilt("annotations", 1, id=11),
+        "annotations[1] (id 11): id 11 is that of annotations[0] too, another record; give every "
+        "record an id of its own",
+    ),
+    "image id twice": (
+        spoilt("images", 1, id=1),
+        "images[1] (id 1): id 1 is that of images[0] too, another record",
+    ),
+    "category id twice": (
+        spoilt("categories", 1, id=1),
+        "categories[1] (id 1): id 1 is that of categories[0] too, another record",
+    ),
+    "unknown image": (
+        spoilt("annotations", 1, image_id=99),
+        "annotations[1]: image_id 99 is not among the images; list it under images",
+    ),
+    "unknown category": (
+        spoilt("annotations", 1, category_id=99),
+        "annotations[1]: category_id 99 is not among the categories",
+    ),
+    "image id as a string": (
+        spoilt("annotations", 1, image_id="2"),
+        'annotations[1]: image_id "2" is not among the images: it is a string, they are numbers',
+    ),
+    "image ids of two kinds": (
+        truth(images=[*TRUTH["images"], {"id": "x"}]),
+        "the ids of images are partly numbers and partly strings; use one of the two",
+    ),
+    "category ids of two kinds": (
+        truth(categories=[*TRUTH["categories"], {"id": "x", "name": "x"}]),
+        "the ids of categories are partly numbers and partly strings",
+    ),
+    "id a fraction": (spoilt("images", 0, id=1.5), "images[0]: id is 1.5; give a whole number"),
+    "id a large float": (spoilt("images", 0, id=2.0**53), "images[0]: id is 9007199254740992.0"),
+    "id true": (spoilt("annotations", 0, id=True), "annotations[0] (id true): id is true"),
+    "id null": (spoilt("categories", 0, id=None), "categories[0]: id is null"),
+    "image without id": (spoilt("images", 0, "id"), "images[0]: id is missing"),
+    "category without id": (spoilt("categories", 0, "id"), "categories[0]: id is missing"),
+    "category id true": (
+        spoilt("annotations", 0, category_id=True),
+        "annotations[0] (id 11): category_id is true",
+    ),
+    "image_id missing": (spoilt("annotations", 0, "image_id"), "(id 11): image_id is missing"),
+    "category_id missing": (
+        spoilt("annotations", 0, "category_id"),
+        "(id 11): category_id is missing",
+    ),
+    "no annotations": (truth(annotations=[]), "has no annotations; there is nothing to score"),
+    "annotations absent": (
+        {"images": TRUTH["images"], "categories": TRUTH["categories"]},
+        "has no annotations; ground truth is an object with images, annotations and categories",
+    ),
+    "images null": (truth(images=None), "images is null; an array is due"),
+    "a record is a number": (truth(images=[1]), "images[0]: is 1; an object is due"),
+    "results as ground truth": (RESULTS, "is a list, as results are; ground truth is an object"),
+    "results object as ground truth": (
+        {"annotations": RESULTS},
+        "has no images and no categories; its records have scores, so it looks like results",
+    ),
+    "box missing": (spoilt("annotations", 0, "bbox"), "bbox is missing; give [x, y, width, height"),
+    "box null": (spoilt("annotations", 0, bbox=None), "bbox is null"),
+    "box of three": (spoilt("annotations", 0, bbox=[1, 2, 3]), "bbox has 3 numbers: [1, 2, 3]"),
+    "box of five": (spoilt("annotations", 0, bbox=[1] * 5), "bbox has 5 numbers"),
+    "box of strings": (spoilt("annotations", 0, bbox=["1", 2, 3, 4]), 'bbox[0] is "1"; give a nu'),
+    "box of booleans": (spoilt("annotations", 0, bbox=[1, 2, True, 4]), "bbox[2] is true"),
+    "box an object": (spoilt("annotations", 0, bbox={"x": 1}), 'bbox is {"x": 1}'),
+    "box NaN": (
+        spoilt("annotations", 0, bbox=[1, 2, float("nan"), 4]),
+        "annotations[0] (id 11): bbox[2] is NaN; give a finite number",
+    ),
+    "box infinite": (
+        spoilt("annotations", 0, bbox=[1, 2, float("inf"), 4]),
+        "bbox[2] is infinite",
+    ),
+    "box 1e999": (text(TRUTH, "[10, 20, 30", "[10, 20, 1e999"), "bbox[2] is infinite (as 1e999"),
+    "box of 401 digits": (
+        text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 400),
+        "bbox[2] is 10000000000000000000... (401 digits), beyond every float",
+    ),
+    "box of 310 digits": (
+        text(TRUTH, "[10, 20, 30", "[10, 20, 1" + "0" * 310),
+        "beyond every float",
+    ),
+    "negative width": (
+        spoilt("annotations", 0, bbox=[1, 2, -3, 4]),
+        "bbox has a negative width: [1, 2, -3, 4]",
+    ),
+    "negative height": (spoilt("annotations", 0, bbox=[1, 2, 3, -4]), "negative height"),
+    "area overflows": (
+        spoilt("annotations", 0, bbox=[1, 2, 1e200, 1e200]),
+        "bbox overflows: [1, 2, 1e+200, 1e+200]",
+    ),
+    "corner overflows": (spoilt("annotations", 0, bbox=[1.7e308, 2, 1.7e308, 0]), "bbox overflows"),
+    "area negative": (spoilt("annotations", 0, area=-1), "area is -1; give the area of the object"),
+    "area NaN": (spoilt("annotations", 0, area=float("nan")), "area is NaN"),
+    "area null": (spoilt("annotations", 0, area=None), "area is null; give a number"),
+    "area infinite": (text(TRUTH, "700.5", "1e999"), "area is infinite"),
+    "crowd of two": (spoilt("annotations", 0, iscrowd=2), "iscrowd is 2; give 0 or 1"),
+    "crowd a string": (spoilt("annotations", 0, iscrowd="0"), 'iscrowd is "0"'),
+    "ignore a string": (spoilt("annotations", 0, ignore="no"), 'ignore is "no"; give 0 or 1'),
+    "name a number": (spoilt("categories", 0, name=5), "categories[0] (id 1): name is 5; give a s"),
+    "name half a character": (
+        spoilt("categories", 0, name="\ud800"),
+        "name holds half of a surrogate pair",
+    ),
+    "key twice": (
+        text(TRUTH, '"area": 700.5', '"area": 700.5, "area": 700.5'),
+        'annotations[0]: key "area" stands twice in one object; keep one of the two',
+    ),
+    "key twice, once with escapes": (
+        text(TRUTH, '"area": 700.5', '"area": 700.5, "\\u0061rea": 1'),
+        'key "area" stands twice',
+    ),
+    "ignored key twice": (
+        text(TRUTH, '"file_name": "a.jpg"', '"file_name": "a.jpg", "file_name": "b.jpg"'),
+        'images[0]: key "file_name" stands twice',
+    ),
+    "nested key twice": (
+        text(TRUTH, '"counts": [1, 2, 3]', '"counts": [1], "counts": [1]'),
+        'annotations[2]: key "counts" stands twice',
+    ),
+    "part twice": (
+        text(TRUTH, '"categories":', '"images": [], "categories":'),
+        'key "images" stands twice in one object',
+    ),
+    "ignored part twice": (
+        text(TRUTH, '"categories":', '"info": 1, "info": 2, "categories":'),
+        'key "info" stands twice',
+    ),
+    "NaN where it is ignored": (
+        text(TRUTH, "[10, 20, 40.5", "[NaN, 20, 40.5"),
+        "annotations[0]: holds NaN or Infinity, which is no JSON",
+    ),
+    "trailing bytes": (as_bytes(TRUTH) + b" x", 'the JSON value ends here, but "x" follows'),
+    "two values": (as_bytes(TRUTH) + b"{}", 'the JSON value ends here, but "{}" follows'),
+    "a comma too many": (text(TRUTH, '"area": 700.5', '"area": 700.5,'), "is not JSON at"),
+    "single quotes": (repr(TRUTH).encode(), "looks like Python text, not JSON; write it with json"),
+    "UTF-16": (json.dumps(TRUTH).encode("utf-16"), "is UTF-16 or UTF-32 text, where UTF-8 is due"),
+    "UTF-16 without mark": (json.dumps(TRUTH).encode("utf-16-le"), "is UTF-16 or UTF-32 text"),
+    "Latin-1": (
+        json.dumps(truth(info="\xe9"), ensure_ascii=False).encode("latin-1"),
+        "0xe9 is not UTF-8; save it as UTF-8",
+    ),
+    "a control character in a string": (text(TRUTH, "a.jpg", "a\x01.jpg"), "nvalid control char"),
+    "empty": (b"", "is empty"),
+    "only space": (b" \n", "is empty"),
+    "a number": (b"17", "is no JSON object; ground truth is an object"),
+    "LFS pointer": (
+        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n",
+        "looks like a Git LFS pointer; fetch the file with `git lfs pull`",
+    ),
+    "HTML": (b"<!DOCTYPE html><html><body>404</body></html>", "looks like an HTML page"),
+    "XML": (b"<annotation/>", "looks like XML; use --format voc"),
+    "merge markers far below": (
+        as_bytes(truth(info="x" * 100_000))[:-1] + b',\n<<<<<<< HEAD\n"a": 1}\n',
+        "looks like a file with unresolved merge conflicts",
+    ),
+    "merge markers": (
+        b"<<<<<<< HEAD\n" + as_bytes(TRUTH) + b"\n=======\n{}\n>>>>>>> other\n",
+        "looks like a file with unresolved merge conflicts",
+    ),
+    "pickle": (b"\x80\x04\x95\x10\x00", "looks like a Python pickle; save it as JSON"),
+    "zip": (b"PK\x03\x04\x00\x00", "looks like a zip archive"),
+    "deep nesting": (
+        b'{"info": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        "nests arrays and objects 100001 levels deep, 100 are allowed",
+    ),
+    "nothing but brackets": (b"[" * 1_000_000, "nests arrays and objects 1000000 levels deep"),
+    "nothing but braces": (b'{"a":' * 100_000, "nests arrays and objects 100000 levels deep"),
+}
+
+
+@pytest.mark.parametrize("name", TRUTH_ERRORS)
+def test_ground_truth_that_is_refused(files: Files, name: str) -> None:
+    document, due = TRUTH_ERRORS[name]
+    error = files.truth_error(document)
+    assert due in str(error)
+    assert str(error).startswith(f"{files.truth_path}: ")
+    assert error.exit_status == 2
+
+
+RESULT_ERRORS: dict[str, tuple[Any, str]] = {
+    "unknown image": (
+        result(1, image_id=99),
+        "[1]: image_id 99 is not in the ground truth; score the detections of its images only",
+    ),
+    "image id a string": (
+        result(1, image_id="2"),
+        '[1]: image_id "2" is not in the ground truth: it is a string, they are numbers',
+    ),
+    "no image in common": (
+        [{**record, "image_id": record["image_id"] + 100} for record in RESULTS],
+        "no image in common with the ground truth: image_id is one of 2 numbers from 101 to 102 "
+        "here, one of 3 numbers from 1 to 3 there",
+    ),
+    "all image ids strings": (
+        [{**record, "image_id": str(record["image_id"])} for record in RESULTS],
+        'image_id is one of 2 strings from "1" to "2" here, one of 3 numbers from 1 to 3 there',
+    ),
+    "category id a string": (
+        result(1, category_id="2"),
+        '[1]: category_id "2": it is a string, they are numbers; spell the ids as the ground',
+    ),
+    "no category in common": (
+        [{**record, "category_id": record["category_id"] + 10} for record in RESULTS],
+        "no category in common with the ground truth: category_id is one of 3 numbers from 11 to "
+        "13 here, one of 3 numbers from 1 to 3 there; use the ground truth's category ids",
+    ),
+    "every category id one too high": (
+        [{**record, "category_id": record["category_id"] + 1} for record in RESULTS],
+        "every category_id looks 1 too high: the boxes lie on objects of another class, such as "
+        "2 on 1; use the ground truth's category ids",
+    ),
+    "category id true": (result(0, category_id=True), "[0]: category_id is true"),
+    "image id a fraction": (result(0, image_id=1.5), "[0]: image_id is 1.5"),
+    "image id null": (result(0, image_id=None), "[0]: image_id is null"),
+    "image id missing": (result(0, "image_id"), "[0]: image_id is missing"),
+    "category id missing": (result(0, "category_id"), "[0]: category_id is missing"),
+    "score missing": (result(2, "score"), "[2]: score is missing"),
+    "score null": (result(2, score=None), "[2]: score is null; give a number"),
+    "score a string": (result(2, score="0.5"), '[2]: score is "0.5"; give a number'),
+    "score true": (result(2, score=True), "[2]: score is true; give a number"),
+    "score NaN": (result(2, score=float("nan")), "[2]: score is NaN; give a finite number"),
+    "score infinite": (result(2, score=float("-inf")), "[2]: score is infinite"),
+    "score 1e999": (text(RESULTS, "0.75", "1e999"), "[2]: score is infinite (as 1e999 is)"),
+    "score of 401 digits": (
+        text(RESULTS, "0.75", "1" + "0" * 400),
+        "[2]: score is 10000000000000000000... (401 digits), beyond every float",
+    ),
+    "box negative": (result(0, bbox=[1, 2, -3, 4]), "[0]: bbox has a negative width"),
+    "box missing": (result(0, "bbox"), "[0]: bbox is missing"),
+    "box of three": (result(0, bbox=[1, 2, 3]), "[0]: bbox has 3 numbers"),
+    "box NaN": (result(0, bbox=[float("nan"), 2, 3, 4]), "[0]: bbox[0] is NaN"),
+    "box overflows": (result(0, bbox=[0, 0, 1e300, 1e300]), "[0]: bbox overflows"),
+    "ground truth as results": (
+        TRUTH,
+        "none of its 3 records has a score: it looks like ground truth, with images and annotat",
+    ),
+    "annotations as results": (TRUTH["annotations"], "none of its 3 records has a score; results"),
+    "an object without a list": ({"results": []}, "is an object without a list of annotations or"),
+    "two lists": (
+        {"annotations": RESULTS, "predictions": RESULTS},
+        "has both annotations and predictions; keep the one that holds the detections",
+    ),
+    "other names for the categories": (
+        {"annotations": RESULTS, "categories": [{"id": 2, "name": "horse"}]},
+        'categories[0]: category 2 is "horse" here, "dog" in the ground truth; use the ground',
+    ),
+    "a record is a list": ([RESULTS], "[0]: is [{"),
+    "JSON Lines": (
+        b"\n".join(json.dumps(record).encode() for record in RESULTS),
+        "looks like JSON Lines; put the records into one JSON array",
+    ),
+    "Python text": (repr(RESULTS).encode(), "looks like Python text, not JSON"),
+    "key twice": (text(RESULTS, '"score": 0.8', '"score": 0.8, "score": 0.9'), '[1]: key "score"'),
+    "trailing bytes": (as_bytes(RESULTS) + b"\0", "the JSON value ends here, but"),
+    "deep nesting": (b"[" * 100_000 + b"]" * 100_000, "nests arrays and objects 100000 levels"),
+    "a fraction without digits": (text(RESULTS, "0.75", "1."), "is not JSON at"),
+    "a number from 0": (text(RESULTS, "0.75", "01"), "is not JSON at"),
+    "a plus": (text(RESULTS, "0.75", "+1"), "is not JSON at"),
+    "a hexadecimal": (text(RESULTS, "0.75", "0x10"), "is not JSON at"),
+    "an underscore": (text(RESULTS, "0.75", "1_0"), "is not JSON at"),
+    "full-width digits": (text(RESULTS, "0.75", "\uff11"), "is not JSON at"),
+}
+
+
+@pytest.mark.parametrize("name", RESULT_ERRORS)
+def test_results_that_are_refused(files: Files, name: str) -> None:
+    document, due = RESULT_ERRORS[name]
+    error = files.results_error(document)
+    assert due in str(error)
+    assert str(error).startswith(f"{files.results_path}: ")
+
+
+TRUTH_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
+    "annotation id 0": (spoilt("annotations", 0, id=0), {"annotation-id-zero": 1}),
+    "annotation id negative": (spoilt("annotations", 0, id=-5), {}),
+    "annotation id huge": (spoilt("annotations", 0, id=10**30), {}),
+    "annotation id a string": (spoilt("annotations", 0, id="x"), {}),
+    "image id 0": (spoilt("images", 2, id=0), {}),
+    "image id whole float": (spoilt("images", 0, id=1.0), {}),
+    "the same annotation again": (
+        truth(annotations=[*TRUTH["annotations"], TRUTH["annotations"][0]]),
+        {"repeated-annotations": 1},
+    ),
+    "the same image again": (
+        truth(images=[*TRUTH["images"], TRUTH["images"][0]]),
+        {"repeated-images": 1},
+    ),
+    "the same category again": (
+        truth(categories=[*TRUTH["categories"], TRUTH["categories"][0]]),
+        {"repeated-categories": 1},
+    ),
+    "no annotation ids": (
+        truth(
+            annotations=[
+                {key: value for key, value in record.items() if key != "id"}
+                for record in TRUTH["annotations"]
+            ]
+        ),
+        {"missing-annotation-ids": 3},
+    ),
+    "no area": (spoilt("annotations", 1, "area"), {"missing-area": 1}),
+    "no iscrowd": (spoilt("annotations", 1, "iscrowd"), {"missing-iscrowd": 1}),
+    "iscrowd true": (spoilt("annotations", 2, iscrowd=True), {}),
+    "ignore": (spoilt("annotations", 1, ignore=1), {"ignore-without-effect": 1}),
+    "ignore 0": (spoilt("annotations", 1, ignore=0), {}),
+    "zero area": (
+        spoilt("annotations", 1, bbox=[100, 100, 0, 50]),
+        {"zero-area-ground-truth": 1},
+    ),
+    "beyond the image": (
+        spoilt("annotations", 1, bbox=[600, 100, 50, 50]),
+        {"ground-truth-beyond-image": 1},
+    ),
+    "corners": (
+        spoilt("annotations", 0, bbox=[400, 400, 500, 470])
+        | {"annotations": [{**r, "bbox": [400, 400, 500, 470]} for r in TRUTH["annotations"]]},
+        {"ground-truth-look-like-corners": 3, "ground-truth-beyond-image": 3},
+    ),
+    "no sizes": (truth(images=[{"id": 1}, {"id": 2}, {"id": 3}]), {}),
+    "sizes that are none": (spoilt("images", 0, width="640", height=None), {}),
+    "sizes of 0": (spoilt("images", 0, width=0, height=-1), {}),
+    "equal names": (spoilt("categories", 1, name="cat"), {"equal-category-names": 2}),
+    "names that differ in case": (spoilt("categories", 1, name="Cat"), {"names-differ-in-case": 2}),
+    "no name": (spoilt("categories", 1, "name"), {"missing-category-names": 1}),
+    "byte order mark": (b"\xef\xbb\xbf" + as_bytes(TRUTH), {}),
+    "space around": (b" \n\t" + as_bytes(TRUTH) + b"\r\n", {}),
+    "an extra part": (
+        text(truth(info="?", licenses=[{"id": 1}], x=None), '"?"', '{"a": [1e999]}'),
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TRUTH_NOTES)
+def test_ground_truth_that_is_noted(files: Files, name: str) -> None:
+    document, due = TRUTH_NOTES[name]
+    table = files.read_truth(document)
+    assert counted(table.notes) == due
+    assert len(table) == 3
+
+
+RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
+    "none": ([], {"no-detections": 1}),
+    "none in an object": ({"annotations": []}, {"no-detections": 1}),
+    "unknown category": (result(1, category_id=9), {"unknown-categories": 1}),
+    "score as logit": (result(1, score=-4.5), {"scores-outside-unit": 1}),
+    "score in percent": (result(1, score=80), {"scores-outside-unit": 1}),
+    "score 0 and 1": (result(0, score=0) + result(0, score=1), {}),
+    "zero area": (result(1, bbox=[5, 5, 0, 5]), {"zero-area-detections": 1}),
+    "beyond the image": (result(1, bbox=[-3, 5, 10, 5]), {"detections-beyond-image": 1}),
+    "less than a pixel beyond": (result(1, bbox=[-0.5, 5, 10, 5]), {}),
+    "corners": (
+        [{**r, "bbox": [400, 300, 500, 400]} for r in RESULTS],
+        {"detections-look-like-corners": 3, "detections-beyond-image": 3},
+    ),
+    "ids as whole floats": (result(1, image_id=2.0, category_id=2e0), {}),
+    "an object": ({"predictions": RESULTS}, {}),
+    "an object with more": ({"info": {}, "annotations": RESULTS}, {}),
+    "its own categories, alike": (
+        {"annotations": RESULTS, "categories": [{"id": 2, "name": "dog"}]},
+        {},
+    ),
+    "extra keys": (result(1, segmentation=[[1, 2]], area=4, id=7), {}),
+}
+
+
+@pytest.mark.parametrize("name", RESULT_NOTES)
+def test_results_that_are_noted(files: Files, name: str) -> None:
+    document, due = RESULT_NOTES[name]
+    table = files.read_results(document)
+    assert counted(table.notes) == due
+
+
+def test_detections_of_unknown_categories_are_left_out(files: Files) -> None:
+    table = files.read_results(result(1, category_id=9))
+    assert table.label.tolist() == [0, 2]
+    assert table.files[0].records == 3
+    assert "(9)" in table.notes[0].message
+
+
+def test_a_repeated_annotation_is_counted_once(files: Files) -> None:
+    table = files.read_truth(truth(annotations=[*TRUTH["annotations"], TRUTH["annotations"][0]]))
+    assert len(table) == 3
+    assert table.files[0].records == 4
+
+
+def test_string_ids_are_taken_to_the_letter(files: Files) -> None:
+    named = json.loads(json.dumps(TRUTH).replace('"image_id": 1', '"image_id": "007"'))
+    for record, name in zip(named["images"], ("007", "7", "z"), strict=True):
+        record["id"] = name
+    for record in named["annotations"]:
+        record["image_id"] = "007"
+    table = files.read_results([{**r, "image_id": "007"} for r in RESULTS], named)
+    assert table.images == ("007", "7", "z")
+    assert table.image.tolist() == [0, 0, 0]
+    error = files.results_error([{**r, "image_id": 7} for r in RESULTS], named)
+    assert "image_id is 7 here, one of 3 strings" in str(error)
+
+
+def test_equal_names_are_told_apart(files: Files) -> None:
+    document = truth(
+        categories=[
+            {"id": 1, "name": "cat"},
+            {"id": 2, "name": "cat"},
+            {"id": 3, "name": "cat (id 1)"},
+        ]
+    )
+    table = files.read_truth(document)
+    assert table.classes == ("cat (id 1) (id 1)", "cat (id 2)", "cat (id 1) (id 3)")
+
+
+def test_images_and_classes_are_numbered_by_ascending_id(files: Files) -> None:
+    document = truth(
+        images=TRUTH["images"][::-1],
+        categories=TRUTH["categories"][::-1],
+        annotations=TRUTH["annotations"][::-1],
+    )
+    table = files.read_truth(document)
+    assert table.images == (1, 2, 3)
+    assert table.classes == ("cat", "dog", "bird")
+    assert table.image.tolist() == [1, 1, 0]
+    assert table.label.tolist() == [2, 1, 0]
+
+
+def test_every_problem_is_named_up_to_a_limit(files: Files) -> None:
+    spoiled = [{**RESULTS[0], "score": None} for _ in range(30)] + RESULTS
+    error = files.results_error(spoiled)
+    assert len(error.problems) == 20
+    assert error.omitted == 10
+    assert str(error).endswith("... and 10 more")
+    assert [problem.place for problem in error.problems] == [f"[{i}]" for i in range(20)]
+
+
+def test_problems_of_several_kinds_are_named_together(files: Files) -> None:
+    document = spoilt("annotations", 0, bbox=[1, 2, 3])
+    document["images"][1]["id"] = True
+    document["annotations"][2]["area"] = -1
+    assert [problem.place for problem in files.truth_error(document).problems] == [
+        "images[1] (id true)",
+        "annotations[0] (id 11)",
+        "annotations[2] (id 13)",
+    ]
+
+
+CUT_OFF = "the file is cut off: it ends after"
+
+
+def test_ground_truth_cut_off_anywhere_is_refused(files: Files) -> None:
+    content = as_bytes(TRUTH)
+    for length in range(1, len(content)):
+        assert CUT_OFF in str(files.truth_error(content[:length])), content[:length]
+
+
+def test_results_cut_off_anywhere_are_refused(files: Files) -> None:
+    content = as_bytes(RESULTS)
+    for length in range(1, len(content)):
+        assert CUT_OFF in str(files.results_error(content[:length])), content[:length]
+
+
+def test_the_place_of_a_cut_is_told(files: Files) -> None:
+    error = files.results_error(b'[\n {"image_id": 1')
+    assert error.problems[0].place.startswith("line 2, column ")
+
+
+def test_the_ground_truth_itself_as_results(files: Files) -> None:
+    table = files.read_truth(TRUTH)
+    with pytest.raises(InputError, match="is the ground truth itself"):
+        coco.read_detections(files.truth_path, table)
+
+
+def test_more_records_than_allowed(files: Files) -> None:
+    error = files.results_error(RESULTS, limits=Limits(records=2))
+    assert "more than 2 records" in str(error)
+    assert "more than 2 records under annotations" in str(
+        files.truth_error(truth(images=TRUTH["images"][:2]), Limits(records=2))
+    )
+
+
+def test_a_file_larger_than_allowed(files: Files) -> None:
+    assert "is larger than 10 bytes" in str(files.truth_error(TRUTH, Limits(file_bytes=10)))
+
+
+def test_nesting_beyond_the_limit(files: Files) -> None:
+    error = files.truth_error(truth(info=[[[[[1]]]]]), Limits(nesting=5))
+    assert "nests arrays and objects 6 levels deep, 5 are allowed" in str(error)
+    assert len(files.read_truth(truth(info=[[[[1]]]]), Limits(nesting=5))) == 3
+
+
+def test_what_is_no_regular_file(files: Files, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    loop = tmp_path / "loop"
+    loop.symlink_to(loop)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(os.path.relpath(tmp_path / "socket"))
+        for path, due in (
+            (fifo, "is a FIFO, where a file is due"),
+            (tmp_path, "is a folder, where a file is due"),
+            (tmp_path / "socket", "is a socket, where a file is due"),
+            (Path("/dev/null"), "is a device, where a file is due"),
+            (loop, "is a loop of links"),
+            (tmp_path / "absent", "does not exist; check the path"),
+            (tmp_path / ("x" * 5000), "is too long for a path"),
+        ):
+            with pytest.raises(InputError, match=due):
+                coco.read_ground_truth(path)
+            with pytest.raises(InputError, match=due):
+                coco.read_detections(path, files.read_truth(TRUTH))
+    with pytest.raises(InputError, match="NUL character"):
+        coco.read_ground_truth("a\0b")
+
+
+def test_columns_are_read_only(files: Files) -> None:
+    table = files.read_truth(TRUTH)
+    for column in table.columns().values():
+        assert not column.flags.writeable
+    assert isinstance(table.corners, np.ndarray)

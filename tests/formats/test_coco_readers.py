@@ -1,0 +1,208 @@
+"""The fast reader gives what the careful one gives, bit for bit, or declines."""
+
+import os
+import random
+import struct
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from detap.errors import InputError
+from detap.formats import _coco_careful as careful
+from detap.formats import coco, prefetch
+from detap.formats._json_columns import ResultsScan, TruthScan, parse_number
+from detap.formats.files import DEFAULT_LIMITS, read_bytes
+from detap.tables import GroundTruth
+from tests.formats import fuzz_coco as fuzz
+from tests.formats.coco_files import RESULTS, TRUTH, as_bytes, assert_equal_columns
+
+SEEDS = st.integers(0, 2**64)
+
+
+@given(SEEDS)
+def test_both_readers_agree_on_valid_ground_truth(seed: int) -> None:
+    chance = random.Random(seed)
+    data = fuzz.write_truth(fuzz.Writer(chance)).encode()
+    _, columns = fuzz.check_truth(chance, data)
+    assert columns is not None
+
+
+@given(SEEDS)
+def test_both_readers_agree_on_valid_results(seed: int) -> None:
+    chance = random.Random(seed)
+    data = fuzz.write_results(fuzz.Writer(chance)).encode()
+    _, columns = fuzz.check_results(chance, data, fuzz.some_truth())
+    assert columns is not None
+
+
+@given(SEEDS)
+def test_the_fast_reader_takes_every_plain_file(seed: int) -> None:
+    chance = random.Random(seed)
+    data = fuzz.write_truth(fuzz.Writer(chance, plain=True)).encode()
+    assert fuzz.check_truth(chance, data)[0]
+    data = fuzz.write_results(fuzz.Writer(chance, plain=True)).encode()
+    assert fuzz.check_results(chance, data, fuzz.some_truth())[0]
+
+
+def test_no_mutation_is_taken_by_the_fast_reader_alone() -> None:
+    count = int(os.environ.get("DETAP_MUTATIONS", "4000"))
+    taken = fuzz.run(count, seed=1)
+    # The check is worth something only if files of each kind occur.
+    assert taken["fast"] > count // 50
+    assert taken["valid"] > taken["fast"]
+    assert taken["valid"] < count // 2
+
+
+def test_the_comparison_can_fail() -> None:
+    truth = fuzz.some_truth()
+    one = careful.read_results(b"[]", "file", DEFAULT_LIMITS, truth)
+    record = b'[{"image_id": 0, "category_id": 1, "bbox": [0, 0, 1, %s], "score": 1}]'
+    two = careful.read_results(record % b"1", "file", DEFAULT_LIMITS, truth)
+    three = careful.read_results(record % b"1.0000000000000002", "file", DEFAULT_LIMITS, truth)
+    with pytest.raises(AssertionError):
+        assert_equal_columns(one, two)
+    with pytest.raises(AssertionError):
+        assert_equal_columns(two, three)
+
+
+def truncations(content: bytes) -> list[bytes]:
+    return [content[:length] for length in range(len(content))]
+
+
+def test_the_fast_reader_takes_no_truncated_file() -> None:
+    chance = random.Random(0)
+    for data in truncations(as_bytes(TRUTH)):
+        assert fuzz.scan(TruthScan, chance, data) is None, data
+    for data in truncations(as_bytes(RESULTS)):
+        assert fuzz.scan(ResultsScan, chance, data) is None, data
+
+
+def bits(value: float) -> bytes:
+    return struct.pack("d", value)
+
+
+def assert_parsed(text: str) -> None:
+    """Hold one spelling to Python's float, or to int where it is an integer."""
+    value = float(text)
+    if text.lstrip("-").isdigit() and value == 0:
+        value = 0.0
+    parsed = parse_number(text.encode())
+    if value in (float("inf"), float("-inf")):
+        assert parsed is None, text
+    else:
+        assert parsed is not None, text
+        assert bits(parsed) == bits(value), text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(5e-324)
+@example(2.2250738585072011e-308)
+@example(1.7976931348623157e308)
+@example(-0.0)
+def test_every_float_is_read_as_python_reads_it(value: float) -> None:
+    assert_parsed(repr(value))
+    assert_parsed(f"{value:.25e}")
+    assert_parsed(f"{value:.16g}")
+
+
+@given(st.integers(0, 10**40), st.integers(-400, 310))
+def test_any_mantissa_and_exponent_is_read_as_python_reads_it(mantissa: int, power: int) -> None:
+    assert_parsed(f"{mantissa}e{power}")
+    assert_parsed(f"-{mantissa}.{abs(power)}")
+
+
+@given(st.integers(0, 2**63 - 2**52), st.integers(-2, 2), st.integers(17, 800))
+def test_numbers_between_two_floats_are_read_as_python_reads_them(
+    number: int, off: int, places: int
+) -> None:
+    """Numbers halfway between two neighbouring floats, and just beside."""
+    low, high = (struct.unpack("d", struct.pack("q", n))[0] for n in (number, number + 1))
+    if high == float("inf"):
+        return
+    middle = (Fraction(low) + Fraction(high)) / 2
+    power = 0 if middle >= 1 else len(str(middle.denominator // middle.numerator))
+    digits = int(middle * 10 ** (power + places)) + off
+    if digits >= 0:
+        assert_parsed(f"{digits}e{-power - places}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "-", "01", "-01", "1.", ".5", "1e", "1e+", "+1", "--1", "1.e5", "1_0", "0x1"),
+        *("1e999", "-1e999", "9" * 400, "nan", "inf", "NaN", "1 ", " 1", "1,", "1.5.5", "1ee5"),
+    ],
+)
+def test_what_is_no_number_is_none(text: str) -> None:
+    assert parse_number(text.encode()) is None
+
+
+def test_hard_numbers_by_the_thousand() -> None:
+    chance = random.Random(5)
+    write = fuzz.Writer(chance, plain=True)
+    for _ in range(int(os.environ.get("DETAP_NUMBERS", "50000"))):
+        assert_parsed(write.any_number())
+
+
+@given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), unique=True, min_size=1, max_size=40))
+def test_ids_of_any_size_are_numbered(ids: list[int]) -> None:
+    truth = GroundTruth.from_arrays(
+        image=ids[:1], label=[1], boxes=[[0, 0, 1, 1]], images=sorted(ids), classes=[1]
+    )
+    records = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1} for n in ids]
+    scan = fuzz.scan(ResultsScan, random.Random(1), as_bytes(records))
+    columns = coco.scanned_detections(scan, truth)
+    assert columns is not None
+    assert [truth.images[number] for number in columns.image] == ids
+    records[-1]["image_id"] = max(ids) + 1
+    scan = fuzz.scan(ResultsScan, random.Random(1), as_bytes(records))
+    assert coco.scanned_detections(scan, truth) is None
+
+
+REAL = (
+    ("coco-val2014-100/instances_val2014_100.json",
+     "coco-val2014-100/instances_val2014_fakebbox100_results.json"),
+    ("voc-100/gt/coco_v1/instances_default.json", "voc-100/dt/coco_aligned_to_gt_v1.json"),
+    ("voc-100/gt/coco_v2/instances_v2.json", None),
+    ("cartucho-85/groundtruths_coco.json", "cartucho-85/detections_coco.json"),
+    ("lvis-val-100/lvis_val_100.json", None),
+    ("coco-val2017-boxes/val2017_boxes_coco.json.gz", None),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("truth_file", "results_file"), REAL)
+def test_both_readers_agree_on_real_files(
+    real_data: Path, truth_file: str, results_file: str | None
+) -> None:
+    path = real_data / truth_file
+    fast = coco.scanned_truth(prefetch.ground_truth(path).result())
+    assert fast is not None
+    assert_equal_columns(fast, careful.read_truth(read_bytes(path), "file", DEFAULT_LIMITS))
+    if results_file is None:
+        return
+    truth = coco.read_ground_truth(path)
+    path = real_data / results_file
+    found = coco.scanned_detections(prefetch.detections(path).result(), truth)
+    assert found is not None
+    assert_equal_columns(
+        found, careful.read_results(read_bytes(path), "file", DEFAULT_LIMITS, truth)
+    )
+
+
+def test_the_counts_of_real_files(real_data: Path) -> None:
+    """The counts that the data's README and its licence files state."""
+    truth = coco.read_ground_truth(real_data / "coco-val2014-100/instances_val2014_100.json")
+    assert (len(truth), int(truth.crowd.sum()), len(truth.images)) == (839, 9, 100)
+    truth = coco.read_ground_truth(real_data / "lvis-val-100/lvis_val_100.json")
+    assert (len(truth), len(truth.classes)) == (977, 1230)
+    truth = coco.read_ground_truth(real_data / "coco-val2017-boxes/val2017_boxes_coco.json.gz")
+    assert (len(truth), len(truth.images), len(truth.classes)) == (36781, 4952, 80)
+
+
+def test_results_numbered_otherwise_than_the_ground_truth(real_data: Path) -> None:
+    truth = coco.read_ground_truth(real_data / "voc-100/gt/coco_v1/instances_default.json")
+    with pytest.raises(InputError, match='category 1 is "aeroplane" here, "person" in the ground'):
+        coco.read_detections(real_data / "voc-100/dt/coco_dets.json", truth)
