@@ -79,13 +79,19 @@ def workload_table(found: Found) -> str:
     return table([*heading, "ground truth, MB", "detections, MB"], rows)
 
 
+def difference(row: dict[str, Any]) -> str:
+    if row["verdict"] == "failed":
+        return "did not finish"
+    return "none" if row["verdict"] == "equal" else f"{row['difference']:.2g}"
+
+
 def agreement_table(found: Found) -> str:
     rows = [
         [
             row["workload"],
             row["peer"],
             str(row["numbers"]),
-            "none" if row["difference"] == 0 else f"{row['difference']:.2g}",
+            difference(row),
         ]
         for row in found["agreement"]
     ]

@@ -30,6 +30,10 @@ DETECTION_COUNTS = (25_000, 50_000, 100_000, 200_000, 400_000, 800_000)
 IMAGE_COUNTS = (2_500, 5_000, 10_000, 20_000, 40_000)
 QUICK_DETECTION_COUNTS = (25_000, 50_000, 100_000)
 QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
+PARTS = (
+    *("workloads", "agreement", "comparisons", "reports", "scaling_detections", "scaling_images"),
+    *("threads", "profile", "floors", "checks"),
+)
 READ_BYTES = """
 import sys
 for path in sys.argv[1:]:
@@ -105,20 +109,22 @@ def check_agreement(bench: Bench) -> list[dict[str, Any]]:
         _, text = measure.run(bench.ours(name, "--output-format", "json"))
         ours = detap_command.READ[format_](text)
         for peer in bench.peers_for(name):
-            cost, said = measure.run(bench.theirs(peer, name, checked=True))
-            difference = measure.largest_difference(ours, peer.read(said))
-            say(f"{name}: {peer.name} differs by {difference:.3g} ({cost.wall:.2f} s)")
-            rows.append(
-                {
-                    "workload": name,
-                    "peer": peer.name,
-                    "numbers": len(ours),
-                    "difference": difference,
-                    "agrees": difference <= TOLERANCE,
-                    "trial": asdict(cost),
-                }
-            )
+            row = {"workload": name, "peer": peer.name, "numbers": len(ours)}
+            rows.append(row | trial(bench, peer, name, ours))
+            say(f"{name}: {peer.name}: {rows[-1]['verdict']}")
     return rows
+
+
+def trial(bench: Bench, peer: Peer, name: str, ours: Sequence[float | None]) -> dict[str, Any]:
+    """Run a peer once; compare its numbers. One that fails says so, and is not timed."""
+    try:
+        cost, said = measure.run(bench.theirs(peer, name, checked=True))
+    except measure.CommandError as error:
+        say(str(error))
+        return {"verdict": "failed", "trial": None}
+    difference = measure.largest_difference(ours, peer.read(said))
+    verdict = "equal" if difference == 0 else "agrees" if difference <= TOLERANCE else "differs"
+    return {"verdict": verdict, "difference": difference, "trial": asdict(cost)}
 
 
 def compare(bench: Bench) -> list[dict[str, Any]]:
@@ -128,9 +134,9 @@ def compare(bench: Bench) -> list[dict[str, Any]]:
         trials = {
             row["peer"]: measure.Run(**row["trial"])
             for row in bench.found["agreement"]
-            if row["workload"] == name
+            if row["workload"] == name and row["trial"]
         }
-        for peer in bench.peers_for(name):
+        for peer in (peer for peer in bench.peers_for(name) if peer.name in trials):
             pairs = measure.alternate(
                 bench.ours(name),
                 bench.theirs(peer, name),
@@ -293,9 +299,11 @@ def series(quick: bool) -> tuple[list[str], list[str]]:
     return [f"detections-{n}" for n in detections], [f"images-{n}" for n in images]
 
 
-def run_all(bench: Bench) -> dict[str, Any]:
-    """Measure everything; what was found so far is in the file after each part."""
+def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
+    """Measure everything, or only some parts; what was found is in the file after each."""
     found = bench.found
+    if only:
+        found |= json.loads(RESULTS.read_text())
     found |= {
         "schema": 1,
         "machine": machine.describe(),
@@ -304,19 +312,22 @@ def run_all(bench: Bench) -> dict[str, Any]:
         "runs": bench.runs,
     }
     by_detections, by_images = series(bench.quick)
-    parts: dict[str, Callable[[], Any]] = {
-        "workloads": lambda: {name: bench.workload(name) for name in bench.sizes},
-        "agreement": lambda: check_agreement(bench),
-        "comparisons": lambda: compare(bench),
-        "reports": lambda: report_costs(bench),
-        "scaling_detections": lambda: scaling(bench, by_detections, "detections"),
-        "scaling_images": lambda: scaling(bench, by_images, "images"),
-        "threads": lambda: threads(bench),
-        "profile": lambda: profile(bench),
-        "floors": lambda: floors(bench),
-        "checks": lambda: checks(bench),
-    }
+    makers: tuple[Callable[[], Any], ...] = (
+        lambda: {name: bench.workload(name) for name in bench.sizes},
+        lambda: check_agreement(bench),
+        lambda: compare(bench),
+        lambda: report_costs(bench),
+        lambda: scaling(bench, by_detections, "detections"),
+        lambda: scaling(bench, by_images, "images"),
+        lambda: threads(bench),
+        lambda: profile(bench),
+        lambda: floors(bench),
+        lambda: checks(bench),
+    )
+    parts = dict(zip(PARTS, makers, strict=True))
     for name, part in parts.items():
+        if only and name not in only:
+            continue
         say(f"-- {name}")
         found[name] = part()
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
@@ -328,6 +339,7 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--sizes", help=f"of {', '.join(SIZES)}; separated by commas")
     parser.add_argument("--peers", help=f"of {', '.join(PEERS)}; separated by commas")
     parser.add_argument("--runs", type=int, help="pairs of runs for each peer (9; quick: 3)")
+    parser.add_argument("--only", help=f"parts to measure again: {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="small workloads, few runs")
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--detap", metavar="COMMAND", help="measure this instead of what is here")
@@ -374,11 +386,11 @@ def main(words: Sequence[str] | None = None) -> None:
     WORK.mkdir(exist_ok=True)
     prepare()
     if not options.report_only:
-        run_all(bench_for(options))
+        run_all(bench_for(options), chosen(options.only, PARTS, ()))
     command = [str(binary("python")), "-m", "benchmarks.report", str(RESULTS)]
     subprocess.run([*command, *(["--docs"] if options.docs else [])], check=True, cwd=HERE.parent)
     found = json.loads(RESULTS.read_text())
-    differing = [row for row in found["agreement"] if not row["agrees"]]
+    differing = [row for row in found["agreement"] if row["verdict"] == "differs"]
     for row in differing:
         say(f"{row['workload']}: {row['peer']} differs from detap by {row['difference']:.3g}")
     if differing:

@@ -1,6 +1,7 @@
 """The tables of the benchmarks, and what peers and detap print read as numbers."""
 
 import json
+import sys
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,32 @@ def test_targets_take_the_peer_that_is_hardest_to_beat() -> None:
     text = report.target_table(found())
     assert "| the fastest peer, 48k | 0.70 | 0.50 | 0.50 | aim met |" in text
     assert "500k" not in text
+
+
+def test_a_peer_that_fails_or_differs_is_said_to() -> None:
+    rows = [
+        {"workload": "5M", "peer": "a", "numbers": 12, "verdict": "failed"},
+        {"workload": "5M", "peer": "b", "numbers": 12, "verdict": "equal", "difference": 0.0},
+        {"workload": "5M", "peer": "c", "numbers": 12, "verdict": "agrees", "difference": 2e-16},
+    ]
+    lines = report.agreement_table({"agreement": rows}).splitlines()[2:]
+    assert [line.split("|")[4].strip() for line in lines] == ["did not finish", "none", "2e-16"]
+
+
+def test_a_trial_compares_and_survives_a_peer_that_fails() -> None:
+    def peer(program: str) -> peers.Peer:
+        def command(truth: Path, detections: Path) -> list[str]:
+            return [sys.executable, "-c", program]
+
+        return peers.Peer("other", "coco", "", command, command, peers.read_list)
+
+    bench = run.Bench(detap_command.Detap(("detap",), None), ["48k"], [], 1)
+    bench._files["48k"] = {"format": "coco", "ground_truth": "g", "detections": "d"}
+    assert run.trial(bench, peer("print([0.5])"), "48k", [0.5])["verdict"] == "equal"
+    assert run.trial(bench, peer("print([0.5])"), "48k", [0.5 + 1e-12])["verdict"] == "agrees"
+    assert run.trial(bench, peer("print([0.5])"), "48k", [0.6])["verdict"] == "differs"
+    failed = run.trial(bench, peer("raise MemoryError"), "48k", [0.5])
+    assert failed == {"verdict": "failed", "trial": None}
 
 
 def test_a_line_is_given_with_a_series() -> None:
