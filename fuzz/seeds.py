@@ -1,0 +1,212 @@
+"""Valid files to begin with: small, and each with something of its own."""
+
+import json
+
+IMAGES = (1, 2, 3, 40)
+CATEGORIES = {1: "cat", 2: "dog", 90: "toothbrush"}
+
+_RESULTS = [
+    {"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.9},
+    {"image_id": 2, "category_id": 2, "bbox": [10.5, 10.25, 20.125, 1e1], "score": 8e-1},
+    {"image_id": 40, "category_id": 90, "bbox": [0.0, -1, 0, 33.333333333333336], "score": 1},
+]
+
+_TRUTH = {
+    "info": {"year": 2017, "x": [None, True, False, {"y": "\u00e9\ud83d\ude00"}]},
+    "images": [
+        {"id": 1, "width": 640, "height": 480, "file_name": "a.jpg"},
+        {"id": 2, "width": 500.0, "height": 375},
+        {"id": 3},
+    ],
+    "annotations": [
+        {
+            "id": 7,
+            "image_id": 1,
+            "category_id": 1,
+            "bbox": [1.5, 2.5, 30, 40.25],
+            "area": 1207.5,
+            "iscrowd": 0,
+            "segmentation": [[1.5, 2, 3, 4.5, 5, 6]],
+        },
+        {"id": 8, "image_id": 2, "category_id": 2, "bbox": [5, 5, 9, 9], "iscrowd": 1},
+        {
+            "id": 9,
+            "image_id": 1,
+            "category_id": 2,
+            "bbox": [0, 0, 3, 3],
+            "area": 9,
+            "ignore": 0,
+            "segmentation": {"counts": [1, 2], "size": [3, 3]},
+        },
+    ],
+    "categories": [
+        {"id": 1, "name": "cat", "supercategory": "animal"},
+        {"id": 2, "name": "d\u00f6g"},
+        {"id": 90},
+    ],
+}
+
+
+def _spellings(value: object) -> list[bytes]:
+    return [
+        json.dumps(value).encode(),
+        json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+        .encode("utf-8", "surrogatepass")
+        .decode("utf-8", "replace")
+        .encode(),
+        json.dumps(value, indent=1).encode(),
+        json.dumps(value, indent="\t").replace("\n", "\r\n").encode(),
+    ]
+
+
+_OBJECTS = """<object><name>cat</name><pose>Left</pose><truncated>0</truncated>
+<difficult>0</difficult><bndbox><xmin>10</xmin><ymin>20</ymin><xmax>30</xmax><ymax>40</ymax></bndbox>
+</object><object><name>dog</name><bndbox><xmax>30.5</xmax><xmin>1e1</xmin><ymax>+40</ymax>
+<ymin>.5</ymin></bndbox><part><name>head</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>5</xmax>
+<ymax>5</ymax></bndbox></part><difficult>1</difficult></object>"""
+
+_XML = f"""<annotation>
+\t<folder>VOC2007</folder><filename>a.jpg</filename>
+\t<source><annotation>PASCAL VOC2007</annotation><image>flickr</image></source>
+\t<size><width>353</width><height>500</height><depth>3</depth></size>
+\t<segmented>0</segmented>{_OBJECTS}
+</annotation>
+"""
+
+SEEDS: dict[str, list[bytes]] = {
+    "coco-results": [
+        *_spellings(_RESULTS),
+        *_spellings(
+            {"info": [], "annotations": _RESULTS, "categories": [{"id": 1, "name": "cat"}]}
+        ),
+        *_spellings({"predictions": _RESULTS[:1]}),
+        b"[]",
+        json.dumps(_RESULTS * 3).encode(),
+    ],
+    "coco-truth": [
+        *_spellings(_TRUTH),
+        *_spellings({key: _TRUTH[key] for key in ("categories", "annotations", "images")}),
+    ],
+    "voc-xml": [
+        _XML.encode(),
+        _XML.replace("\n", "").replace("\t", "").encode(),
+        ('<?xml version="1.0" encoding="utf-8"?>\n' + _XML).encode(),
+        ('<?xml version="1.0" encoding="ISO-8859-1"?>' + _XML.replace("cat", "ch\u00e4t")).encode(
+            "latin-1"
+        ),
+        _XML.replace("10", "1<!-- x -->0").encode(),
+        _XML.replace("cat", "c&amp;t&#65;").replace("dog", "<![CDATA[d<g]]>").encode(),
+        b"<annotation></annotation>",
+    ],
+    "voc-text": [
+        b"a 0.9 10 10 30 30\nb 0.8 1.5 2.25 1e2 +3.5e+1\na -3 0 0 .5 5.\n",
+        b"a\t0.9\t10\t10\t30\t30\r\n  b  5   1 2 3 4  \r\n\r\nimg_03 1e-9 1 2 3 4",
+        b"\xef\xbb\xbfa 0.123456789012345678 -5 -5 1000000 99999999999999999999\n",
+        b"",
+    ],
+}
+"""Valid inputs by target."""
+
+TOKENS: dict[str, list[bytes]] = {
+    "json": [
+        *(b'"', b"\\", b"{", b"}", b"[", b"]", b",", b":", b"-", b"+", b".", b"e", b"E", b"0"),
+        *(b"null", b"true", b"false", b"NaN", b"Infinity", b"-Infinity", b"1e999", b"-0", b"-0.0"),
+        *(b"1e-999", b"4.9e-324", b"2.4703282292062328e-324", b"1.7976931348623159e308"),
+        *(b"9007199254740993", b"9223372036854775807", b"9223372036854775808", b"1" * 25),
+        *(
+            b"-9223372036854775808",
+            b"0.1e1",
+            b"1E0",
+            b"1.0",
+            b"00",
+            b"0x1",
+            b"1_0",
+            b"\xef\xbb\xbf",
+        ),
+        *(b'"image_id"', b'"category_id"', b'"bbox"', b'"score"', b'"id"', b'"area"', b'"iscrowd"'),
+        *(b'"ignore"', b'"annotations"', b'"images"', b'"categories"', b'"name"', b'"predictions"'),
+        *(b'"sc\\u006fre"', b"\\u0000", b"\\ud800", b"\\udc00", b"\\ud83d\\ude00", b"\\n", b"\\x"),
+        *(b"\0", b"\x7f", b"\xc3\xa9", b"\xff", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\n", b"\r"),
+        *(
+            b"\t",
+            b" ",
+            b"\x0b",
+            b"\x0c",
+            b"\xc2\xa0",
+            b"[" * 60,
+            b'{"a":' * 50,
+            b"{}",
+            b"[]",
+            b'""',
+        ),
+        *(b'"1"', b"1.5", b"[1,2,3,4]", b"[0,0,1e200,1e200]", b"[1,2,-3,4]", b"/**/", b"//", b"'"),
+    ],
+    "xml": [
+        *(b"<", b">", b"</", b"/>", b"&", b";", b"<!--", b"-->", b"<![CDATA[", b"]]>", b"<?x y?>"),
+        *(b"<!DOCTYPE annotation>", b'<!DOCTYPE a [<!ENTITY x "1">]>', b"&x;", b"&lt;", b"&#49;"),
+        *(b"&#x31;", b"&#0;", b"<object>", b"</object>", b"<name>", b"</name>", b"<bndbox>"),
+        *(
+            b"</bndbox>",
+            b"<xmin>",
+            b"</xmin>",
+            b"<xmax>",
+            b"<difficult>",
+            b"</difficult>",
+            b"<part>",
+        ),
+        *(
+            b"</part>",
+            b"<size>",
+            b"<width>",
+            b"</width>",
+            b' a="b"',
+            b" a='<'",
+            b"xmlns='x'",
+            b"x:y",
+        ),
+        *(
+            b"nan",
+            b"inf",
+            b"1e999",
+            b"1_0",
+            b"0x1",
+            b"-",
+            b".",
+            b"1,5",
+            b"10",
+            b"1e200",
+            b"2",
+            b"01",
+        ),
+        *(b"\0", b"\x0b", b"\x85", b"\xc2\x85", b"\xe2\x80\xa8", b"\xff", b"\xef\xbb\xbf", b"\r"),
+        *(b"\n", b"\t", b" ", b"\xed\xa0\x80", b"<a/>", b"<a>" * 60, b"<annotation>", b"<Object/>"),
+        *(b'<?xml version="1.0" encoding="UTF-16"?>', b'<?xml version="1.1"?>', b"\xc3\xa9", b"]]"),
+    ],
+    "text": [
+        *(b"a", b"b", b"c", b"img_03", b" ", b"\t", b"\n", b"\r", b"\r\n", b"\0", b"\x0b", b"\x0c"),
+        *(b"\x1a", b"\xc2\xa0", b"\xc2\x85", b"\xe2\x80\xa8", b"\xff", b"\xef\xbb\xbf", b"\x1c"),
+        *(
+            b"nan",
+            b"inf",
+            b"1e999",
+            b"1e-999",
+            b"1_0",
+            b"0x1",
+            b"1,5",
+            b"1e200",
+            b"-1",
+            b"+1",
+            b".",
+        ),
+        *(b"1e", b"e1", b"--1", b"1.2.3", b"9007199254740993", b"4.9e-324", b"0.5", b"-0", b"99"),
+        *(b"2.2250738585072011e-308", b"1.7976931348623159e308", b"\xef\xbc\x91", b"1" * 30, b"{"),
+        *(b"<<<<<<< x\n", b"=======\n", b">>>>>>> x\n", b"difficult", b"<", b"[", b"1f", b"1d0"),
+    ],
+}
+
+TOKENS_OF = {
+    "coco-results": "json",
+    "coco-truth": "json",
+    "voc-xml": "xml",
+    "voc-text": "text",
+}

@@ -1,0 +1,348 @@
+"""Each target reads one input in every way there is, and says where two ways disagree.
+
+Three things may not happen: an exception other than InputError, two readers that differ, and a
+reader that differs from the plain one of `oracle`.
+"""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+
+from detap.errors import InputError
+from detap.formats import _coco_careful as careful
+from detap.formats import _voc_lines as lines
+from detap.formats import _voc_rows, coco, voc
+from detap.formats import _voc_xml as scanner
+from detap.formats._json_columns import ResultsScan, TruthScan
+from detap.formats._voc_folder import Folder
+from detap.formats.files import Limits
+from detap.tables import GroundTruth
+from fuzz import oracle, seeds
+
+LIMITS = Limits()
+
+
+class Disagreement(Exception):  # noqa: N818 - what fuzzing looks for is no error of its own
+    """Two readings of one input differ."""
+
+
+def _scan_arguments(data: bytes, block: int) -> tuple[Any, ...]:
+    """Return what a scanner takes, to read `data` in blocks of a few bytes or in one."""
+    rest = memoryview(data)
+
+    def read(count: int) -> bytes:
+        nonlocal rest
+        part, rest = rest[: min(count, block)], rest[min(count, block) :]
+        return bytes(part)
+
+    return -1, read, LIMITS.file_bytes, LIMITS.records, LIMITS.nesting
+
+
+def _block(data: bytes) -> int:
+    """Return a length of block that depends on the input alone."""
+    return (1, 2, 3, 7, 16, 64, 1 << 20, 1 << 20)[sum(data[:64]) % 8]
+
+
+def _words() -> GroundTruth:
+    empty = np.zeros(0)
+    return GroundTruth(
+        image=np.zeros(0, np.int32),
+        label=np.zeros(0, np.int32),
+        corners=np.zeros((0, 4)),
+        box_area=empty,
+        area=empty.copy(),
+        crowd=np.zeros(0, np.bool_),
+        difficult=np.zeros(0, np.bool_),
+        ignore=np.zeros(0, np.bool_),
+        group_of=np.zeros(0, np.bool_),
+        images=seeds.IMAGES,
+        classes=tuple(seeds.CATEGORIES.values()),
+        class_ids=tuple(seeds.CATEGORIES),
+    )
+
+
+TRUTH = _words()
+
+
+def _result_rows(columns: Any) -> list[tuple[Any, ...]]:
+    return [
+        (image, label, *corners, area, score)
+        for image, label, corners, area, score in zip(
+            columns.image.tolist(),
+            columns.label.tolist(),
+            columns.corners.tolist(),
+            columns.box_area.tolist(),
+            columns.score.tolist(),
+            strict=True,
+        )
+    ]
+
+
+def same(one: Any, other: Any) -> bool:
+    """Compare to the last bit: -0.0 is not 0.0, NaN is NaN."""
+    return repr(one) == repr(other)
+
+
+def coco_results(data: bytes) -> str:
+    """Read results in three ways; return "valid" or "refused"."""
+    fast = None
+    scan = ResultsScan(*_scan_arguments(data, _block(data)))
+    if scan.run():
+        fast = coco.scanned_detections(scan, TRUTH)
+    try:
+        slow = careful.read_results(data, "x", LIMITS, TRUTH)
+    except InputError as error:
+        check_message(error)
+        slow = None
+    plain = oracle.coco_results(data, seeds.IMAGES, dict(seeds.CATEGORIES))
+    if slow is None:
+        _differ(fast is not None, "the fast reader accepts what the careful one refuses")
+        _differ(plain is not None, "the careful reader refuses what is valid")
+        return "refused"
+    _differ(plain is None, "the careful reader accepts what is not valid")
+    rows = _result_rows(slow)
+    number = {name: i for i, name in enumerate(seeds.IMAGES)}
+    label = {name: i for i, name in enumerate(seeds.CATEGORIES)}
+    # Categories that the ground truth lacks are numbered behind its own, as they come.
+    due = [(number[row[0]], label.setdefault(row[1], len(label)), *row[2:]) for row in plain or []]
+    _differ(not same(rows, due), "the careful reader reads other values")
+    if fast is not None:
+        _differ(not same(_result_rows(fast), rows), "the readers read different values")
+        _differ(not same(fast.unknown, slow.unknown), "the readers count categories differently")
+    return "valid"
+
+
+def _truth_rows(columns: Any) -> list[tuple[Any, ...]]:
+    names = ("image", "label", "corners", "box_area", "area", "crowd", "ignore", "group_of")
+    listed = [getattr(columns, name).tolist() for name in names]
+    return [
+        (image, label, *corners, *rest)
+        for image, label, corners, *rest in zip(*listed, strict=True)
+    ]
+
+
+def coco_truth(data: bytes) -> str:
+    """Read ground truth in three ways; return "valid" or "refused"."""
+    fast = None
+    scan = TruthScan(*_scan_arguments(data, _block(data)))
+    if scan.run():
+        fast = coco.scanned_truth(scan)
+    try:
+        slow = careful.read_truth(data, "x", LIMITS)
+    except InputError as error:
+        check_message(error)
+        slow = None
+    plain = oracle.coco_truth(data)
+    if slow is None:
+        _differ(fast is not None, "the fast reader accepts what the careful one refuses")
+        _differ(plain is not None, "the careful reader refuses what is valid")
+        return "refused"
+    _differ(plain is None, "the careful reader accepts what is not valid")
+    images, categories, annotations = plain or ([], [], [])
+    number = {row[0]: i for i, row in enumerate(images)}
+    label = {row[0]: i for i, row in enumerate(categories)}
+    due = [(number[row[0]], label[row[1]], *row[2:]) for row in annotations]
+    rows = _truth_rows(slow)
+    _differ(not same(rows, due), "the careful reader reads other values")
+    _differ(not same(list(slow.image_ids), [row[0] for row in images]), "other images")
+    _differ(not same(slow.image_sizes.tolist(), [list(row[1:]) for row in images]), "other sizes")
+    _differ(
+        not same(list(zip(slow.class_ids, slow.class_names, strict=True)), categories),
+        "other categories",
+    )
+    if fast is not None:
+        _differ(not same(_truth_rows(fast), rows), "the readers read different values")
+        for name in ("image_ids", "class_ids", "class_names", "records"):
+            _differ(not same(getattr(fast, name), getattr(slow, name)), f"different {name}")
+        _differ(not same(fast.image_sizes.tolist(), slow.image_sizes.tolist()), "different sizes")
+        counted = {code: count for code, count in slow.counts.items() if count}
+        _differ({c: n for c, n in fast.counts.items() if n} != counted, "different counts")
+    return "valid"
+
+
+# --- VOC: the scanners take files, so that inputs are written in batches
+
+
+class _Files:
+    """A folder in memory, if the system has such, with a file for each input."""
+
+    def __init__(self) -> None:
+        shared = "/dev/shm"
+        self.path = Path(tempfile.mkdtemp(dir=shared if os.access(shared, os.W_OK) else None))
+        self.names: list[str] = []
+
+    def __enter__(self) -> "_Files":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path)
+
+    def write(self, inputs: Iterable[bytes]) -> list[str]:
+        self.names = []
+        for number, data in enumerate(inputs):
+            (self.path / str(number)).write_bytes(data)
+            self.names.append(str(number))
+        return self.names
+
+    def folder(self) -> Folder:
+        return Folder(str(self.path), "", "", {name: name for name in self.names})
+
+
+def voc_xml(inputs: Sequence[bytes]) -> list[str]:
+    """Read annotations by the scanner and with lxml; compare the latter with ElementTree too."""
+    with _Files() as files:
+        members = files.write(inputs)
+        with _voc_rows.scannable(files.folder(), members) as (descriptor, paths):
+            declined, file, name, difficult, corners, words, sizes = scanner.scan_files(
+                descriptor, paths, file_bytes=1 << 20, records=1 << 30, nesting=LIMITS.nesting
+            )
+    fast: list[list[Any]] = [[] for _ in inputs]
+    columns = zip(file.tolist(), name.tolist(), corners.tolist(), difficult.tolist(), strict=True)
+    for number, word, box, flag in columns:
+        fast[number].append((words[word].decode(), box, flag))
+    left = set(declined)
+    found = []
+    for number, data in enumerate(inputs):
+        problems = lines.Problems(20)
+        annotation = voc.read_annotation(data, "x", problems, LIMITS)
+        objects = annotation.objects
+        slow = list(zip(objects.names, objects.values, objects.difficult, strict=True))
+        with _blame(data):
+            if problems.count:
+                check_problems(problems.found)
+                _differ(number not in left, "the scanner accepts what the careful reader refuses")
+                found.append("refused")
+                continue
+            if number not in left:
+                _differ(not same(fast[number], slow), "the readers read different objects")
+                size = [annotation.width, annotation.height]
+                _differ(not same(sizes[number].tolist(), size), "the readers read different sizes")
+            _compare_with_element_tree(data, slow)
+        found.append("valid")
+    return found
+
+
+def _compare_with_element_tree(data: bytes, slow: list[Any]) -> None:
+    """Compare where the standard library reads the input at all: it knows fewer encodings."""
+    try:
+        root = ElementTree.fromstring(data)
+    except (ElementTree.ParseError, ValueError, LookupError):
+        return
+    due = []
+    for element in root.findall("object"):
+        box = element.find("bndbox")
+        name = element.findtext("name")
+        _differ(box is None or name is None, "an object without name or box is accepted")
+        assert box is not None
+        assert name is not None
+        texts = [
+            (box.findtext(side) or "").strip(" \t\r\n") for side in ("xmin", "ymin", "xmax", "ymax")
+        ]
+        flag = (element.findtext("difficult") or "0").strip(" \t\r\n") == "1"
+        due.append((name.strip(" \t\r\n"), [float(text) for text in texts], flag))
+    _differ(not same(slow, due), "ElementTree reads different objects")
+
+
+IMAGES = ("a", "b", "img_03")
+
+
+def _resolve(word: str) -> str:
+    if word not in IMAGES:
+        raise lines.UnknownNameError(f"image {word!r} is unknown", "take another")
+    return word
+
+
+FORM = lines.LineForm("image", True, "corners", _resolve, IMAGES)
+
+
+def voc_text(inputs: Sequence[bytes]) -> list[str]:
+    """Read text files by the scanner, with care, and plainly."""
+    with _Files() as files:
+        members = files.write(inputs)
+        scanned, declined = _voc_rows._scan_text(files.folder(), FORM, members, LIMITS)
+    fast: list[list[Any]] = [[] for _ in inputs]
+    columns = zip(
+        scanned.file.tolist(), scanned.name.tolist(), scanned.values.tolist(), strict=True
+    )
+    for number, word, values in columns:
+        fast[number].append((scanned.names[word], *values))
+    left = set(declined)
+    found = []
+    for number, data in enumerate(inputs):
+        problems = lines.Problems(20)
+        read = lines.read_lines(data, "x", FORM, problems)
+        slow = [(name, *values) for name, values in zip(read.names, read.values, strict=True)]
+        plain = oracle.voc_lines(data, IMAGES)
+        with _blame(data):
+            if problems.count:
+                check_problems(problems.found)
+                _differ(number not in left, "the scanner accepts what the careful reader refuses")
+                _differ(plain is not None, "the careful reader refuses what is valid")
+                found.append("refused")
+                continue
+            _differ(plain is None, "the careful reader accepts what is not valid")
+            _differ(not same(slow, plain), "the careful reader reads other values")
+            if number not in left:
+                _differ(not same(fast[number], slow), "the readers read different values")
+        found.append("valid")
+    return found
+
+
+class _blame:
+    """Puts the input into whatever goes wrong with it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
+        if error is not None:
+            error.add_note(repr(self.data))
+
+
+# --- what every message must be
+
+
+def check_message(error: InputError) -> None:
+    check_problems(error.problems)
+
+
+def check_problems(problems: Iterable[Any]) -> None:
+    """A message is one line of text that a terminal cannot take for anything else, and short."""
+    for problem in problems:
+        text = str(problem)
+        _differ(len(text) > 1000, f"a message of {len(text)} characters")
+        _differ(not problem.message, "an empty message")
+
+
+def _differ(wrong: bool, how: str) -> None:
+    if wrong:
+        raise Disagreement(how)
+
+
+def one_by_one(function: Callable[[bytes], str]) -> Callable[[Sequence[bytes]], list[str]]:
+    def all_of(inputs: Sequence[bytes]) -> list[str]:
+        found = []
+        for data in inputs:
+            with _blame(data):
+                found.append(function(data))
+        return found
+
+    return all_of
+
+
+TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
+    "coco-results": one_by_one(coco_results),
+    "coco-truth": one_by_one(coco_truth),
+    "voc-xml": voc_xml,
+    "voc-text": voc_text,
+}
+"""What reads a batch of inputs and says of each whether it is valid."""
