@@ -1,0 +1,169 @@
+"""Scoring classifications: a score per sample and class.
+
+Per class the samples are the ranked items, and AP comes from detap.core.curves as a detector's
+does; per sample the classes are, as in a retrieval of its labels.
+"""
+
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core import curves
+from detap.errors import Note
+from detap.ranking import protocols
+from detap.ranking.measures import Ordered
+from detap.ranking.protocols import Classification
+from detap.ranking_tables import Samples
+
+Floats = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ClassificationResult:
+    """What scoring a classification gives; N samples, K classes.
+
+    Attributes
+    ----------
+    protocol : Classification
+        The rules.
+    classes, samples : tuple of str
+        Names.
+    average_precision : (K,) float64
+        NaN where it is undefined.
+    positives, negatives, difficult, unscored : (K,) int64
+        Samples of each class; the unscored ones are among the first two.
+    per_sample : dict of str to (N,) float64
+        ``"AP@3"`` and so on; NaN where it is undefined.
+    summary : dict of str to float
+        mAP, and the means of `per_sample`.
+    levels : (R,) float64
+        Recall levels; the 11 of the classic table where the rules have none.
+    precision_at_levels : (K, R) float64
+        Interpolated precision.
+    notes : tuple of Note
+        What the reader and the scoring noticed.
+    """
+
+    protocol: Classification
+    classes: tuple[str, ...]
+    samples: tuple[str, ...]
+    average_precision: Floats
+    positives: Counts
+    negatives: Counts
+    difficult: Counts
+    unscored: Counts
+    per_sample: dict[str, Floats]
+    summary: dict[str, float]
+    levels: Floats
+    precision_at_levels: Floats
+    notes: tuple[Note, ...]
+
+
+def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> ClassificationResult:
+    """Score a classification.
+
+    Parameters
+    ----------
+    table : Samples
+        Scores and truth.
+    protocol : Classification or str
+        How; a preset's name will do.
+
+    Raises
+    ------
+    UsageError
+        Where the protocol is unknown.
+    """
+    rules = protocols.classification(protocol) if isinstance(protocol, str) else protocol
+    classes = len(table.classes)
+    levels = np.array(rules.recall_levels or protocols.ELEVEN)
+    average, precision = np.full(classes, nan), np.full((classes, len(levels)), nan)
+    positives = (table.truth == 1).sum(axis=0)
+    for number in range(classes):
+        hits, count = _class_hits(table, number), int(positives[number])
+        average[number] = _average(hits, count, rules)
+        if count:
+            precision[number] = curves.interpolated_precision(hits, count, levels)
+    per_sample = _per_sample(table, rules)
+    return ClassificationResult(
+        protocol=rules,
+        classes=table.classes,
+        samples=table.samples,
+        average_precision=average,
+        positives=positives,
+        negatives=(table.truth == 0).sum(axis=0),
+        difficult=(table.truth == -1).sum(axis=0),
+        unscored=(~table.scored & (table.truth != -1)).sum(axis=0),
+        per_sample=per_sample,
+        summary={
+            "mAP": _mean(average),
+            **{name: _sample_mean(values, rules) for name, values in per_sample.items()},
+        },
+        levels=levels,
+        precision_at_levels=precision,
+        notes=(*table.notes, *_notes(table, rules, positives)),
+    )
+
+
+def _class_hits(table: Samples, number: int) -> NDArray[np.int32]:
+    """Return the hits of one class: samples by falling score, the unscored ones last."""
+    counted = table.truth[:, number] != -1
+    score, scored = table.score[counted, number], table.scored[counted, number]
+    order = np.lexsort((-score, ~scored))  # stable: equal scores keep the order of the samples
+    return curves.hits_of(table.truth[counted, number][order] == 1)
+
+
+def _average(hits: NDArray[np.int32], positives: int, rules: Classification) -> float:
+    if not positives:
+        return 0.0 if rules.absent_class == "zero" else nan
+    levels = rules.recall_levels
+    if levels is None:
+        return curves.average_precision(
+            hits, positives, interpolated=rules.curve != "non-interpolated"
+        )
+    return curves.average_precision(hits, positives, levels=np.array(levels))
+
+
+def _per_sample(table: Samples, rules: Classification) -> dict[str, Floats]:
+    """Return AP@k of every sample, its classes being ranked; equal ones in their own order."""
+    values = {f"AP@{k}": np.full(len(table.samples), nan) for k in rules.cutoffs}
+    for sample in range(len(table.samples) if values else 0):
+        counted = table.truth[sample] != -1
+        score, scored = table.score[sample, counted], table.scored[sample, counted]
+        relevant = table.truth[sample, counted] == 1
+        hits = curves.hits_of(relevant[np.lexsort((-score, ~scored))])
+        ranked = Ordered(hits, int(relevant.sum()), len(relevant))
+        for k in rules.cutoffs:
+            values[f"AP@{k}"][sample] = ranked.average_precision(k, rules.divisor)
+    return values
+
+
+def _mean(values: Floats) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else nan
+
+
+def _sample_mean(values: Floats, rules: Classification) -> float:
+    if rules.no_relevant == "left-out":
+        return _mean(values)
+    return float(np.nan_to_num(values, nan=0.0).mean()) if len(values) else nan
+
+
+def _notes(table: Samples, rules: Classification, positives: Counts) -> list[Note]:
+    notes = []
+    absent = int((positives == 0).sum())
+    if absent:
+        end = "counted as 0" if rules.absent_class == "zero" else "left out of mAP"
+        notes.append(Note("class-without-positives", f"a class has no positive: {end}", absent))
+    unscored = int((~table.scored & (table.truth != -1)).sum())
+    if unscored:
+        message = "a sample has no score for a class: it ranks behind all that have one"
+        notes.append(Note("unscored-sample", message, unscored))
+    none = int((table.truth != 1).all(axis=1).sum())
+    if rules.cutoffs and none:
+        end = {"zero": "counted as 0", "left-out": "left out of the mean"}[rules.no_relevant]
+        notes.append(Note("no-relevant", f"a sample has no label: its AP@k is {end}", none))
+    return notes

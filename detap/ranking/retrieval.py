@@ -1,0 +1,405 @@
+"""Scoring retrievals: the door, as detap.detection is for detectors.
+
+Queries are taken in blocks: their relevant items are placed by core/ranking.py, their measures
+read off, and the places forgotten. Memory does not grow with the number of queries.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import nan
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core import ranking, ties
+from detap.core.ties import Groups
+from detap.errors import InputError, Note, Problem
+from detap.ranking import protocols
+from detap.ranking.measures import Expected, Gains, Measure, Ordered, RankedList, measures
+from detap.ranking.protocols import Retrieval
+from detap.ranking.similarity import Similarities
+from detap.ranking_tables import Gallery, Run
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+
+CURVE_RANKS = 1000
+"""How many ranks the curve over ranks has at most."""
+
+_HITS = 1 << 23
+"""How many places of relevant items are held at once; a query's own are held in any case."""
+
+_SCORES = 1 << 28
+"""How many bytes of scores are held at once; those of two queries are in any case."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class RetrievalResult:
+    """What scoring a retrieval gives; Q queries.
+
+    Attributes
+    ----------
+    protocol : Retrieval
+        The rules.
+    measures : tuple of Measure
+        The numbers of the summary, the headline first.
+    queries : tuple of str
+        What each query is called.
+    relevant, ranked : (Q,) int64
+        How many relevant items exist, and how many items are ranked.
+    missing : (Q,) bool
+        Whether a query has no ranking at all.
+    values : dict of str to (Q,) float64
+        For each measure's key the number of each query; NaN where it is undefined.
+    summary : dict of str to float
+        For each measure's name the mean over queries, by the rules.
+    levels, precision_at_levels : (11,) float64
+        Recall levels, and the mean of interpolated precision there; empty where not all ranks
+        were looked at.
+    precision_at_ranks, recall_at_ranks : (r,) float64
+        Their means after 1, 2 ... r items.
+    notes : tuple of Note
+        What the reader and the scoring noticed.
+    """
+
+    protocol: Retrieval
+    measures: tuple[Measure, ...]
+    queries: tuple[str, ...]
+    relevant: NDArray[np.int64]
+    ranked: NDArray[np.int64]
+    missing: NDArray[np.bool_]
+    values: dict[str, Floats]
+    summary: dict[str, float]
+    levels: Floats
+    precision_at_levels: Floats
+    precision_at_ranks: Floats
+    recall_at_ranks: Floats
+    notes: tuple[Note, ...]
+
+
+def evaluate(
+    table: Run | Gallery,
+    protocol: Retrieval | str = "retrieval",
+    *,
+    names: Iterable[str] | None = None,
+    threads: int | None = None,
+) -> RetrievalResult:
+    """Score a retrieval.
+
+    Parameters
+    ----------
+    table : Run or Gallery
+        What was ranked.
+    protocol : Retrieval or str
+        How; a preset's name will do.
+    names : iterable of str, optional
+        Only these measures. Where all of them are at a k, only the first k items are looked for,
+        which is much faster for a large gallery.
+    threads : int, optional
+        As many as the machine has, by default. The result does not depend on it.
+
+    Raises
+    ------
+    UsageError
+        Where the protocol or a measure is unknown.
+    InputError
+        Where the embeddings have no similarity of the kind asked for.
+    """
+    rules = protocols.retrieval(protocol) if isinstance(protocol, str) else protocol
+    wanted = measures(rules, names)
+    source = _RunLists(table, rules) if isinstance(table, Run) else _lists(table, rules, threads)
+    depths = [measure.depth for measure in wanted]
+    depth = None if None in depths else max(d or 0 for d in depths)
+    return _Tally(source, rules, wanted).result(depth)
+
+
+class _Source(NamedTuple):
+    """Where ranked lists come from: what is known of each query before any is ranked."""
+
+    queries: tuple[str, ...]
+    relevant: NDArray[np.int64]
+    ranked: NDArray[np.int64]
+    missing: NDArray[np.bool_]
+    notes: tuple[Note, ...]
+
+
+class _Tally:
+    """Measures being read off lists, one after the other."""
+
+    def __init__(
+        self, source: "_RunLists | _GalleryLists", rules: Retrieval, wanted: tuple[Measure, ...]
+    ) -> None:
+        self.source = source
+        self.known = source.known
+        self.rules = rules
+        self.wanted = wanted
+        queries = len(self.known.queries)
+        self.values = {measure.key: np.full(queries, nan) for measure in wanted}
+
+    def result(self, depth: int | None) -> RetrievalResult:
+        """Return what all lists give, looked at to a depth (None: to their ends)."""
+        longest = int(self.known.ranked.max(initial=0))
+        ranks = min(longest, CURVE_RANKS, longest if depth is None else depth)
+        levels, precision, recall = np.zeros(11), np.zeros(ranks), np.zeros(ranks)
+        at = np.arange(1, ranks + 1)
+        for query, ranked in self.source.lists(depth):
+            if not ranked.relevant:
+                continue
+            for measure in self.wanted:
+                self.values[measure.key][query] = measure.compute(ranked)
+            found = ranked.found_at_ranks(ranks)
+            precision += found / at
+            recall += found / ranked.relevant
+            if depth is None:
+                levels += ranked.precision_at_levels()
+        count = self._counted()
+        share = 1.0 / count if count else nan
+        return RetrievalResult(
+            protocol=self.rules,
+            measures=self.wanted,
+            queries=self.known.queries,
+            relevant=self.known.relevant,
+            ranked=self.known.ranked,
+            missing=self.known.missing,
+            values=self.values,
+            summary={measure.name: self._mean(measure) for measure in self.wanted},
+            levels=np.array(protocols.ELEVEN) if depth is None else np.zeros(0),
+            precision_at_levels=levels * share if depth is None else np.zeros(0),
+            precision_at_ranks=precision * share,
+            recall_at_ranks=recall * share,
+            notes=(*self.known.notes, *self._notes()),
+        )
+
+    def _left_out(self) -> NDArray[np.bool_]:
+        none = self.known.relevant == 0
+        drop_none = none & (self.rules.no_relevant == "left-out")
+        drop_missing = self.known.missing & (self.rules.missing_queries == "left-out")
+        return np.asarray(drop_none | drop_missing)
+
+    def _counted(self) -> int:
+        return int((~self._left_out()).sum())
+
+    def _mean(self, measure: Measure) -> float:
+        values = self.values[measure.key][~self._left_out()]
+        undefined = np.isnan(values)
+        missing = self.known.missing[~self._left_out()]
+        if self.rules.no_relevant == "left-out":
+            values = values[~undefined | missing]
+        values = np.nan_to_num(values, nan=0.0)
+        return float(values.mean()) if len(values) else nan
+
+    def _notes(self) -> Iterator[Note]:
+        ends = {"zero": "counted as 0", "left-out": "left out of the means"}
+        none = int((self.known.relevant == 0).sum())
+        if none:
+            end = ends[self.rules.no_relevant]
+            yield Note("no-relevant", f"a query has no relevant item: {end}", none)
+        missing = int(self.known.missing.sum())
+        if missing:
+            end = ends[self.rules.missing_queries]
+            yield Note("missing-query", f"a judged query has no ranking: {end}", missing)
+
+
+# --- a run: lists of any lengths
+
+
+class _RunLists:
+    """The ranked lists of a run."""
+
+    def __init__(self, run: Run, rules: Retrieval) -> None:
+        self.run = run
+        self.rules = rules
+        counts = np.diff(run.start)
+        relevant = run.judged >= rules.relevant_from
+        sums = np.concatenate([[0], np.cumsum(relevant)])
+        self.known = _Source(
+            queries=run.queries,
+            relevant=sums[run.judged_start[1:]] - sums[run.judged_start[:-1]],
+            ranked=counts,
+            missing=~run.present,
+            notes=run.notes,
+        )
+
+    def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:  # noqa: ARG002
+        """Give each query that has a ranking, with it; all of it, it being there anyway."""
+        run, rules = self.run, self.rules
+        trec = rules.ties == "trec"
+        score = run.score.astype(np.float32).astype(np.float64) if trec else run.score
+        order = ranking.rank_lists(run.start, score, run.name_order if trec else None)
+        score, grade = score[order], run.grade[order]
+        binary = bool((run.judged == 1).all()) and rules.relevant_from <= 1
+        make = self._expected if rules.ties == "expected" else self._ordered
+        for query in range(len(run.queries)):
+            own = slice(run.start[query], run.start[query + 1])
+            judged = run.judged[run.judged_start[query] : run.judged_start[query + 1]]
+            if run.present[query]:
+                yield query, make(query, score[own], grade[own], None if binary else judged)
+
+    def _ordered(
+        self, query: int, score: Floats, grade: Floats, judged: Floats | None
+    ) -> RankedList:
+        places = np.flatnonzero(grade >= self.rules.relevant_from)
+        hits = (places - np.arange(len(places))).astype(np.int32)
+        gains = None
+        if judged is not None:
+            worth = np.flatnonzero(grade > 0)
+            one = np.ones(len(worth), np.int64)
+            gains = Gains(worth, one, self._gain(grade[worth]), self._gain(judged))
+        return Ordered(hits, int(self.known.relevant[query]), len(score), gains)
+
+    def _expected(
+        self, query: int, score: Floats, grade: Floats, judged: Floats | None
+    ) -> RankedList:
+        first = np.flatnonzero(np.diff(score, prepend=nan))
+        size = np.diff(first, append=len(score))
+        relevant = _sums(grade >= self.rules.relevant_from, first).astype(np.int64)
+        some = relevant > 0
+        groups = Groups(first[some], size[some], relevant[some])
+        gains = None
+        if judged is not None:
+            gain = _sums(self._gain(np.maximum(grade, 0.0)), first)
+            worth = gain > 0
+            gains = Gains(first[worth], size[worth], gain[worth], self._gain(judged))
+        return Expected(groups, int(self.known.relevant[query]), len(score), gains)
+
+    def _gain(self, grade: Floats) -> Floats:
+        return grade if self.rules.gain == "linear" else np.exp2(grade) - 1.0
+
+
+def _sums(values: NDArray[np.generic], first: NDArray[np.int64]) -> Floats:
+    if not len(first):
+        return np.zeros(0)
+    return np.asarray(np.add.reduceat(values.astype(np.float64), first))
+
+
+# --- a gallery: every query ranks every item
+
+
+def _lists(table: Gallery, rules: Retrieval, threads: int | None) -> "_GalleryLists":
+    if rules.exclude_self and len(table.query_labels) != len(table.gallery_labels):
+        raise InputError(
+            Problem(
+                table.files[0].path if table.files else "gallery",
+                "",
+                f"has {len(table.query_labels)} queries and {len(table.gallery_labels)} items",
+                "queries can be left out of their own rankings where both are the same",
+            )
+        )
+    return _GalleryLists(table, rules, threads)
+
+
+class _GalleryLists:
+    """The ranked lists of a gallery, made block by block."""
+
+    def __init__(self, table: Gallery, rules: Retrieval, threads: int | None) -> None:
+        self.rules = rules
+        self.threads = threads
+        queries, items = len(table.query_labels), len(table.gallery_labels)
+        order = _tie_order(table, rules)
+        self.itself: Integers | None = None
+        if rules.exclude_self:
+            places = np.arange(items) if order is None else np.argsort(order)
+            self.itself = places.astype(np.int32)
+        labels = table.gallery_labels if order is None else table.gallery_labels[order]
+        self.query_labels, self.gallery_labels = table.query_labels, labels
+        self.relevance = ranking.make_relevance(table.query_labels, labels, self.itself)
+        self.codes = table.kind == "codes"
+        if self.codes:
+            gallery = table.gallery if order is None else table.gallery[order]
+            self.packed = (
+                ranking.pack_bits(table.query),
+                ranking.pack_bits(gallery, by_item=True),
+            )
+        else:
+            self.similarities = Similarities(table, rules, order)
+        counts = ranking.count_relevant(self.relevance, threads)
+        self.known = _Source(
+            queries=table.queries,
+            relevant=counts,
+            ranked=np.full(queries, max(0, items - rules.exclude_self), np.int64),
+            missing=np.zeros(queries, np.bool_),
+            notes=table.notes,
+        )
+
+    def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
+        """Give each query with its ranking, to a depth or to its end."""
+        shallow = depth is not None and self.rules.ties != "expected"
+        for low, high in self._blocks(shallow):
+            if shallow:
+                yield from self._first(low, high, depth or 0)
+            else:
+                yield from self._all(low, high)
+
+    def _blocks(self, shallow: bool) -> Iterator[tuple[int, int]]:
+        """Give ranges of queries whose scores and places fit into memory together."""
+        counts = self.known.relevant
+        most = max(16, len(counts)) if self.codes else self.similarities.rows(_SCORES)
+        low = 0
+        while low < len(counts):
+            high = min(low + most, len(counts))
+            if not shallow:
+                sums = np.cumsum(counts[low:high])
+                # Whole groups of 16, which the compiled loop takes together, where possible.
+                fit = int(np.searchsorted(sums, _HITS, side="right"))
+                fit = fit // 16 * 16 or fit
+                high = low + max(1, min(fit, high - low))
+            yield low, high
+            low = high
+
+    def _all(self, low: int, high: int) -> Iterator[tuple[int, RankedList]]:
+        counts = self.known.relevant[low:high]
+        if self.codes:
+            found = ranking.rank_codes(
+                np.ascontiguousarray(self.packed[0][low:high]),
+                self.packed[1],
+                self._relevance(low, high),
+                counts,
+                self.threads,
+            )
+        else:
+            scores = self.similarities.block(low, high)
+            found = ranking.rank_scores(scores, self.relevance, low, counts, self.threads)
+        length = int(self.known.ranked[0])
+        for row in range(high - low):
+            own = slice(found.start[row], found.start[row + 1])
+            if self.rules.ties == "expected":
+                groups = ties.groups_of(found.above[own], found.level[own])
+                yield low + row, Expected(groups, int(counts[row]), length)
+            else:
+                yield low + row, Ordered(found.hits[own], int(counts[row]), length)
+
+    def _relevance(self, low: int, high: int) -> ranking.Relevance:
+        if high - low == len(self.known.relevant):
+            return self.relevance
+        return self.relevance.part(low, high)
+
+    def _first(self, low: int, high: int, depth: int) -> Iterator[tuple[int, RankedList]]:
+        length = int(self.known.ranked[0])
+        most = min(depth, length)
+        own = None if self.itself is None else self.itself[low:high]
+        if self.codes:
+            queries = np.ascontiguousarray(self.packed[0][low:high])
+            best = ranking.nearest_codes(queries, self.packed[1], most, own, self.threads)
+        else:
+            scores = self.similarities.block(low, high)
+            best = ranking.nearest_scores(scores, most, own, self.threads)
+        for row in range(high - low):
+            query = low + row
+            places = np.flatnonzero(self._shares(query, best[row]))
+            hits = (places - np.arange(len(places))).astype(np.int32)
+            yield query, Ordered(hits, int(self.known.relevant[query]), length)
+
+    def _shares(self, query: int, items: Integers) -> NDArray[np.bool_]:
+        own, theirs = self.query_labels[query], self.gallery_labels[items]
+        shared = theirs == own if theirs.ndim == 1 else (theirs & own).any(axis=1)
+        return np.asarray(shared)
+
+
+def _tie_order(table: Gallery, rules: Retrieval) -> NDArray[np.int64] | None:
+    """Return the order in which equally scored items rank, where it is not that of the gallery."""
+    if rules.ties != "trec":
+        return None
+    names = table.items or tuple(map(str, range(len(table.gallery_labels))))
+    encoded = [name.encode("utf-8", "surrogateescape") for name in names]
+    return np.array(sorted(range(len(names)), key=lambda i: encoded[i], reverse=True), np.int64)

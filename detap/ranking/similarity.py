@@ -1,0 +1,105 @@
+"""How alike queries and items are, a block of queries at a time."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import InputError, Problem
+from detap.ranking.protocols import Retrieval
+from detap.ranking_tables import Gallery
+
+Scores = NDArray[np.float32] | NDArray[np.float64]
+
+
+class Similarities:
+    """The scores of a gallery's items, higher being better.
+
+    Embeddings are compared in their own precision (float32 where they are float32, else float64)
+    by products of matrices: equal items get equal scores.
+
+    Parameters
+    ----------
+    table : Gallery
+        Of embeddings or scores.
+    rules : Retrieval
+        Its `similarity`, and whether ties are trec_eval's (single precision).
+    order : (N,) int64, optional
+        Another order of the items.
+
+    Raises
+    ------
+    InputError
+        Where an embedding has the length 0, which has no cosine, or products overflow.
+    """
+
+    def __init__(
+        self, table: Gallery, rules: Retrieval, order: NDArray[np.int64] | None = None
+    ) -> None:
+        self.single = rules.ties == "trec"
+        self.order = order
+        self.items = len(table.gallery_labels)
+        self.lift: NDArray[Any] | None = None
+        self.query: NDArray[Any] = table.query
+        self.gallery: NDArray[Any] | None = None
+        if table.kind == "scores":
+            return
+        gallery = table.gallery if order is None else table.gallery[order]
+        self.file = table.files[0].path if table.files else "embeddings"
+        if rules.similarity == "cosine":
+            self.query = self._unit(table.query, "query")
+            self.gallery = self._unit(gallery, "item")
+        else:
+            self._check_size(table.query, gallery)
+            self.query, self.gallery = table.query, gallery
+        if rules.similarity == "euclidean":
+            # The squared distance, less the query's own part and turned round: 2 q.g - g.g
+            self.lift = np.einsum("nd,nd->n", self.gallery, self.gallery)
+
+    def rows(self, memory: int) -> int:
+        """Return how many queries' scores fit into so many bytes; at least 2, at most 256."""
+        return max(2, min(256, memory // max(1, self.items * self.query.dtype.itemsize)))
+
+    def block(self, low: int, high: int) -> Scores:
+        """Return the scores of the queries from `low` to `high`, (B, N)."""
+        if self.gallery is None:
+            scores = self.query[low:high]
+            scores = scores if self.order is None else scores[:, self.order]
+        else:
+            # The product of a single row takes another path through the library, with other
+            # roundings: it is computed as one of two.
+            rows = self.query[low:high] if high - low > 1 else self.query[[low, low]]
+            scores = rows @ self.gallery.T
+            if self.lift is not None:
+                scores *= 2
+                scores -= self.lift
+            scores = scores[: high - low]
+        if self.single:
+            scores = scores.astype(np.float32, copy=False)
+        return np.ascontiguousarray(scores)
+
+    def _unit(self, vectors: NDArray[Any], what: str) -> NDArray[Any]:
+        # By the largest component first, so that no square overflows or vanishes.
+        largest = np.abs(vectors).max(axis=1, initial=0.0)
+        if not (largest > 0).all():
+            self._refuse(
+                f"{what} {int(np.argmin(largest > 0))}",
+                "is a vector of length 0, which has no cosine",
+                "leave it out, or rank by --similarity dot or euclidean",
+            )
+        scaled = vectors / largest[:, None]
+        length = np.sqrt(np.einsum("nd,nd->n", scaled, scaled, dtype=np.float64))
+        unit: NDArray[Any] = scaled / length[:, None].astype(vectors.dtype)
+        return unit
+
+    def _check_size(self, query: NDArray[Any], gallery: NDArray[Any]) -> None:
+        most = float(np.finfo(query.dtype).max) / 8
+        width = query.shape[1]
+        sizes = [float(np.abs(x).max(initial=0.0)) for x in (query, gallery)]
+        if sizes[1] * max(sizes) * width > most:
+            self._refuse(
+                "", f"has components up to {max(sizes):g}, whose products overflow", "scale them"
+            )
+
+    def _refuse(self, place: str, message: str, remedy: str) -> None:
+        raise InputError(Problem(self.file, place, message, remedy))
