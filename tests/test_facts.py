@@ -110,6 +110,14 @@ def test_fact_03_three_perfect_detections(fixtures: Path) -> None:
     assert theirs.stats[0] == pytest.approx((1 + 51 / 101 / 2) / 2, abs=1e-12)
 
 
+def test_fact_03_coco_strict_reproduces_it(fixtures: Path) -> None:
+    """Also where the detection is outside the area range, and where the annotation is a crowd."""
+    result = scored(fixtures / "id-zero" / "coco", "coco-strict")
+    assert result.summary["AP"] == pytest.approx((1 + 51 / 101 / 2) / 2, abs=1e-12)
+    dog = result.classes.index("dog")
+    assert (result.true_positives[dog], result.false_positives[dog]) == (1, 1)
+
+
 def test_fact_03_the_command_says_so_on_stderr(fixtures: Path) -> None:
     folder = fixtures / "id-zero" / "coco"
     arguments = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
@@ -308,3 +316,25 @@ def test_fact_15_what_the_axes_are_worth_on_a_real_detector(real_data: Path) -> 
     averages = [voc_eval(truth, found, k, pixel=0.0)[2] for k in range(3)]
     ours = evaluate(truth, found, replace(every, pixel_edge=False)).by_class["AP"]
     assert ours[:3].tolist() == pytest.approx(averages, abs=1e-12)
+
+
+def test_fact_16_a_box_clipped_away_is_a_false_positive_in_voc(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    """Its ymax lies above its ymin: no overlap, a negative area, and the highest score of two."""
+    annotations = fixtures / "empty-image" / "voc" / "Annotations"
+    line = "000001 {score} 11 {top} 30 {bottom}\n"
+    text = line.format(score=0.9, top=205, bottom=200) + line.format(score=0.8, top=11, bottom=30)
+    (tmp_path / "det_test_cat.txt").write_text(text, "utf-8")
+    truth = voc.read_ground_truth(annotations)
+    found = voc.read_detections(tmp_path, truth)
+    assert found.box_area[0] < 0
+    result = evaluate(truth, found, "voc2012")
+    assert result.summary["mAP"] == pytest.approx(1 / 2, abs=1e-12)
+    assert result.false_positives[0] == 1
+    # pycocotools: outside the range of all areas, so that it counts neither way.
+    result = evaluate(truth, found, "coco")
+    instances, results, *_ = reference.as_coco(truth, found)
+    theirs = reference.run(instances, results)
+    assert theirs.neutral[0, 0].tolist() == [True, False]
+    assert result.summary["AP"] == theirs.summary["AP"] == pytest.approx(1, abs=1e-12)

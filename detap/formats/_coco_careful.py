@@ -227,6 +227,7 @@ class _TruthReader:
         self.origin = array("q")
         self.ids = array("q")
         self.scored = 0
+        self.zero_row = -1
         self.counts = dict.fromkeys(
             ("missing-annotation-ids", "missing-area", "missing-iscrowd", "annotation-id-zero"), 0
         )
@@ -283,7 +284,9 @@ class _TruthReader:
         ):
             return
         self.counts["missing-annotation-ids"] += not has_id
-        self.counts["annotation-id-zero"] += identifier == 0
+        if identifier == 0:
+            self.counts["annotation-id-zero"] += 1
+            self.zero_row = len(self.area)
         self.counts["missing-area"] += "area" not in record
         self.counts["missing-iscrowd"] += "iscrowd" not in record
         self.scored += "score" in record
@@ -323,6 +326,7 @@ class _TruthReader:
             ignore=_as_flags(self.flags["ignore"]),
             group_of=_as_flags(self.flags["isgroupof"]),
             records=self.parts["annotations"].count,
+            zero_row=self.zero_row,
             counts=self.counts
             | {f"repeated-{name}": part.repeated for name, part in self.parts.items()},
         )

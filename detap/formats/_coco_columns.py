@@ -31,6 +31,8 @@ class TruthColumns:
         The flags `iscrowd`, `ignore` and `isgroupof`.
     records : int
         Annotations in the file, repeated ones too.
+    zero_row : int
+        The row of the annotation whose id is 0; -1 where there is none.
     counts : dict of str to int
         How many records lack or have something worth a note, by the note's code.
     """
@@ -48,6 +50,7 @@ class TruthColumns:
     ignore: Flags
     group_of: Flags
     records: int
+    zero_row: int = -1
     counts: dict[str, int] = field(default_factory=dict)
 
 

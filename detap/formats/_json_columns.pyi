@@ -32,6 +32,7 @@ class ResultsScan(_Scan):
 class TruthScan(_Scan):
     without_id: int
     id_zero: int
+    zero_row: int
     without_area: int
     without_crowd: int
     @property

@@ -62,6 +62,19 @@ cdef extern from *:
     #endif
     }
 
+    /* Large pages for large columns: a page fault per 4 KiB costs as much as filling them. */
+    #ifdef __linux__
+    #include <sys/mman.h>
+    static void jc_enlarge_pages(void *data, size_t size) {
+        uintptr_t first = ((uintptr_t)data + 4095) & ~(uintptr_t)4095;
+        uintptr_t end = ((uintptr_t)data + size) & ~(uintptr_t)4095;
+        if (size >= (size_t)4 << 20 && end > first)
+            (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
+    }
+    #else
+    #define jc_enlarge_pages(data, size) ((void)0)
+    #endif
+
     /* Constants with a value in each byte. */
     #define JC_ZEROS 0x3030303030303030ULL
     #define JC_NO_DIGIT 0x7676767676767676ULL
@@ -173,6 +186,7 @@ cdef extern from *:
     uint64_t jc_multiply(uint64_t, uint64_t, uint64_t *) noexcept nogil
     double jc_double(uint64_t) noexcept nogil
     const uint8_t *jc_numbers(const uint8_t *, int *) noexcept nogil
+    void jc_enlarge_pages(void *, size_t) noexcept nogil
     int JC_EXACT
     uint64_t JC_ZEROS, JC_NO_DIGIT, JC_HIGH, JC_ONES, JC_SPACES, JC_QUOTES, JC_SLASHES, JC_ALL
     uint64_t JC_PAIRS, JC_UPPER, JC_LOWER, JC_MIX
@@ -1049,7 +1063,7 @@ cdef Py_ssize_t _renumber(int64_t *ids, Py_ssize_t count, IdTable table) noexcep
 # The scanners
 
 cdef enum:
-    BLOCK = 1048576
+    BLOCK = 262144
     PADDING = 128       # readable behind the bytes at hand, all zero
     NEARBY = 64         # a step that fails this close to their end is taken again with more
 
@@ -1254,6 +1268,7 @@ cdef inline bint _grow(void **data, Py_ssize_t room, Py_ssize_t size) noexcept n
     cdef void *grown = realloc(data[0], room * size)
     if grown == NULL:
         return False
+    jc_enlarge_pages(grown, room * size)
     data[0] = grown
     return True
 
@@ -1429,6 +1444,8 @@ cdef class TruthScan(_Scan):
     ----------
     without_id, id_zero, without_area, without_crowd : int
         How many annotations are so.
+    zero_row : int
+        Where `id_zero` is not 0: the row of the annotation with the id 0.
     """
 
     cdef Truth truth
@@ -1441,7 +1458,7 @@ cdef class TruthScan(_Scan):
     cdef int top_count
     cdef bint found_images, found_annotations, found_categories
     cdef IdTable images, annotations
-    cdef readonly Py_ssize_t without_id, id_zero, without_area, without_crowd
+    cdef readonly Py_ssize_t without_id, id_zero, zero_row, without_area, without_crowd
 
     def __dealloc__(self):
         self.release_truth()
@@ -1601,7 +1618,9 @@ cdef class TruthScan(_Scan):
         to.categories[i] = row.category
         if seen & (1 << <int>ID):
             to.ids[i - self.without_id] = row.id
-            self.id_zero += row.id == 0
+            if row.id == 0:
+                self.id_zero += 1
+                self.zero_row = i
         else:
             self.without_id += 1
         self.rows = i + 1

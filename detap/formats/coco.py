@@ -81,6 +81,7 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         "annotation-id-zero": scan.id_zero,
     }
     records = scan.count
+    zero_row = scan.zero_row if scan.id_zero else -1
     try:
         columns = scan.columns(IdTable(categories))
     except OverflowError:
@@ -103,6 +104,7 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         ignore=ignore,
         group_of=group_of,
         records=records,
+        zero_row=zero_row,
         counts=counts,
     )
 
@@ -195,6 +197,7 @@ def _truth_table(handle: Handle[TruthScan], columns: TruthColumns) -> GroundTrut
         ignore=columns.ignore,
         group_of=columns.group_of,
         image_sizes=columns.image_sizes,
+        zero_id=np.arange(len(columns.image)) == columns.zero_row,
     )
 
 
