@@ -602,7 +602,7 @@ def _moved(limit: Limit, values: tuple[float, float], fell: tuple[Fraction, Frac
     now, then = (exactly(value) for value in values)
     fall, bound = fell
     if fall == 0:
-        return f"has not changed: {_beside(now, then)}"
+        return f"has not changed: {decimal(now, 4)}"
     path = f"from {_beside(then, now)} to {_beside(now, then)}"
     if fall < 0:
         return f"rose by {_beside(-fall, Fraction(0))}, {path}"

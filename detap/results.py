@@ -171,6 +171,16 @@ class Result:
         """
         return self._mean(self.protocol.measure(name))
 
+    def measure_by_class(self, name: str) -> Floats:
+        """Return a number of each class, (K,) float64, by the name of the mean over classes.
+
+        Raises
+        ------
+        KeyError
+            Where the protocol has no such number.
+        """
+        return self._class_means(self.protocol.measure(name))
+
     def full_precision(self) -> Floats:
         """Return interpolated precision at every detection limit, (T, R, K, A, M) float64.
 

@@ -1,11 +1,12 @@
 """``detap eval``: score detections against ground truth and report the numbers."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from detap.cli.gates import Gates, Judge, Judged, gate_options, selection_block
 from detap.cli.inputs import Digests, Inputs, chosen_images, chosen_names
 from detap.cli.options import (
     Command,
@@ -28,7 +29,8 @@ from detap.report.rows import describe_inputs, detection_report, sort_keys
 if TYPE_CHECKING:
     from detap.crosscheck import CrossCheck
     from detap.detection import Result
-    from detap.tables import Detections, GroundTruth
+    from detap.report.model import Report
+    from detap.tables import Detections, GroundTruth, Name
 
 DEFAULT_PROTOCOLS = {"coco": "coco", "voc": "voc2012"}
 
@@ -61,22 +63,24 @@ eval_options = stack(
 @input_options
 @protocol_options
 @selection_options
+@gate_options
 @output_options
 @eval_options
 @general_options
 @click.pass_obj
-def command(session: Session, /, **options: Any) -> None:
+def command(session: Session, /, **options: Any) -> int:
     """Score detections against ground truth.
 
     Prints a table per class, the means and the signature of the protocol. Notes go to stderr.
     """
     inputs = Inputs.from_options(options)
+    gates = Gates.from_options(options)
     rules = protocol_from(options, DEFAULT_PROTOCOLS[inputs.file_format])
     curves = [] if options["curves"] is None else [options["curves"]]
-    outputs = Outputs.from_options(options, inputs.paths(), curves)
+    outputs = Outputs.from_options(options, [*inputs.paths(), *gates.paths()], curves)
     _check(options, rules)
     outputs.check()
-    _evaluate(inputs, rules, outputs, options, session)
+    return _evaluate(inputs, (rules, gates), outputs, options, session)
 
 
 def _check(options: Mapping[str, Any], rules: Protocol) -> None:
@@ -96,9 +100,15 @@ def _check(options: Mapping[str, Any], rules: Protocol) -> None:
 
 
 def _evaluate(
-    inputs: Inputs, rules: Protocol, outputs: Outputs, options: Mapping[str, Any], session: Session
-) -> None:
+    inputs: Inputs,
+    how: tuple[Protocol, Gates],
+    outputs: Outputs,
+    options: Mapping[str, Any],
+    session: Session,
+) -> int:
+    rules, gates = how
     sources = inputs.begin()
+    baseline = gates.read_baseline()
     # numpy is imported here, while threads read the files.
     from detap.detection import evaluate  # noqa: PLC0415
 
@@ -106,8 +116,12 @@ def _evaluate(
     truth, detections = inputs.read(sources)
     session.timed("reading")
     piped = getattr(sources[1], "sha256", None)
-    digests = Digests(truth, detections, piped) if outputs.want_digests else None
+    want_digests = outputs.want_digests or gates.want_digests
+    digests = Digests(truth, detections, piped) if want_digests else None
     chosen = _selected(truth, detections, options)
+    before = None if gates.before is None else inputs.read_detections(gates.before, truth)
+    if before is not None:
+        chosen, before = _alike(chosen, _selected(truth, before, options)[1])
     result = evaluate(*chosen, rules, threads=options["threads"])
     session.timed("evaluating")
     check = _cross_check(result, options)
@@ -115,12 +129,25 @@ def _evaluate(
         result,
         inputs=describe_inputs(truth, detections, digests.wait() if digests else {}),
         notes=check.notes if check else (),
-        blocks=(check.block(),) if check else (),
+        blocks=[
+            *([check.block()] if check else []),
+            *([block] if (block := selection_block(result, truth, detections, options)) else []),
+        ],
         sort=options["sort"],
         reverse=options["reverse"],
     )
+    slices, slice_notes = gates.read_slices(chosen[0], inputs.file_format)
+    judged = Judged()
+    if gates.any:
+        then = None if before is None else (chosen[0], before)
+        judged = _judge(gates, baseline, (result, then, slices), report, options)
+        report = report._replace(
+            blocks=(*judged.blocks, *report.blocks), notes=(*report.notes, *slice_notes)
+        )
+        session.timed("judging")
     for note in report.notes:
         session.note(note)
+    judged.say(session)
     members = [*_members(truth), *_members(detections)]
     if options["curves"] is not None:
         from detap.report.curves import render_curves  # noqa: PLC0415 - rarely wanted
@@ -130,6 +157,44 @@ def _evaluate(
     session.timed("reporting")
     if check and not check.equal:
         raise DifferenceError(check.verdict)
+    return judged.status
+
+
+def _judge(
+    gates: Gates,
+    baseline: dict[str, Any] | None,
+    what: "tuple[Result, tuple[GroundTruth, Detections] | None, Mapping[str, Sequence[Name]]]",
+    report: "Report",
+    options: Mapping[str, Any],
+) -> Judged:
+    from detap.detection import evaluate  # noqa: PLC0415 - imported already
+    from detap.gating import Scored  # noqa: PLC0415 - only with gates
+
+    result, before, slices = what
+    threads = options["threads"]
+    earlier = None
+    if before is not None:
+        earlier = Scored.of(
+            evaluate(*before, result.protocol, threads=threads), slices, threads=threads
+        )
+    judge = Judge(
+        gates=gates,
+        baseline=baseline,
+        scored=Scored.of(result, slices, threads=threads),
+        before=earlier,
+        threads=threads,
+    )
+    return judge.judge(report)
+
+
+def _alike(
+    chosen: "tuple[GroundTruth, Detections]", before: "Detections"
+) -> "tuple[tuple[GroundTruth, Detections], Detections]":
+    from detap.comparison import numbered_alike  # noqa: PLC0415 - only with a detector before
+
+    truth, detections = chosen
+    detections, before = numbered_alike(detections, before)
+    return (truth, detections), before
 
 
 def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | None":

@@ -66,9 +66,15 @@ class Inputs(NamedTuple):
         """Return both tables from what :meth:`begin` has returned."""
         reader = import_module(f"detap.formats.{self.file_format}")
         truth_options = {k: v for k, v in self.reading.items() if k != "layout"}
-        detection_options = {k: v for k, v in self.reading.items() if k != "image_set"}
         truth = reader.read_ground_truth(sources[0], **truth_options)
-        return truth, reader.read_detections(sources[1], truth, **detection_options)
+        return truth, self.read_detections(sources[1], truth)
+
+    def read_detections(self, source: Any, truth: "GroundTruth") -> "Detections":
+        """Return detections alone, of :meth:`begin`'s second source or of another path."""
+        reader = import_module(f"detap.formats.{self.file_format}")
+        options = {k: v for k, v in self.reading.items() if k != "image_set"}
+        table: Detections = reader.read_detections(source, truth, **options)
+        return table
 
 
 class Digests:
@@ -87,23 +93,22 @@ class Digests:
     ) -> None:
         self._found: dict[str, str | None] = {}
         self._error: DetapError | None = None
-        tables = {"ground_truth": truth, "detections": detections}
-        sources = [(role, source) for role, table in tables.items() for source in table.files]
+        sources = [*truth.files, *detections.files]
         self._thread = Thread(target=self._run, args=(sources, piped), daemon=True)
         self._thread.start()
 
-    def _run(self, sources: "Sequence[tuple[str, SourceFile]]", piped: str | None) -> None:
+    def _run(self, sources: "Sequence[SourceFile]", piped: str | None) -> None:
         from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
 
         try:
-            for role, source in sources:
-                read_again = source.path != STDIN
-                self._found[role] = sha256(source.path, source.members) if read_again else piped
+            for source in sources:
+                again = source.path != STDIN
+                self._found[source.path] = sha256(source.path, source.members) if again else piped
         except DetapError as error:
             self._error = error
 
     def wait(self) -> dict[str, str | None]:
-        """Return the digests by role, once they are there."""
+        """Return the digests by path, once they are there."""
         self._thread.join()
         if self._error is not None:
             raise self._error

@@ -105,21 +105,23 @@ def _output(*names: str, **attributes: Any) -> Decorator[Any]:
     return option(*names, group="Output", **attributes)
 
 
-input_options = stack(
-    _input(
-        "--format",
-        "file_format",
-        envvar="DETAP_FORMAT",
-        type=click.Choice(["voc", "coco"]),
-        help="What the files are. Told from the files where left out.",
-    ),
-    _input("--gt", required=True, metavar="PATH", help="Ground truth: a JSON file, or a folder."),
-    _input(
-        "--dt",
-        required=True,
-        metavar="PATH",
-        help="Detections: a JSON file, or a folder of text files; - is stdin.",
-    ),
+_format_option = _input(
+    "--format",
+    "file_format",
+    envvar="DETAP_FORMAT",
+    type=click.Choice(["voc", "coco"]),
+    help="What the files are. Told from the files where left out.",
+)
+_truth_option = _input(
+    "--gt", required=True, metavar="PATH", help="Ground truth: a JSON file, or a folder."
+)
+_detections_option = _input(
+    "--dt",
+    required=True,
+    metavar="PATH",
+    help="Detections: a JSON file, or a folder of text files; - is stdin.",
+)
+_reading_options = stack(
     _input(
         "--image-set",
         metavar="NAME|FILE",
@@ -142,6 +144,12 @@ input_options = stack(
         help="VOC: class names, one a line, where text files number the classes from 0.",
     ),
 )
+
+input_options = stack(_format_option, _truth_option, _detections_option, _reading_options)
+"""What a command reads that scores one detector."""
+
+truth_options = stack(_format_option, _truth_option, _reading_options)
+"""The same without the detections, for a command that takes them otherwise."""
 
 protocol_options = stack(
     _axis(

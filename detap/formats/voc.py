@@ -356,6 +356,35 @@ def _unsafe(root: Any, limits: Limits) -> tuple[str, str] | None:
     return None
 
 
+def element_text(data: bytes, file: str, path: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
+    """Return the text of an element of an annotation; None where there is none.
+
+    Parameters
+    ----------
+    data : bytes
+        The XML.
+    file : str
+        What messages call it.
+    path : str
+        Names from the root on, as ``source/database``.
+    limits : Limits
+        What is accepted.
+
+    Raises
+    ------
+    InputError
+        Where the XML is not to be read.
+    """
+    problems = Problems(limits.problems)
+    root = _parsed(data, file, problems, limits)
+    problems.raise_any(file)
+    for name in path.split("/"):
+        root = next((child for child in root if child.tag == name), None)
+        if root is None:
+            return None
+    return (root.text or "").strip() or None
+
+
 def _length(element: Any) -> float:
     """Return a side of the image in pixels, NaN where the file does not really say."""
     text = (element.text or "").strip(_BLANK) if element is not None else ""

@@ -20,6 +20,8 @@ MARKS = {
 }
 """What people read of a verdict."""
 
+_MOST_SHOWN = 10
+
 FAILURES = ("failed", "undefined")
 WARNINGS = ("inconclusive", "too-few")
 
@@ -62,12 +64,22 @@ def checks_of(report: Report) -> Checks:
     return Checks(())
 
 
+def shortened(checks: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the checks that people are shown: of those that passed, the first few."""
+    notable = sum(MARKS[check["verdict"]] != "passed" for check in checks)
+    most = max(notable, _MOST_SHOWN)
+    return checks if len(checks) <= most + 1 else checks[:most]
+
+
 def gate_block(gates: "Sequence[Gate]") -> Block:
     """Return the part of a report that tells of the gates, those that failed first."""
     order = {"FAILED": 0, "warning": 1, "passed": 2}
     ranked = sorted(gates, key=lambda gate: order[MARKS[gate.verdict]])
     checks = Checks([gate.as_dict() for gate in ranked])
-    lines = [f"{MARKS[gate.verdict]:<7}  {gate.message}" for gate in ranked]
+    told = shortened(checks.all)
+    lines = [f"{MARKS[check['verdict']]:<7}  {check['message']}" for check in told]
+    if len(told) < len(ranked):
+        lines.append(f"{'passed':<7}  {len(ranked) - len(told)} more")
     return Block(
         key=KEY,
         title=f"Gates: {checks.verdict}",

@@ -8,7 +8,7 @@ what a comment on GitHub or GitLab may hold; rows that had to go are counted.
 import re
 from collections.abc import Mapping, Sequence
 
-from detap.report.gates import KEY, MARKS, checks_of
+from detap.report.gates import KEY, MARKS, checks_of, shortened
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.names import printable
 from detap.report.numbers import UNDEFINED, exact, share
@@ -18,7 +18,7 @@ MOST_CHARACTERS = 65_000
 """A comment on GitHub holds 65,536 characters, a step summary 1 MiB."""
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.:*%/+()=,-]+( [A-Za-z0-9_.:*%/+()=,-]+)*", re.ASCII)
-_HARMLESS = frozenset(" ,;.:()%=+-'")
+_HARMLESS = frozenset(" ,;.:()%=+-'\N{EN DASH}")
 _BOLD = ("FAILED", "warning")
 
 
@@ -80,9 +80,12 @@ def _gates(report: Report) -> list[str]:
             code(check["name"]),
             text_of(check["message"].removeprefix(check["name"]).strip()),
         ]
-        for check in checks
+        for check in shortened(checks)
     ]
-    return [*_grid(["", "gate", ""], rows, "lll"), ""]
+    lines = _grid(["", "gate", ""], rows, "lll")
+    if len(rows) < len(checks):
+        lines += ["", f"{len(checks) - len(rows)} more gates passed."]
+    return [*lines, ""]
 
 
 def _summary(report: Report) -> list[str]:

@@ -186,7 +186,7 @@ def describe_inputs(
     truth, detections : tables
         As read, before any selection.
     digests : mapping
-        From role to sha256, or None for what cannot be read twice (a pipe).
+        From path to sha256, or None for what cannot be read twice (a pipe).
     """
     return [
         *_describe("ground_truth", truth.files, digests, images=len(truth.images)),
@@ -201,7 +201,7 @@ def _describe(
         {
             "role": role,
             "path": _text(source.path),
-            "sha256": digests.get(role),
+            "sha256": digests.get(source.path),
             "files": len(source.members) or 1,
             "records": source.records,
             **counts,
