@@ -141,14 +141,14 @@ cdef const char *_skip_character(const char *at, const char *end) noexcept nogil
     cdef int more, low = 0x80, high = 0xBF
     if 0xC2 <= first <= 0xDF:
         more = 1
-    elif 0xE0 <= first <= 0xEE:
+    elif 0xE0 <= first <= 0xEF:
         more = 2
         low = 0xA0 if first == 0xE0 else 0x80
         high = 0x9F if first == 0xED else 0xBF
-    elif 0xF0 <= first <= 0xF3:
-        # 0xEF has U+FFFE and U+FFFF, 0xF4 the end of Unicode: both are rare enough to decline.
+    elif 0xF0 <= first <= 0xF4:
         more = 3
         low = 0x90 if first == 0xF0 else 0x80
+        high = 0x8F if first == 0xF4 else 0xBF
     else:
         return NULL
     if end - at <= more or not low <= <uint8_t>at[1] <= high:
@@ -156,6 +156,9 @@ cdef const char *_skip_character(const char *at, const char *end) noexcept nogil
     for i in range(2, more + 1):
         if not 0x80 <= <uint8_t>at[i] <= 0xBF:
             return NULL
+    # U+FFFE and U+FFFF may not stand in XML.
+    if first == 0xEF and <uint8_t>at[1] == 0xBF and <uint8_t>at[2] >= 0xBE:
+        return NULL
     return at + more + 1
 
 
