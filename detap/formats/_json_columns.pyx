@@ -62,19 +62,6 @@ cdef extern from *:
     #endif
     }
 
-    /* Large pages for large columns: a page fault per 4 KiB costs as much as filling them. */
-    #ifdef __linux__
-    #include <sys/mman.h>
-    static void jc_enlarge_pages(void *data, size_t size) {
-        uintptr_t first = ((uintptr_t)data + 4095) & ~(uintptr_t)4095;
-        uintptr_t end = ((uintptr_t)data + size) & ~(uintptr_t)4095;
-        if (size >= (size_t)4 << 20 && end > first)
-            (void)madvise((void *)first, end - first, MADV_HUGEPAGE);
-    }
-    #else
-    #define jc_enlarge_pages(data, size) ((void)0)
-    #endif
-
     /* Constants with a value in each byte. */
     #define JC_ZEROS 0x3030303030303030ULL
     #define JC_NO_DIGIT 0x7676767676767676ULL
@@ -186,7 +173,6 @@ cdef extern from *:
     uint64_t jc_multiply(uint64_t, uint64_t, uint64_t *) noexcept nogil
     double jc_double(uint64_t) noexcept nogil
     const uint8_t *jc_numbers(const uint8_t *, int *) noexcept nogil
-    void jc_enlarge_pages(void *, size_t) noexcept nogil
     int JC_EXACT
     uint64_t JC_ZEROS, JC_NO_DIGIT, JC_HIGH, JC_ONES, JC_SPACES, JC_QUOTES, JC_SLASHES, JC_ALL
     uint64_t JC_PAIRS, JC_UPPER, JC_LOWER, JC_MIX
@@ -434,9 +420,12 @@ cdef inline Bytes _read_number(Cursor *cursor, Bytes start, double *value) noexc
         p += bits >> 3
     if digits + places > 19 or p[0] | 32 == 101:
         return _read_any_number(cursor, start, value)
-    result = _converted(mantissa, -places)
-    if result == UNSURE:
-        return _read_any_number(cursor, start, value)
+    if JC_EXACT and mantissa <= <uint64_t>1 << 53:
+        result = <double>mantissa / TENS[places]
+    else:
+        result = _scaled(mantissa, -places)
+        if result == UNSURE:
+            return _read_any_number(cursor, start, value)
     value[0] = -result if negative else result
     return p
 
@@ -1268,7 +1257,6 @@ cdef inline bint _grow(void **data, Py_ssize_t room, Py_ssize_t size) noexcept n
     cdef void *grown = realloc(data[0], room * size)
     if grown == NULL:
         return False
-    jc_enlarge_pages(grown, room * size)
     data[0] = grown
     return True
 

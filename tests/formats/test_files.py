@@ -1,0 +1,190 @@
+"""Opening inputs, their limits, their digests, and telling their format."""
+
+import errno
+import gzip
+import hashlib
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from detap.errors import InputError, UsageError
+from detap.formats import coco, prefetch, tell_format
+from detap.formats.digest import sha256
+from detap.formats.files import Limits, Stream, open_regular, read_bytes
+from tests.formats.coco_files import RESULTS, TRUTH, as_bytes
+
+
+class Standard:
+    """Standard input, as a test gives it."""
+
+    def __init__(self, content: bytes) -> None:
+        self.buffer = io.BytesIO(content)
+
+
+@pytest.fixture
+def truth_path(tmp_path: Path) -> Path:
+    path = tmp_path / "truth.json"
+    path.write_bytes(as_bytes(TRUTH))
+    return path
+
+
+def test_a_regular_file_is_opened(truth_path: Path) -> None:
+    descriptor = open_regular(truth_path)
+    assert os.read(descriptor, 1) == b"{"
+    os.close(descriptor)
+    assert read_bytes(truth_path) == as_bytes(TRUTH)
+
+
+def test_a_file_that_may_not_be_read(truth_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> int:
+        raise PermissionError(errno.EACCES, "Permission denied")  # root may read every file
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(InputError, match="may not be read; check its permissions"):
+        open_regular(truth_path)
+
+
+@pytest.mark.parametrize("name", ["truth.json.gz", "truth.json"])
+def test_gzip_is_expanded_whatever_its_name(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(as_bytes(TRUTH)))
+    assert read_bytes(path) == as_bytes(TRUTH)
+    assert prefetch.ground_truth(path).result() is not None
+    assert len(coco.read_ground_truth(path)) == 3
+
+
+def test_gzip_in_several_members(tmp_path: Path) -> None:
+    content = as_bytes(TRUTH)
+    path = tmp_path / "truth.json.gz"
+    path.write_bytes(gzip.compress(content[:100]) + gzip.compress(content[100:]))
+    assert len(coco.read_ground_truth(path)) == 3
+
+
+@pytest.mark.parametrize("damage", ["cut", "flipped", "header only"])
+def test_damaged_gzip(tmp_path: Path, damage: str) -> None:
+    content = bytearray(gzip.compress(as_bytes(TRUTH)))
+    if damage == "cut":
+        del content[-20:]
+    elif damage == "flipped":
+        content[40] ^= 0xFF
+    else:
+        del content[2:]
+    path = tmp_path / "truth.json.gz"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="is damaged gzip: "):
+        coco.read_ground_truth(path)
+
+
+def test_gzip_within_gzip(tmp_path: Path) -> None:
+    path = tmp_path / "truth.json.gz"
+    path.write_bytes(gzip.compress(gzip.compress(as_bytes(TRUTH))))
+    with pytest.raises(InputError, match="looks like gzip within gzip; expand it once"):
+        coco.read_ground_truth(path)
+
+
+def test_gzip_that_expands_too_far(tmp_path: Path) -> None:
+    path = tmp_path / "bomb.json.gz"
+    path.write_bytes(gzip.compress(b"[" * (40 << 20)))
+    with pytest.raises(InputError, match="expands to more than 16777216 bytes, 200 times its"):
+        coco.read_ground_truth(path)
+    with pytest.raises(InputError, match="is larger than 1000000 bytes"):
+        read_bytes(path, Limits(file_bytes=1_000_000))
+
+
+def test_standard_input(truth_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = coco.read_ground_truth(truth_path)
+    for content in (as_bytes(RESULTS), as_bytes(RESULTS).replace(b"0.9", b'"0.9"')):
+        monkeypatch.setattr(sys, "stdin", Standard(content))
+        handle = prefetch.detections("-")
+        if b'"0.9"' in content:
+            with pytest.raises(InputError, match=r'^<stdin>: \[0\]: score is "0.9"'):
+                coco.read_detections(handle, truth)
+        else:
+            table = coco.read_detections(handle, truth)
+            assert table.files[0].path == "-"
+            assert table.files[0].sha256 == hashlib.sha256(content).hexdigest()
+            assert len(table) == 3
+        assert handle.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_gzip_on_standard_input(truth_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = coco.read_ground_truth(truth_path)
+    monkeypatch.setattr(sys, "stdin", Standard(gzip.compress(as_bytes(RESULTS))))
+    assert len(coco.read_detections("-", truth)) == 3
+
+
+def test_standard_input_that_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match="<stdin>: is closed"):
+        read_bytes("-")
+
+
+def test_a_file_that_changes_while_it_is_read(truth_path: Path) -> None:
+    with Stream(truth_path) as stream:
+        stream.read(10)
+        with truth_path.open("ab") as file:
+            file.write(b" ")
+        with pytest.raises(InputError, match="changed while it was being read"):
+            stream.read_all()
+
+
+def test_the_digest_of_a_file(truth_path: Path) -> None:
+    assert sha256(truth_path) == hashlib.sha256(as_bytes(TRUTH)).hexdigest()
+
+
+def test_the_digest_of_a_folder_is_that_of_its_listing(tmp_path: Path) -> None:
+    (tmp_path / "b.txt").write_bytes(b"two")
+    (tmp_path / "a.txt").write_bytes(b"one")
+    listing = "".join(
+        f"{hashlib.sha256(content).hexdigest()}  {name}\n"
+        for name, content in (("a.txt", b"one"), ("b.txt", b"two"))
+    )
+    due = hashlib.sha256(listing.encode()).hexdigest()
+    assert sha256(tmp_path, ["a.txt", "b.txt"]) == due
+    assert sha256(tmp_path, ["b.txt", "a.txt"]) == due
+
+
+def test_the_digest_of_what_is_absent(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        sha256(tmp_path / "absent")
+
+
+def test_formats_are_told_by_name_and_content(tmp_path: Path) -> None:
+    def made(name: str, content: bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content)
+        return path
+
+    folder = tmp_path / "folder.json"
+    folder.mkdir()
+    assert tell_format(folder) == "voc"
+    assert tell_format(made("a.json", b"")) == "coco"
+    assert tell_format(tmp_path / "absent.json.gz") == "coco"
+    assert tell_format(made("a.xml", b"")) == "voc"
+    assert tell_format(made("a", b" \xef\xbb\xbf"), made("b", b"\xef\xbb\xbf [")) == "coco"
+    assert tell_format(made("c", b"<annotation/>")) == "voc"
+    assert tell_format(folder, "-") == "voc"
+
+
+def test_formats_that_cannot_be_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be told; say --format coco or --format voc"):
+        tell_format(tmp_path / "absent")
+    with pytest.raises(UsageError, match=r"looks like voc, .* looks like coco"):
+        tell_format(tmp_path, tmp_path / "a.json")
+    with pytest.raises(UsageError, match="the format of no file cannot be told"):
+        tell_format(None)
+
+
+def test_reading_begins_without_numpy(truth_path: Path) -> None:
+    """The point of the prefetch is that it runs before numpy is imported."""
+    code = (
+        "import sys; from detap.formats import prefetch\n"
+        f"scan = prefetch.ground_truth({str(truth_path)!r}).result()\n"
+        "assert scan is not None and scan.count == 3\n"
+        "assert not {'numpy', 'lxml', 'json', 'rich', 'click'} & set(sys.modules)\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
