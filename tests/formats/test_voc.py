@@ -1,5 +1,7 @@
 """Valid VOC files: what they come to."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +9,11 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, UsageError
+from detap.formats import _voc_folder
 from detap.formats.files import Limits
 from detap.formats.voc import read_detections, read_ground_truth
 from detap.tables import Detections, GroundTruth
-from tests.formats.voc_files import item, tree, without_scanners, write, xml
+from tests.formats.voc_files import item, same, tree, without_scanners, write, xml
 
 __all__ = ["without_scanners"]
 
@@ -357,3 +360,30 @@ def test_limits(tmp_path: Path, truth: GroundTruth) -> None:
         read_detections(tmp_path / "dt", truth, limits=limited(records=2))
     with pytest.raises(InputError, match=r"a\.txt: is larger than 20 bytes"):
         read_detections(tmp_path / "dt", truth, limits=limited(file_bytes=20))
+
+
+def test_the_order_of_folder_entries_changes_nothing(
+    tmp_path: Path, truth: GroundTruth, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "dt", {f"{name}.txt": "dog .5 1 2 3 4\n" for name in "abc"})
+    first = read_detections(tmp_path / "dt", truth)
+    listed = _voc_folder._list_folder
+
+    def reversed_entries(path: str) -> Any:
+        return listed(path)[::-1]
+
+    monkeypatch.setattr(_voc_folder, "_list_folder", reversed_entries)
+    same(truth, read_ground_truth(tmp_path / "truth"))
+    same(first, read_detections(tmp_path / "dt", truth))
+
+
+def test_regular_files_are_read_without_lxml(tmp_path: Path) -> None:
+    tree(tmp_path, {"a": xml(item())})
+    program = (
+        "import sys; from detap.formats import voc; "
+        f"voc.read_ground_truth({str(tmp_path)!r}); print('lxml' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "False\n"
