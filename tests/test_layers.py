@@ -15,7 +15,7 @@ FLOORS = (
     {"__main__"},
     {"cli"},
     {"report", "gate", "crosscheck", "bootstrap"},
-    {"detection", "results", "scene", "ranking"},
+    {"checking", "detection", "results", "scene", "ranking"},
     {"formats"},
     {"core"},
     {"protocols", "tables", "ranking_tables"},

@@ -17,7 +17,12 @@ from detap.report.sinks import Style
 SCHEMA_VERSION = 1
 """Rises when a key goes or changes its meaning; keys may be added without."""
 
-ROWS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
+ROWS = {
+    "detection": "classes",
+    "check": "classes",
+    "classification": "classes",
+    "retrieval": "queries",
+}
 """What the rows of the main table are called, by the kind of report."""
 
 

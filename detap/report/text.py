@@ -59,16 +59,20 @@ def _coloured(lines: Sequence[Line]) -> str:
 
 
 def _lines(report: Report, style: Style) -> list[Line]:
-    lines = table_lines(report.table, style)
+    # Of what could not be read there are no classes to show.
+    lines = table_lines(report.table, style) if report.table.rows or report.summary else []
     if report.summary:
         lines += [[], *_summary_lines(report, style)]
     for block in report.blocks:
-        lines += [[], *_block_lines(block, style)]
-    return [*lines, [], [(printable(report.signature), "dim")]]
+        lines += [[], *_block_lines(block, style)] if lines else _block_lines(block, style)
+    if report.signature:
+        lines += [[], [(printable(report.signature), "dim")]]
+    return lines
 
 
 def _block_lines(block: Block, style: Style) -> Iterator[Line]:
-    yield [(block.title, "title")]
+    if block.title:
+        yield [(block.title, "title")]
     if block.table is not None:
         yield from table_lines(block.table, style)
     for line in block.lines:

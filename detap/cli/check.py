@@ -1,0 +1,150 @@
+"""``detap check``: examine ground truth, detections or both, without scoring."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from detap.cli.inputs import Inputs
+from detap.cli.options import Command, general_options, input_options, option, output_options
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.errors import InputError, Problem, UsageError
+from detap.report.names import printable
+
+if TYPE_CHECKING:
+    from detap.checking import Examination
+    from detap.tables import Detections, GroundTruth
+
+_FORMATS = ("table", "json")
+_FAILED = 2
+
+
+@click.command(cls=Command)
+@input_options
+@output_options
+@option("--strict", group="Output", is_flag=True, help="Status 2 also where there is a warning.")
+@general_options
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Examine ground truth, detections or both, without scoring.
+
+    Reads what eval would read and says what is wrong with it, what looks wrong, and what is there.
+    """
+    session = context.ensure_object(Session)
+    if options["gt"] is None and options["dt"] is None:
+        raise UsageError("nothing to check: give --gt, --dt, or both")
+    inputs = Inputs.from_options(options)
+    strict = options.pop("strict")
+    outputs = Outputs.from_options(options, inputs.paths())
+    for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
+        if sink.name not in _FORMATS:
+            raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {sink.name}")
+    outputs.check()
+    read = _read(inputs)
+    examination = _examine(read)
+    _write(read, examination, outputs, session)
+    if read.problems:
+        raise InputError(read.problems, read.omitted)
+    warnings = sum(note.warning for note in examination.notes)
+    if strict and warnings:
+        session.say(f"Error: {warnings} kind{'s' * (warnings != 1)} of warning, and --strict")
+        context.exit(_FAILED)
+
+
+# Either input will do here.
+for _parameter in command.params:
+    if _parameter.name in {"gt", "dt"}:
+        _parameter.required = False
+
+
+class _Read(NamedTuple):
+    """What could be read, and what is wrong with the rest."""
+
+    truth: "GroundTruth | None"
+    detections: "Detections | None"
+    problems: Sequence[Problem]
+    omitted: int
+
+
+def _read(inputs: Inputs) -> _Read:
+    """Read both inputs, the detections also where the ground truth cannot be read."""
+    truth = detections = None
+    problems: list[Problem] = []
+    omitted = 0
+    reader = import_module(f"detap.formats.{inputs.file_format}")
+    for_truth = {k: v for k, v in inputs.reading.items() if k != "layout"}
+    for_detections = {k: v for k, v in inputs.reading.items() if k != "image_set"}
+    if inputs.gt is not None:
+        try:
+            truth = reader.read_ground_truth(inputs.gt, **for_truth)
+        except InputError as error:
+            problems += error.problems
+            omitted += error.omitted
+    if inputs.dt is not None:
+        try:
+            if truth is not None:
+                detections = reader.read_detections(inputs.dt, truth, **for_detections)
+            else:
+                from detap.formats import alone  # noqa: PLC0415 - seldom needed
+
+                detections = alone.read_detections(
+                    inputs.dt, format=inputs.file_format, **for_detections
+                )
+        except InputError as error:
+            problems += error.problems
+            omitted += error.omitted
+        except UsageError as error:
+            if not problems:
+                raise
+            problems.append(Problem(printable(inputs.dt), "", f"not examined: {error}"))
+    return _Read(truth, detections, problems, omitted)
+
+
+def _examine(read: _Read) -> "Examination":
+    from detap.checking import examine  # noqa: PLC0415 - imports numpy, which --help need not
+
+    return examine(read.truth, read.detections)
+
+
+def _write(read: _Read, examination: "Examination", outputs: Outputs, session: Session) -> None:
+    from detap.report.examination import examination_report  # noqa: PLC0415 - as above
+
+    report = examination_report(
+        examination, problems=read.problems, omitted=read.omitted, inputs=_described(read, outputs)
+    )
+    for note in report.notes:
+        session.note(note)
+    members = [
+        f"{source.path}/{member}"
+        for table in (read.truth, read.detections)
+        if table is not None
+        for source in table.files
+        for member in source.members
+    ]
+    outputs.write(report, members)
+
+
+def _described(read: _Read, outputs: Outputs) -> list[dict[str, Any]]:
+    from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
+
+    described = []
+    tables = (("ground_truth", read.truth), ("detections", read.detections))
+    for role, table in tables:
+        for source in table.files if table is not None else ():
+            digest = None
+            if outputs.want_digests and source.path != "-":
+                digest = sha256(source.path, source.members)
+            described.append(
+                {
+                    "role": role,
+                    "path": source.path.encode("utf-8", "surrogateescape").decode(
+                        "utf-8", "backslashreplace"
+                    ),
+                    "sha256": digest,
+                    "files": len(source.members) or 1,
+                    "records": source.records,
+                }
+            )
+    return described
