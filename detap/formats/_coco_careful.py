@@ -4,10 +4,11 @@ It reads record by record with the standard library's scanner. The fast reader i
 results, and hands over to it whatever is not of the regular shape.
 """
 
+import json
 import math
 from array import array
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from detap.formats._coco_columns import DetectionColumns, TruthColumns
 from detap.formats._json_columns import nesting
 from detap.formats._json_text import (
+    BYTE_ORDER_MARK,
     MERGE_CONFLICT,
     MERGE_MARKER,
     JsonText,
@@ -53,7 +55,7 @@ def _identifier(record: Record, key: str) -> Name:
     if key not in record:
         raise _Wrong(f"{key} is missing")
     value = record[key]
-    if isinstance(value, int) and not isinstance(value, bool):
+    if type(value) is int:
         return value
     if isinstance(value, str):
         _check_text(key, value)
@@ -72,6 +74,8 @@ def _check_text(key: str, value: str) -> None:
 
 def _number(name: str, value: Any) -> float:
     """Return a finite number as a float."""
+    if type(value) is float and math.isfinite(value):
+        return value
     if isinstance(value, LongInteger):
         raise _Wrong(f"{name} is {spelt(value)}, beyond every float", "give a finite number")
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -106,13 +110,28 @@ def _box(record: Record) -> tuple[float, float, float, float]:
         raise _Wrong(f"bbox is {spelt(value)}", _BOX_REMEDY)
     if len(value) != 4:
         raise _Wrong(f"bbox has {len(value)} numbers: {spelt(value)}", _BOX_REMEDY)
-    x, y, width, height = (_number(f"bbox[{i}]", side) for i, side in enumerate(value))
-    for name, side in (("width", width), ("height", height)):
-        if side < 0:
-            raise _Wrong(f"bbox has a negative {name}: {spelt(value)}", _BOX_REMEDY)
-    if not all(map(math.isfinite, (width * height, x + width, y + height))):
-        raise _Wrong(f"bbox overflows: {spelt(value)}", "give a box of finite area and corners")
+    if not all(type(side) is float for side in value):
+        value = [_number(f"bbox[{i}]", side) for i, side in enumerate(value)]
+    x, y, width, height = value
+    # Negated, so that NaN is refused as well.
+    if not (
+        width >= 0
+        and height >= 0
+        and math.isfinite(width * height)
+        and math.isfinite(x + width)
+        and math.isfinite(y + height)
+    ):
+        _refuse_box(record["bbox"])
     return x, y, width, height
+
+
+def _refuse_box(box: list[Any]) -> NoReturn:
+    """Say what is wrong with a box of which something is."""
+    sides = [_number(f"bbox[{i}]", side) for i, side in enumerate(box)]
+    for name, side in zip(("width", "height"), sides[2:], strict=True):
+        if side < 0:
+            raise _Wrong(f"bbox has a negative {name}: {spelt(box)}", _BOX_REMEDY)
+    raise _Wrong(f"bbox overflows: {spelt(box)}", "give a box of finite area and corners")
 
 
 def _flag(record: Record, key: str) -> bool:
@@ -168,7 +187,7 @@ class _Records:
             self.starts.append(self.cursor.index)
             before = self.problems.count
             constants = self.cursor.constants
-            record = self.cursor.value(self.place(number))
+            record = self.cursor.value(self.name, number)
             self._take(record, number, take)
             if self.cursor.constants > constants and self.problems.count == before:
                 self.problems.add(
@@ -475,6 +494,7 @@ class _ResultsReader:
         self.records = _Records("", cursor, problems, limits)
         self.found: list[str] = []
         self.categories: list[Any] = []
+        self.images: list[Any] = []
         self.image = _Names()
         self.label = _Names()
         self.box = array("d")
@@ -497,9 +517,9 @@ class _ResultsReader:
                     continue
                 message = "has both annotations and predictions"
                 self.problems.add("", message, "keep the one that holds the detections")
-            if key == "categories":
+            if key in ("categories", "images"):
                 value = self.cursor.value(key)
-                self.categories = value if isinstance(value, list) else []
+                setattr(self, key, value if isinstance(value, list) else [])
             else:
                 _skip(self.cursor, self.problems, key)
         if not self.records.name:
@@ -549,6 +569,7 @@ class _ResultsReader:
             box_area=box[:, 2] * box[:, 3],
             score=np.array(self.score, np.float64),
             unknown=unknown,
+            file_names=_file_names(self.images),
         )
 
     def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
@@ -615,6 +636,23 @@ class _ResultsReader:
                     "ground truth",
                     "use the ground truth's category ids",
                 )
+
+
+def _file_names(images: list[Any]) -> dict[Name, str]:
+    """Return the file name of each image that has one."""
+    return {
+        image["id"]: image["file_name"]
+        for image in images
+        if isinstance(image, dict)
+        and isinstance(image.get("id"), int | str)
+        and isinstance(image.get("file_name"), str)
+    }
+
+
+def read_file_names(data: bytes) -> dict[Name, str]:
+    """Return what an instances file calls each image; only of a file that was read before."""
+    document = json.loads(data.removeprefix(BYTE_ORDER_MARK))
+    return _file_names(document["images"])
 
 
 def distinct_name(name: str, identifier: Name) -> str:

@@ -72,6 +72,8 @@ class DetectionColumns:
     unknown : dict of int or str to int
         How many detections each category has that the ground truth does not list, in the order
         in which they first occur.
+    file_names : dict of int or str to str
+        What the results file itself calls each image, if it lists any; else empty.
     """
 
     image: Integers
@@ -80,3 +82,4 @@ class DetectionColumns:
     box_area: Floats
     score: Floats
     unknown: dict[Name, int] = field(default_factory=dict)
+    file_names: dict[Name, str] = field(default_factory=dict)

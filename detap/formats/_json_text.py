@@ -124,15 +124,16 @@ class JsonText:
         self.index = match.end() if match else self.index
         return self.text[self.index : self.index + 1]
 
-    def value(self, place: str) -> Any:
+    def value(self, name: str, number: int = -1) -> Any:
         """Read the value that begins here, whatever it is.
 
         Parameters
         ----------
-        place : str
-            What messages call it.
+        name : str
+            What messages call it, or the array that it lies in.
+        number : int
+            Its number in that array.
         """
-        self.peek()
         start = self.index
         try:
             value, self.index = self._decoder.raw_decode(self.text, start)
@@ -142,7 +143,9 @@ class JsonText:
             raise NotJsonError(start, "is nested too deeply", "remove the nesting") from None
         for key in self._repeated:
             self.problems.add(
-                place, f"key {spelt(key)} stands twice in one object", "keep one of the two"
+                name if number < 0 else f"{name}[{number}]",
+                f"key {spelt(key)} stands twice in one object",
+                "keep one of the two",
             )
         self._repeated.clear()
         return value

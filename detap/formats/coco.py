@@ -25,7 +25,7 @@ from detap.formats._json_columns import (
     survey_values,
 )
 from detap.formats._json_text import spelt
-from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, shown
+from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, read_bytes, shown
 from detap.formats.prefetch import Handle
 from detap.tables import Detections, GroundTruth, Name, SourceFile
 
@@ -260,7 +260,7 @@ def _detection_table(
 ) -> Detections:
     records = len(columns.image)
     _check_labels(handle.path, columns, truth)
-    notes = list(_detection_notes(columns, truth))
+    notes = [*_detection_notes(columns, truth), *_file_name_notes(columns, truth)]
     table = Detections(
         image=columns.image,
         label=columns.label,
@@ -314,6 +314,31 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
         message = "detections have no area: they are false positives"
         yield Note("zero-area-detections", message, empty, warning=False)
     yield from _box_notes("detections", "detections", columns, truth.image_sizes)
+
+
+def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
+    """Say where a results file that lists its images means others by the same ids."""
+    if not columns.file_names or not truth.files or truth.files[0].path == STDIN:
+        return
+    try:
+        due = careful.read_file_names(read_bytes(truth.files[0].path))
+    except (InputError, ValueError, KeyError, TypeError):
+        return  # ground truth of another format
+    other = sum(
+        _stem(name) != _stem(due[identifier])
+        for identifier, name in columns.file_names.items()
+        if identifier in due
+    )
+    if other:
+        message = (
+            "images are of another file name in the results than in the ground truth, by the same "
+            "id: the ids may mean different images"
+        )
+        yield Note("images-of-other-names", message, other)
+
+
+def _stem(name: str) -> str:
+    return os.path.splitext(name.replace("\\", "/").rpartition("/")[2])[0]
 
 
 _BEYOND = 1.0

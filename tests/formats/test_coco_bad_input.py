@@ -432,6 +432,14 @@ RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
         {"annotations": RESULTS, "categories": [{"id": 2, "name": "dog"}]},
         {},
     ),
+    "its own images, alike": (
+        {"annotations": RESULTS, "images": [{"id": 1, "file_name": "x/a.png"}]},
+        {},
+    ),
+    "its own images, unlike": (
+        {"annotations": RESULTS, "images": [{"id": 1, "file_name": "b.jpg"}]},
+        {"images-of-other-names": 1},
+    ),
     "extra keys": (result(1, segmentation=[[1, 2]], area=4, id=7), {}),
 }
 
