@@ -21,8 +21,7 @@ HERE = Path(__file__).resolve().parent
 WORK = HERE / "work"
 RESULTS = WORK / "results.json"
 
-SIZES = ("48k", "500k", "500k-full", "2M", "5M", "voc")
-DEFAULT_SIZES = ("48k", "500k", "500k-full", "2M", "voc")
+SIZES = ("1k", "48k", "500k", "500k-full", "2M", "5M", "voc")
 LARGE = ("2M", "5M")
 NOT_FOR_LARGE = ("pycocotools", "faster-coco-eval")  # minutes, and up to 17 GB
 TOLERANCE = 1e-9
@@ -190,7 +189,7 @@ def thread_counts() -> list[int]:
 def threads(bench: Bench) -> list[dict[str, Any]]:
     """Time detap with one thread and with more: the process, and the evaluation proper."""
     rows: list[dict[str, Any]] = []
-    for name in (entry for entry in bench.sizes if entry not in {"48k", "voc"}):
+    for name in (entry for entry in bench.sizes if entry not in {"1k", "48k", "voc"}):
         proper = evaluation_proper(bench, name)
         for count in thread_counts():
             runs = repeat(bench.ours(name, "--threads", str(count)), bench.runs)
@@ -369,7 +368,7 @@ def bench_for(options: argparse.Namespace) -> Bench:
         detap = Detap(tuple(shlex.split(options.detap)), None)
     else:
         detap = detap_command.build() if options.build else detap_command.installed()
-    default = ("48k", "voc") if options.quick else DEFAULT_SIZES
+    default = ("1k", "48k", "voc") if options.quick else SIZES
     quick_peers = [name for name in PEERS if name not in NOT_FOR_LARGE]
     return Bench(
         detap,

@@ -44,6 +44,7 @@ class VocShape:
 COCO_SHAPES = {
     shape.name: shape
     for shape in (
+        CocoShape("1k", 100, 736, 80, 1_000),
         CocoShape("48k", 5_000, 36_781, 80, 48_000),
         CocoShape("500k", 5_000, 36_781, 80, 500_000),
         CocoShape("500k-full", 5_000, 36_781, 80, 500_000, "full"),

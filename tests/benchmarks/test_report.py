@@ -52,6 +52,28 @@ def test_targets_take_the_peer_that_is_hardest_to_beat() -> None:
     assert "500k" not in text
 
 
+def test_limits_on_memory_checks_and_threads_are_held_up_too() -> None:
+    heavy = [Run(1.0, 1.0, 0.0, 1_600_000_000)]
+    row = {"workload": "5M", "peer": "hotcoco", **comparison(Pairs(heavy, heavy))}
+    threads = [{"threads": n, "evaluation": 1 / gain} for n, gain in ((1, 1.0), (2, 1.25))]
+    text = report.target_table(
+        {"comparisons": [row], "checks": [{"share": 0.01}, {"share": 0.031}], "threads": threads}
+    )
+    assert "| peak memory of 5M, MB | 1,500 |  | 1,600 | **not met** |" in text
+    assert "| share of the checks, % | 5 |  | 3.1 | met |" in text
+    assert "measured 1.25, **not met**." in text
+
+
+def test_what_detap_does_worse_is_listed() -> None:
+    assert report.losses(found()) == "None in this run.\n"
+    rows = {"workload": "1k", "peer": "vernier", **comparison(Pairs(THEIRS, OURS))}
+    assert report.losses({"comparisons": [rows]}).splitlines() == [
+        "- `1k`, wall: 2.00 times vernier's",
+        "- `1k`, processor: 2.00 times vernier's",
+        "- `1k`, peak memory: 2.00 times vernier's",
+    ]
+
+
 def test_a_peer_that_fails_or_differs_is_said_to() -> None:
     rows = [
         {"workload": "5M", "peer": "a", "numbers": 12, "verdict": "failed"},
@@ -96,7 +118,7 @@ def test_gains_of_threads_are_over_the_first() -> None:
 
 
 def test_only_what_was_measured_is_written() -> None:
-    assert list(report.sections(found())) == ["targets", "comparisons"]
+    assert list(report.sections(found())) == ["targets", "comparisons", "losses"]
 
 
 def test_tables_replace_what_stands_between_their_markers() -> None:
