@@ -13,6 +13,7 @@ UNITS = {"classes": "class", "queries": "query"}
 
 _KINDS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
 _SCHEMA_VERSION = 1
+_CLAIMS = ("detections", "run", "scores")  # roles of inputs that are not the ground truth
 _COUNTS = frozenset(
     {"ground_truths", "neutral", "detections", "within_limit", "true_positives"}
     | {"false_positives", "duplicates"}
@@ -127,7 +128,7 @@ def other_numbers(record: Mapping[str, Any], summary: Mapping[str, float]) -> li
 
 
 def _truths(record: Mapping[str, Any]) -> list[Any]:
-    return [entry.get("sha256") for entry in record["inputs"] if entry.get("role") != "detections"]
+    return [entry.get("sha256") for entry in record["inputs"] if entry.get("role") not in _CLAIMS]
 
 
 def _sums(digests: list[Any]) -> str:

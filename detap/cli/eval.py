@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from detap.cli.configured import ConfiguredCommand, config_options
 from detap.cli.gates import Gates, Judge, Judged, gate_options, selection_block
 from detap.cli.inputs import Digests, Inputs, chosen_images, chosen_names
 from detap.cli.options import (
-    Command,
     general_options,
     input_options,
     option,
@@ -59,13 +59,14 @@ eval_options = stack(
 )
 
 
-@click.command(cls=Command)
+@click.command(cls=ConfiguredCommand)
 @input_options
 @protocol_options
 @selection_options
 @gate_options
 @output_options
 @eval_options
+@config_options
 @general_options
 @click.pass_obj
 def command(session: Session, /, **options: Any) -> int:
@@ -118,10 +119,10 @@ def _evaluate(
     piped = getattr(sources[1], "sha256", None)
     want_digests = outputs.want_digests or gates.want_digests
     digests = Digests(truth, detections, piped) if want_digests else None
-    chosen = _selected(truth, detections, options)
+    chosen = selected(truth, detections, options)
     before = None if gates.before is None else inputs.read_detections(gates.before, truth)
     if before is not None:
-        chosen, before = _alike(chosen, _selected(truth, before, options)[1])
+        chosen, before = _alike(chosen, selected(truth, before, options)[1])
     result = evaluate(*chosen, rules, threads=options["threads"])
     session.timed("evaluating")
     check = _cross_check(result, options)
@@ -148,7 +149,7 @@ def _evaluate(
     for note in report.notes:
         session.note(note)
     judged.say(session)
-    members = [*_members(truth), *_members(detections)]
+    members = [*members_of(truth), *members_of(detections)]
     if options["curves"] is not None:
         from detap.report.curves import render_curves  # noqa: PLC0415 - rarely wanted
 
@@ -205,13 +206,14 @@ def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | 
     return cross_check(result)
 
 
-def _members(table: "GroundTruth | Detections") -> Iterator[str]:
+def members_of(table: "GroundTruth | Detections") -> Iterator[str]:
+    """Yield the paths of the files of a folder that was read."""
     for source in table.files:
         for member in source.members:
             yield os.path.join(source.path, member)
 
 
-def _selected(
+def selected(
     truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
 ) -> tuple["GroundTruth", "Detections"]:
     """Return the tables with only the classes and images that were asked for."""

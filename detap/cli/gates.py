@@ -46,7 +46,7 @@ class _Limit(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-class _Share(click.ParamType[Any]):
+class Share(click.ParamType[Any]):
     """A number between 0 and 1, neither included."""
 
     name = "share"
@@ -112,7 +112,7 @@ noise_options = stack(
     ),
     _gate(
         "--confidence",
-        type=_Share(),
+        type=Share(),
         metavar="LEVEL",
         help="With --baseline-detections: fail only where the whole interval of the drop, at "
         "this level, is beyond the limit.",
@@ -287,16 +287,17 @@ class Gates(NamedTuple):
         self, truth: "GroundTruth", file_format: str
     ) -> tuple[dict[str, list[Any]], list[Note]]:
         """Return the images of each slice, and notes on them."""
+        if self.slices is None and self.slice_by is None:
+            return {}, []
         from detap.slices import read_slices, slices_by  # noqa: PLC0415 - only with slices
 
         if self.slices is not None:
             return read_slices(self.slices, truth.images)
-        if self.slice_by is not None:
-            from detap.formats.attributes import image_attributes  # noqa: PLC0415
+        from detap.formats.attributes import image_attributes  # noqa: PLC0415
 
-            values = image_attributes(truth, file_format, self.slice_by)
-            return slices_by(values, self.slice_by, truth.images)
-        return {}, []
+        attribute = str(self.slice_by)
+        values = image_attributes(truth, file_format, attribute)
+        return slices_by(values, attribute, truth.images)
 
 
 class Judge(NamedTuple):

@@ -22,6 +22,7 @@ ROWS = {
     "check": "classes",
     "classification": "classes",
     "retrieval": "queries",
+    "comparison": "numbers",
 }
 """What the rows of the main table are called, by the kind of report."""
 

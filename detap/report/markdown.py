@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from detap.report.gates import KEY, MARKS, checks_of, shortened
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.names import printable
-from detap.report.numbers import UNDEFINED, exact, share
+from detap.report.numbers import UNDEFINED, change, exact, more, share
 from detap.report.sinks import Style
 
 MOST_CHARACTERS = 65_000
@@ -25,6 +25,8 @@ _BOLD = ("FAILED", "warning")
 def render(report: Report, style: Style) -> str:
     """Return the report as Markdown that ends in a newline."""
     head = [*_heading(report), *_gates(report), *_summary(report)]
+    if not report.summary:
+        head += _table(report.table, MOST_CHARACTERS)
     tail = [*_notes(report), "", f"<sub>{code(report.signature)}</sub>"]
     room = MOST_CHARACTERS - sum(len(line) + 1 for line in [*head, *tail])
     for block in report.blocks:
@@ -32,7 +34,7 @@ def render(report: Report, style: Style) -> str:
             lines = _block(block, room)
             head += lines
             room -= sum(len(line) + 1 for line in lines)
-    if report.table.rows:
+    if report.table.rows and report.summary:
         head += _details(f"{len(report.table.rows)} rows", report.table, room)
     return "\n".join([*head, *tail]) + "\n"
 
@@ -157,6 +159,10 @@ def _cell(column: Column, value: Cell) -> str:
         return code(value) if column.kind == "name" else text_of(value)
     if column.kind == "share":
         return share(float(value), 4)
+    if column.kind == "change":
+        return change(float(value), 4)
+    if column.kind == "more":
+        return more(value)
     return exact(value) if column.kind == "exact" else str(value)
 
 

@@ -31,3 +31,23 @@ def share(value: float, decimals: int) -> str:
 def exact(value: float) -> str:
     """Return the shortest text that is this very number; undefined is a dash."""
     return UNDEFINED if isnan(value) else repr(float(value))
+
+
+def change(value: float, decimals: int) -> str:
+    """Return the difference of two shares with its sign; undefined is a dash.
+
+    What is not 0 is never shown as 0.
+    """
+    if isnan(value):
+        return UNDEFINED
+    if value == 0:
+        return f"{0:.{decimals}f}"
+    smallest = 10.0**-decimals
+    if abs(value) < smallest / 2:
+        value = smallest if value > 0 else -smallest
+    return f"{value:+.{decimals}f}"
+
+
+def more(value: float) -> str:
+    """Return the difference of two counts with its sign."""
+    return f"{int(value):+d}" if value else "0"

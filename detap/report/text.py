@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.names import fold, printable, width
-from detap.report.numbers import RULE, UNDEFINED, exact, share
+from detap.report.numbers import RULE, UNDEFINED, change, exact, more, share
 from detap.report.sinks import Style
 
 Piece = tuple[str, str]
@@ -153,6 +153,10 @@ class _Shape(NamedTuple):
             return printable(value)
         if column.kind == "share":
             return share(float(value), self.decimals)
+        if column.kind == "change":
+            return change(float(value), self.decimals)
+        if column.kind == "more":
+            return more(value)
         return exact(value) if column.kind == "exact" else str(value)
 
 

@@ -1,0 +1,181 @@
+"""``detap compare``: two detectors on the same ground truth, side by side."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detap.cli.configured import ConfiguredCommand, config_options
+from detap.cli.eval import DEFAULT_PROTOCOLS, members_of, selected
+from detap.cli.gates import DEFAULT_RESAMPLES, Share, selection_block
+from detap.cli.inputs import Digests, Inputs
+from detap.cli.options import (
+    general_options,
+    option,
+    output_options,
+    protocol_from,
+    protocol_options,
+    selection_options,
+    stack,
+    truth_options,
+)
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.errors import UsageError
+from detap.protocols import Protocol
+
+if TYPE_CHECKING:
+    from detap.comparison import Comparison
+    from detap.tables import Detections, GroundTruth
+
+FORMATS = ("table", "json", "csv", "markdown")
+"""What a comparison can be written as."""
+
+compare_options = stack(
+    option(
+        "--confidence",
+        group="Comparison",
+        type=Share(),
+        default=0.95,
+        metavar="LEVEL",
+        help="Of the intervals of the differences. [default: 0.95]",
+    ),
+    option(
+        "--resamples",
+        group="Comparison",
+        type=click.IntRange(0, 1_000_000),
+        default=DEFAULT_RESAMPLES,
+        metavar="N",
+        help=f"Resamples behind the intervals; 0 leaves them out. [default: {DEFAULT_RESAMPLES}]",
+    ),
+    option(
+        "--seed",
+        group="Comparison",
+        type=click.IntRange(0, 2**63 - 1),
+        default=0,
+        metavar="N",
+        help="Seed of the resamples. [default: 0]",
+    ),
+    option(
+        "--most",
+        group="Comparison",
+        type=click.IntRange(1),
+        default=10,
+        metavar="N",
+        help="Show so many classes and images; JSON has all. [default: 10]",
+    ),
+    option(
+        "--threads",
+        group="General",
+        type=click.IntRange(1, 1024),
+        metavar="N",
+        help="Threads; as many as the machine has by default. The numbers do not depend on it.",
+    ),
+)
+
+
+@click.command(cls=ConfiguredCommand)
+@click.argument("first", metavar="FIRST")
+@click.argument("second", metavar="SECOND")
+@truth_options
+@protocol_options
+@selection_options
+@compare_options
+@output_options
+@config_options
+@general_options
+@click.pass_obj
+def command(session: Session, /, first: str, second: str, **options: Any) -> None:
+    """Compare two detectors on the same ground truth.
+
+    FIRST and SECOND are their detections. Prints every number of both with its difference and the
+    interval of that, and the classes and images that changed most.
+    """
+    if "-" in (first, second):
+        raise UsageError("a comparison reads both detectors from files, not from stdin")
+    inputs = Inputs.from_options({**options, "dt": first})
+    for name in ("gt", "file_format", *_READING):
+        options.pop(name)
+    rules = protocol_from(options, DEFAULT_PROTOCOLS[inputs.file_format])
+    outputs = Outputs.from_options(options, [*inputs.paths(), second])
+    for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
+        if sink.name not in FORMATS:
+            raise UsageError(f"a comparison has no form as {sink.name}; use {', '.join(FORMATS)}")
+    outputs.check()
+    _compare(inputs, second, (rules, outputs), options, session)
+
+
+_READING = ("image_set", "layout", "boxes", "class_names")
+
+
+def _compare(
+    inputs: Inputs,
+    second: str,
+    how: tuple[Protocol, Outputs],
+    options: Mapping[str, Any],
+    session: Session,
+) -> None:
+    rules, outputs = how
+    sources = inputs.begin()
+    from detap.report.comparison import comparison_report  # noqa: PLC0415 - numpy, while reading
+
+    truth, before = inputs.read(sources)
+    after = inputs.read_detections(second, truth)
+    session.timed("reading")
+    digests = [Digests(truth, table) for table in (before, after) if outputs.want_digests]
+    comparison = _evaluated((truth, before, after), rules, options)
+    session.timed("comparing")
+    found = [digest.wait() for digest in digests] or [{}, {}]
+    report = comparison_report(
+        comparison,
+        inputs=_described((truth, before, after), found),
+        notes=comparison.second.notes,
+        most=options["most"],
+    )
+    chosen = selection_block(comparison.second, truth, after, options)
+    if chosen is not None:
+        report = report._replace(blocks=(*report.blocks, chosen))
+    for note in report.notes:
+        session.note(note)
+    outputs.write(report, [*members_of(truth), *members_of(before), *members_of(after)])
+
+
+def _described(
+    tables: "tuple[GroundTruth, Detections, Detections]", digests: list[Any]
+) -> list[dict[str, Any]]:
+    from detap.report.rows import describe_inputs  # noqa: PLC0415 - imported already
+
+    truth, before, after = tables
+    entries = describe_inputs(truth, before, digests[0])
+    others = describe_inputs(truth, after, digests[1])
+    return [
+        *({**entry, "role": _role(entry, "first")} for entry in entries),
+        *({**entry, "role": "second"} for entry in others if entry["role"] == "detections"),
+    ]
+
+
+def _role(entry: Mapping[str, Any], name: str) -> str:
+    return name if entry["role"] == "detections" else str(entry["role"])
+
+
+def _evaluated(
+    tables: "tuple[GroundTruth, Detections, Detections]",
+    rules: Protocol,
+    options: Mapping[str, Any],
+) -> "Comparison":
+    from detap.comparison import compare, numbered_alike  # noqa: PLC0415 - numpy
+    from detap.detection import evaluate  # noqa: PLC0415
+
+    truth, before, after = tables
+    chosen, before = selected(truth, before, options)
+    _, after = selected(truth, after, options)
+    before, after = numbered_alike(before, after)
+    threads = options["threads"]
+    return compare(
+        evaluate(chosen, before, rules, threads=threads),
+        evaluate(chosen, after, rules, threads=threads),
+        confidence=options["confidence"],
+        resamples=options["resamples"],
+        seed=options["seed"],
+        threads=threads,
+    )

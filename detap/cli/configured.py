@@ -1,0 +1,172 @@
+"""Commands whose options may also be set in a file: see ``detap/config.py``.
+
+The command line wins over the environment, and that over the file.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from detap.cli.options import Command, option, stack
+from detap.config import NOTHING, Setting, Settings, find, read
+from detap.errors import UsageError
+
+_META = "detap.settings"
+
+_PATHS = ("gt", "dt", "class_names", "baseline", "baseline_detections", "slices", "curves")
+_PERHAPS_PATHS = ("image_set", "images")
+_LIMITS = ("floors", "drops")
+
+config_options = stack(
+    option(
+        "--config",
+        group="Settings",
+        metavar="FILE",
+        expose_value=False,
+        help="Take settings from this file. By default from detap.toml, or [tool.detap] of "
+        "pyproject.toml, in this folder or the nearest one above.",
+    ),
+    option(
+        "--target",
+        group="Settings",
+        metavar="NAME",
+        expose_value=False,
+        help="Take the settings of this target of the file as well.",
+    ),
+    option(
+        "--isolated",
+        group="Settings",
+        is_flag=True,
+        expose_value=False,
+        help="Take no settings from a file.",
+    ),
+)
+"""How a command is told where its settings are."""
+
+
+class ConfiguredCommand(Command):
+    """A command that takes from a file what neither its line nor the environment says."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, with the file's settings as defaults."""
+        given, _, _ = self.make_parser(ctx).parse_args(list(args))
+        if not given.get("help"):
+            settings = settings_for(given)
+            ctx.meta[_META] = settings
+            ctx.default_map = defaults_of(self, settings)
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter as error:
+            targets = settings_of(ctx).targets
+            if not targets or given.get("target"):
+                raise
+            names = " or ".join(f"--target {name}" for name in targets)
+            raise UsageError(f"{error.format_message()} Perhaps {names} is meant.") from error
+        except click.BadParameter as error:
+            blame_file(ctx, error)
+            raise
+
+
+def settings_for(given: dict[str, Any]) -> Settings:
+    """Return the settings that apply to a command line.
+
+    Parameters
+    ----------
+    given : dict
+        The options of the line, as yet unprocessed.
+
+    Raises
+    ------
+    UsageError
+        Where a file or a target is asked for that is not there.
+    """
+    target = given.get("target") or os.environ.get("DETAP_TARGET")
+    chosen = given.get("config") or os.environ.get("DETAP_CONFIG")
+    if given.get("isolated") or _is_true(os.environ.get("DETAP_ISOLATED")):
+        if chosen or target:
+            raise UsageError("--isolated takes no settings: leave --config and --target out")
+        return NOTHING
+    path = chosen or find()
+    if path is None:
+        if target:
+            raise UsageError(f"--target {target}: there is no detap.toml, nor [tool.detap]")
+        return NOTHING
+    return read(path, known_settings(), target)
+
+
+def _is_true(text: str | None) -> bool:
+    return text is not None and text.lower() in ("1", "true", "t", "yes", "y", "on")
+
+
+def known_settings() -> list[Setting]:
+    """Return what a file may set: the options of ``detap eval``."""
+    return [_setting(parameter) for parameter in options_of(_eval_command())]
+
+
+def _eval_command() -> click.Command:
+    from detap.cli.eval import command  # noqa: PLC0415 - eval itself imports this module
+
+    return command
+
+
+def options_of(command: click.Command) -> Iterable[click.Option]:
+    """Return the options that settings may stand for."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.expose_value:
+            yield parameter
+
+
+def setting_name(parameter: click.Parameter) -> str:
+    """Return the long name of an option, without its dashes."""
+    return max(parameter.opts, key=len).lstrip("-")
+
+
+def _setting(parameter: click.Option) -> Setting:
+    name = str(parameter.name)
+    return Setting(
+        setting_name(parameter),
+        many=parameter.multiple,
+        flag=bool(parameter.is_flag),
+        is_path=name in _PATHS,
+        may_be_path=name in _PERHAPS_PATHS,
+        is_target=name == "targets",
+        is_limit=name in _LIMITS,
+    )
+
+
+def defaults_of(command: click.Command, settings: Settings) -> dict[str, Any]:
+    """Return a file's settings by the names that a command gives its options."""
+    return {
+        str(parameter.name): settings.values[setting_name(parameter)]
+        for parameter in options_of(command)
+        if setting_name(parameter) in settings.values
+    }
+
+
+def settings_of(ctx: click.Context) -> Settings:
+    """Return the settings of a running command."""
+    found: Settings = ctx.meta.get(_META, NOTHING)
+    return found
+
+
+def blame_file(ctx: click.Context, error: click.BadParameter) -> None:
+    """Raise the error anew, saying that the file has the value that is wrong, where it has.
+
+    Raises
+    ------
+    UsageError
+        Which names the file, the table and the setting.
+    """
+    parameter = error.param
+    if parameter is None or parameter.name is None:
+        return
+    if ctx.get_parameter_source(parameter.name) is not ParameterSource.DEFAULT_MAP:
+        return
+    settings = settings_of(ctx)
+    name = setting_name(parameter)
+    place = settings.origins.get(name, "")
+    where = " ".join(part for part in (os.path.relpath(str(settings.path)), place) if part)
+    raise UsageError(f"{where}: {name}: {error.message}") from error

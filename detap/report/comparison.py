@@ -1,0 +1,186 @@
+"""From two detectors to a report: numbers side by side, and the classes and images that changed."""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from detap._version import __version__
+from detap.errors import Note
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.rows import class_rows
+
+if TYPE_CHECKING:
+    from detap.comparison import Comparison
+
+_KIND_COLUMNS = ("missed", "mislocated", "duplicate", "confused", "background")
+
+
+def comparison_report(
+    comparison: "Comparison",
+    *,
+    inputs: Sequence[Mapping[str, Any]] = (),
+    notes: Sequence[Note] = (),
+    most: int | None = 10,
+) -> Report:
+    """Return the report of two detectors side by side.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        Of :func:`detap.comparison.compare`.
+    inputs : sequence of mapping
+        What was read.
+    notes : sequence of Note
+        What is to be said besides.
+    most : int or None
+        How many classes and images people are shown; JSON always has all that changed.
+    """
+    rules = comparison.first.protocol
+    numbers = tuple(_number(comparison, name) for name in comparison.names)
+    has_intervals = comparison.resamples is not None
+    return Report(
+        kind="comparison",
+        version=__version__,
+        signature=rules.signature(__version__),
+        protocol=rules.as_dict(),
+        inputs=tuple(inputs),
+        summary={},
+        titles={},
+        table=Table(_columns("number", "number", has_intervals), numbers),
+        notes=tuple(notes),
+        blocks=(
+            _classes(comparison, most),
+            _images(comparison, most),
+            _mistakes(comparison),
+        ),
+    )
+
+
+def _columns(key: str, heading: str, intervals: bool) -> tuple[Column, ...]:
+    columns = [
+        Column("name", heading, key, "name"),
+        Column("first", "first", "first", "share"),
+        Column("second", "second", "second", "share"),
+        Column("difference", "difference", "diff", "change"),
+    ]
+    if intervals:
+        columns += [
+            Column("low", "from", "from", "change"),
+            Column("high", "to", "to", "change"),
+        ]
+    return tuple(columns)
+
+
+def _number(comparison: "Comparison", name: str) -> dict[str, Cell]:
+    low, high = comparison.interval(name)
+    return {
+        "name": name,
+        "first": comparison.first.summary[name],
+        "second": comparison.second.summary[name],
+        "difference": comparison.difference(name),
+        "low": low,
+        "high": high,
+    }
+
+
+def _classes(comparison: "Comparison", most: int | None) -> Block:
+    """Return the classes, those whose AP changed most first."""
+    before, after = class_rows(comparison.first), class_rows(comparison.second)
+    headline = next(iter(comparison.names))
+    rows = []
+    for label, (then, now) in enumerate(zip(before, after, strict=True)):
+        low, high = comparison.interval(headline, label)
+        rows.append(
+            {
+                "name": now["name"],
+                "id": now["id"],
+                "first": then["AP"],
+                "second": now["AP"],
+                "difference": _difference(then["AP"], now["AP"]),
+                "low": low,
+                "high": high,
+                "ground_truths": now["ground_truths"],
+                **dict(
+                    zip(_KIND_COLUMNS, comparison.changed_by_class[label].tolist(), strict=True)
+                ),
+            }
+        )
+    rows.sort(key=lambda row: -_size(row["difference"]))
+    changed = [row for row in rows if _size(row["difference"]) > 0]
+    columns = (
+        *_columns("class", "class", comparison.resamples is not None),
+        Column("ground_truths", "ground truths", "GT", "count", 1),
+    )
+    title = _title("class", "classes", len(changed), len(rows), most)
+    return Block(
+        "classes",
+        title,
+        {"changed": len(changed), "all": rows},
+        table=_shown(columns, changed, most),
+    )
+
+
+def _difference(then: Cell, now: Cell) -> float:
+    assert isinstance(then, int | float)
+    assert isinstance(now, int | float)
+    return now - then
+
+
+def _size(difference: Cell) -> float:
+    return abs(difference) if isinstance(difference, float) and not isnan(difference) else 0.0
+
+
+def _images(comparison: "Comparison", most: int | None) -> Block:
+    """Return the images, those whose mistakes changed most first, worse ones before better."""
+    changed = comparison.changed
+    names = comparison.first.ground_truth.images
+    rows: list[dict[str, Cell]] = []
+    for image, counts in enumerate(changed.tolist()):
+        if not any(counts):
+            continue
+        mistakes = dict(zip(_KIND_COLUMNS, counts, strict=True))
+        rows.append({"name": names[image], "mistakes": sum(counts), **mistakes})
+    rows.sort(key=_weight, reverse=True)
+    columns = (
+        Column("name", "image", "image", "name"),
+        Column("mistakes", "mistakes", "all", "more"),
+        *(Column(kind, kind, kind[:4], "more") for kind in _KIND_COLUMNS),
+    )
+    title = _title("image", "images", len(rows), len(names), most)
+    data = {"changed": len(rows), "all": rows}
+    return Block("images", title, data, table=_shown(columns, rows, most))
+
+
+def _weight(row: Mapping[str, Cell]) -> tuple[int, int]:
+    total = row["mistakes"]
+    assert isinstance(total, int)
+    return abs(total), total
+
+
+def _mistakes(comparison: "Comparison") -> Block:
+    first, second = (found.by_image.sum(axis=0).tolist() for found in comparison.mistakes)
+    rows: list[dict[str, Cell]] = [
+        {"name": kind, "first": then, "second": now, "difference": now - then}
+        for kind, then, now in zip(_KIND_COLUMNS, first, second, strict=True)
+    ]
+    columns = (
+        Column("name", "mistakes", "mistakes", "name"),
+        Column("first", "first", "first", "count"),
+        Column("second", "second", "second", "count"),
+        Column("difference", "difference", "diff", "more"),
+    )
+    data = {str(row["name"]): {k: v for k, v in row.items() if k != "name"} for row in rows}
+    return Block("mistakes", "Mistakes, by kind", data, table=Table(columns, tuple(rows)))
+
+
+def _title(one: str, many: str, changed: int, count: int, most: int | None) -> str:
+    if not changed:
+        return f"No {one} changed"
+    told = f"{changed} of {count} {many} changed"
+    return told if most is None or changed <= most else f"{told}, the {most} that changed most"
+
+
+def _shown(
+    columns: tuple[Column, ...], rows: Sequence[Mapping[str, Cell]], most: int | None
+) -> Table | None:
+    return Table(columns, tuple(rows if most is None else rows[:most])) if rows else None
