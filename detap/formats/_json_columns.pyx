@@ -23,10 +23,12 @@ cdef extern from *:
     #include <string.h>
     #ifdef _WIN32
     #include <io.h>
-    #define jc_read(fd, to, count) _read(fd, to, (unsigned)((count) > (1u << 30) ? (1u << 30) : (count)))
+    #define jc_read(fd, to, count, at) _read(fd, to, (unsigned)(count))
+    #define JC_AT_ONCE 0
     #else
     #include <unistd.h>
-    #define jc_read(fd, to, count) read(fd, to, count)
+    #define jc_read(fd, to, count, at) pread(fd, to, count, (off_t)(at))
+    #define JC_AT_ONCE 1
     #endif
     #if defined(_MSC_VER) && !defined(__clang__)
     #include <intrin.h>
@@ -166,7 +168,8 @@ cdef extern from *:
     }
     #endif
     """
-    Py_ssize_t jc_read(int, void *, size_t) noexcept nogil
+    Py_ssize_t jc_read(int, void *, size_t, uint64_t) noexcept nogil
+    int JC_AT_ONCE
     int jc_ctz(uint64_t) noexcept nogil
     int jc_clz(uint64_t) noexcept nogil
     uint64_t jc_load(const uint8_t *) noexcept nogil
@@ -1054,6 +1057,7 @@ cdef Py_ssize_t _renumber(int64_t *ids, Py_ssize_t count, IdTable table) noexcep
 cdef enum:
     BLOCK = 262144
     PADDING = 128       # readable behind the bytes at hand, all zero
+    PAUSED = 2          # the array goes on where another scan has begun
     NEARBY = 64         # a step that fails this close to their end is taken again with more
 
 
@@ -1089,6 +1093,9 @@ cdef class _Scan:
     cdef uint8_t *bytes
     cdef size_t capacity, have, at, start
     cdef uint64_t given, most_bytes
+    cdef uint64_t start_offset  # where in the file the scan begins
+    cdef uint64_t stop_offset   # where it pauses, if a record begins there; 0: nowhere
+    cdef bint cancelled
     cdef bint ended
     cdef Cursor cursor
     cdef Shape shape
@@ -1113,7 +1120,7 @@ cdef class _Scan:
 
     cdef Py_ssize_t read_into(self, uint8_t *to, size_t count) noexcept nogil:
         if self.descriptor >= 0:
-            return jc_read(self.descriptor, to, count)
+            return jc_read(self.descriptor, to, count, self.start_offset + self.given)
         with gil:
             try:
                 block = self.reader(count)
@@ -1139,7 +1146,7 @@ cdef class _Scan:
             self.bytes = grown
             self.capacity = larger
         got = self.read_into(self.bytes + self.have, BLOCK)
-        if got < 0:
+        if got < 0 or self.cancelled:
             return False
         self.ended = got == 0
         self.have += got
@@ -1217,6 +1224,10 @@ cdef class _Scan:
             if not self.again():
                 return NO_PART
 
+    cdef inline uint64_t offset(self, Bytes p) noexcept nogil:
+        """Return where in the file a byte at hand lies."""
+        return self.start_offset + self.given - <uint64_t>(self.cursor.end - p)
+
     cdef int array(self, Kind kind, int depth) noexcept nogil:
         """Step through an array of records; `at` is behind its bracket. False declines."""
         cdef Bytes p
@@ -1226,6 +1237,9 @@ cdef class _Scan:
             return False
         while True:
             p = _space(self.bytes + self.at)
+            if self.stop_offset and self.offset(p) == self.stop_offset and p < self.cursor.end:
+                self.at = p - self.bytes
+                return PAUSED
             if first and p[0] == 93:
                 self.at = p + 1 - self.bytes
                 return True
@@ -1280,6 +1294,8 @@ cdef class ResultsScan(_Scan):
     cdef double *corners
     cdef double *areas
     cdef double *scores
+    cdef ResultsScan rest
+    cdef readonly bint paused
 
     def __dealloc__(self):
         free(self.images)
@@ -1289,21 +1305,75 @@ cdef class ResultsScan(_Scan):
         free(self.scores)
 
     def run(self):
-        """Scan the file; returns whether it was regular."""
+        """Scan the file; returns whether it was regular, and has not `paused`."""
+        cdef int state
         with nogil:
-            self.regular = self.document()
-            free(self.bytes)
-            self.bytes = NULL
+            state = self.document()
+            self.end(state)
         return self.regular
 
-    cdef bint document(self) noexcept nogil:
+    def run_rest(self, uint64_t start):
+        """Scan the file from a place on where a record of the outermost array seems to begin.
+
+        Whether one does only the scan of what comes before can tell: see `split_at`.
+        """
+        cdef int state
+        self.start_offset = start
+        with nogil:
+            state = self.more() and self.array(RESULT, 1) and self.finish()
+            self.end(state)
+        return self.regular
+
+    def split_at(self, uint64_t stop):
+        """Let `run` pause where a record begins at this place."""
+        self.stop_offset = stop
+
+    def resume(self):
+        """Go on after a pause, to the end; returns whether the file was regular."""
+        cdef int state
+        self.stop_offset = 0
+        self.paused = False
+        with nogil:
+            state = self.array(RESULT, 1) and self.finish()
+            self.end(state)
+        return self.regular
+
+    def append(self, ResultsScan rest):
+        """Take what another scan read from the place on where this one has paused.
+
+        Returns whether the file was regular.
+        """
+        self.rest = rest
+        self.paused = False
+        self.regular = rest.regular and self.rows + rest.rows <= self.most_records
+        return self.regular
+
+    def cancel(self):
+        """Let a scan in another thread end soon, with nothing."""
+        self.cancelled = True
+
+    @property
+    def count(self):
+        return self.rows + (self.rest.rows if self.rest is not None else 0)
+
+    cdef void end(self, int state) noexcept nogil:
+        self.regular = state == True
+        self.paused = state == PAUSED
+        if not self.paused:
+            free(self.bytes)
+            self.bytes = NULL
+
+    cdef int document(self) noexcept nogil:
         cdef uint8_t first
+        cdef int state
         if not self.begin():
             return False
         first = self.next()
         self.at += 1
         if first == 91:
-            return self.array(RESULT, 1) and self.finish()
+            state = self.array(RESULT, 1)
+            return self.finish() if state == True else state
+        self.stop_offset = 0
         return first == 123 and self.members() and self.finish()
 
     cdef bint members(self) noexcept nogil:
@@ -1364,25 +1434,18 @@ cdef class ResultsScan(_Scan):
             unknown category has. Unknown categories are numbered behind the known ones, in the
             order of the dict. None where an image is unknown. The scan is empty afterwards.
         """
-        cdef Py_ssize_t count = self.rows, i
-        cdef Py_ssize_t unknown
         cdef IdTable known = IdTable(categories)
         cdef dict counted = {}
-        with nogil:
-            unknown = _renumber(self.images, count, images)
-        if unknown:
+        cdef Py_ssize_t count
+        if not self.number_images(images):
             return None
-        with nogil:
-            unknown = 0
-            for i in range(count):
-                unknown += known.number(self.categories[i]) < 0
-        if unknown:
-            for i in range(count):
-                if known.number(self.categories[i]) < 0:
-                    counted[self.categories[i]] = counted.get(self.categories[i], 0) + 1
+        self.count_unknown(known, counted)
+        if counted:
             known = IdTable(categories + list(counted))
-        with nogil:
-            _renumber(self.categories, count, known)
+        self.number_categories(known)
+        if self.rest is not None and not self.join():
+            raise MemoryError
+        count = self.rows
         self.rows = self.room = 0
         return (
             _column(<void **>&self.images, count, 1, 4, b"i"),
@@ -1392,6 +1455,87 @@ cdef class ResultsScan(_Scan):
             _column(<void **>&self.scores, count, 1, 8, b"d"),
             counted,
         )
+
+    cdef bint number_images(self, IdTable images):
+        """Number the images, unless one is unknown."""
+        cdef Py_ssize_t unknown
+        with nogil:
+            unknown = _renumber(self.images, self.rows, images)
+        return not unknown and (self.rest is None or self.rest.number_images(images))
+
+    cdef void number_categories(self, IdTable known):
+        with nogil:
+            _renumber(self.categories, self.rows, known)
+        if self.rest is not None:
+            self.rest.number_categories(known)
+
+    cdef count_unknown(self, IdTable known, dict counted):
+        """Count the detections of each category that is not known."""
+        cdef Py_ssize_t i, unknown = 0
+        with nogil:
+            for i in range(self.rows):
+                unknown += known.number(self.categories[i]) < 0
+        if unknown:
+            for i in range(self.rows):
+                if known.number(self.categories[i]) < 0:
+                    counted[self.categories[i]] = counted.get(self.categories[i], 0) + 1
+        if self.rest is not None:
+            self.rest.count_unknown(known, counted)
+
+    cdef bint join(self):
+        """Move the rows of the rest behind these, a column at a time."""
+        cdef ResultsScan rest = self.rest
+        cdef Py_ssize_t a = self.rows, b = rest.rows
+        cdef bint done
+        with nogil:
+            done = (
+                _move(<void **>&self.images, a * 4, <void **>&rest.images, b * 4)
+                and _move(<void **>&self.categories, a * 4, <void **>&rest.categories, b * 4)
+                and _move(<void **>&self.corners, a * 32, <void **>&rest.corners, b * 32)
+                and _move(<void **>&self.areas, a * 8, <void **>&rest.areas, b * 8)
+                and _move(<void **>&self.scores, a * 8, <void **>&rest.scores, b * 8)
+            )
+        self.rows = a + b
+        rest.rows = rest.room = 0
+        self.rest = None
+        return done
+
+
+cdef bint _move(void **to, Py_ssize_t before, void **rest, Py_ssize_t count) noexcept nogil:
+    """Append one buffer to another, and free it."""
+    cdef void *grown = realloc(to[0], max(before + count, 1))
+    if grown == NULL:
+        return False
+    to[0] = grown
+    memcpy(<char *>grown + before, rest[0], count)
+    free(rest[0])
+    rest[0] = NULL
+    return True
+
+
+def find_record(const uint8_t[::1] block):
+    """Return where, in the middle of a list of objects, one seems to begin; -1 if nowhere.
+
+    It is the first brace behind a comma behind a closing brace. In a string or a nested list it
+    would be none, which only shows when what comes before is scanned up to there.
+    """
+    cdef Py_ssize_t i
+    cdef uint8_t c, last = 0
+    for i in range(block.shape[0]):
+        c = block[i]
+        if c == 32 or c == 10 or c == 13 or c == 9:
+            continue
+        if c == 44 and last == 125:
+            last = 1
+        elif c == 123 and last == 1:
+            return i
+        else:
+            last = 125 if c == 125 else 0
+    return -1
+
+
+CAN_SPLIT = bool(JC_AT_ONCE)
+"""Whether two threads can read one file here, each from its own place."""
 
 
 cdef struct Ordered:

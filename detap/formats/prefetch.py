@@ -7,10 +7,16 @@ place of their paths.
 
 import os
 import threading
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from detap.formats._json_columns import ResultsScan, TruthScan
+from detap.formats._json_columns import CAN_SPLIT, ResultsScan, TruthScan, find_record
 from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, Stream
+
+SPLIT_FROM = 96 << 20
+"""Bytes from which on a results file is read by two threads; below, joining costs what is won."""
+
+_SEARCHED = 1 << 16
 
 Scan = TypeVar("Scan", TruthScan, ResultsScan)
 
@@ -59,15 +65,8 @@ class Handle(Generic[Scan]):
             return block
 
         once = self.path == STDIN
-        read = keep if once else stream.read
-        scan = self._scanner(
-            stream.descriptor,
-            None if stream.descriptor >= 0 else read,
-            self.limits.file_bytes,
-            self.limits.records,
-            self.limits.nesting,
-        )
-        if scan.run():
+        scan = new_scan(self._scanner, stream, keep if once else stream.read)
+        if run(scan, stream):
             self._scan = scan
         elif once:
             self._content = b"".join(blocks) + stream.read_all()
@@ -107,6 +106,48 @@ class Handle(Generic[Scan]):
             return self._content
         with Stream(self.path, self.limits) as stream:
             return stream.read_all()
+
+
+def new_scan(
+    scanner: type[Scan], stream: Stream, read: Callable[[int], bytes] | None = None
+) -> Scan:
+    """Return a scan of a stream, by its descriptor if it has one."""
+    limits = stream.limits
+    reader = None if stream.descriptor >= 0 else read
+    return scanner(stream.descriptor, reader, limits.file_bytes, limits.records, limits.nesting)
+
+
+def run(scan: TruthScan | ResultsScan, stream: Stream) -> bool:
+    """Run a scan, in two threads where that pays; return whether the file was regular."""
+    if isinstance(scan, ResultsScan) and stream.descriptor >= 0 and stream.size >= SPLIT_FROM:
+        start = _middle(stream)
+        if start:
+            return _run_split(scan, stream, start)
+    return scan.run()
+
+
+def _middle(stream: Stream) -> int:
+    """Return where a record seems to begin, near the middle of the file; 0 if it is not found."""
+    if not CAN_SPLIT or (os.cpu_count() or 1) < 2:
+        return 0
+    middle = stream.size // 2
+    found = find_record(os.pread(stream.descriptor, _SEARCHED, middle))
+    return middle + found if found >= 0 else 0
+
+
+def _run_split(scan: ResultsScan, stream: Stream, start: int) -> bool:
+    """Scan both halves at once. The second counts only if the first ends where it began."""
+    rest = new_scan(ResultsScan, stream)
+    thread = threading.Thread(target=rest.run_rest, args=(start,), daemon=True)
+    thread.start()
+    scan.split_at(start)
+    regular = scan.run()
+    if not scan.paused:
+        rest.cancel()
+    thread.join()
+    if scan.paused:
+        return scan.append(rest) if rest.regular else scan.resume()
+    return regular
 
 
 def ground_truth(

@@ -14,7 +14,7 @@ from detap.errors import InputError
 from detap.formats import _coco_careful as careful
 from detap.formats import coco, prefetch
 from detap.formats._json_columns import ResultsScan, TruthScan, parse_number
-from detap.formats.files import DEFAULT_LIMITS, read_bytes
+from detap.formats.files import DEFAULT_LIMITS, Stream, read_bytes
 from detap.tables import GroundTruth
 from tests.formats import fuzz_coco as fuzz
 from tests.formats.coco_files import RESULTS, TRUTH, as_bytes, assert_equal_columns
@@ -160,6 +160,64 @@ def test_ids_of_any_size_are_numbered(ids: list[int]) -> None:
     records[-1]["image_id"] = max(ids) + 1
     scan = fuzz.scan(ResultsScan, random.Random(1), as_bytes(records))
     assert coco.scanned_detections(scan, truth) is None
+
+
+@given(SEEDS)
+def test_two_threads_read_what_one_does(
+    tmp_path_factory: pytest.TempPathFactory, seed: int
+) -> None:
+    """The guess at where the second half begins may fall into a nested list, or a string."""
+    chance = random.Random(seed)
+    data = fuzz.write_results(fuzz.Writer(chance, plain=True)).encode()
+    if chance.random() < 0.5:
+        data = fuzz.mutated(chance, data)
+    path = tmp_path_factory.mktemp("split") / "results.json"
+    path.write_bytes(data)
+    truth = fuzz.some_truth()
+    whole = coco.scanned_detections(fuzz.scan(ResultsScan, chance, data), truth)
+    with Stream(path) as stream:
+        start = prefetch._middle(stream)
+        scan = prefetch.new_scan(ResultsScan, stream)
+        regular = prefetch._run_split(scan, stream, start) if start else scan.run()
+    split = coco.scanned_detections(scan if regular else None, truth)
+    assert (split is None) == (whole is None), data
+    if split is not None:
+        assert_equal_columns(split, whole)
+
+
+def split_scan(path: Path) -> ResultsScan:
+    with Stream(path) as stream:
+        scan = prefetch.new_scan(ResultsScan, stream)
+        assert prefetch._run_split(scan, stream, prefetch._middle(stream))
+    return scan
+
+
+RECORD = '{"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 0.5%s}'
+
+
+@pytest.mark.parametrize("extra", ["", ', "x": "}, {"', ', "x": [{}, {}]', ', "x": [{"a": 1}, {}]'])
+def test_a_large_file_is_split(tmp_path: Path, extra: str) -> None:
+    path = tmp_path / "results.json"
+    records = ",\n".join(RECORD % extra for _ in range(20_001))
+    path.write_text(f"[{records}]")
+    assert split_scan(path).count == 20_001
+
+
+def test_large_files_are_read_by_two_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Above the size from which it pays, the way through the public functions is the same."""
+    monkeypatch.setattr(prefetch, "SPLIT_FROM", 1000)
+    path = tmp_path / "truth.json"
+    path.write_bytes(as_bytes(TRUTH))
+    truth = coco.read_ground_truth(path)
+    path = tmp_path / "results.json"
+    for last in ("", ', "x": "\\u0041"'):
+        path.write_text(f"[{','.join([RECORD % ''] * 300 + [RECORD % last])}]")
+        table = coco.read_detections(path, truth)
+        assert len(table) == 301
+        assert set(table.label.tolist()) == {1}
+        assert table.score.tolist() == [0.5] * 301
 
 
 REAL = (
