@@ -10,7 +10,7 @@ spread evenly over all of them, so that its cost is bounded whatever the size of
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -29,6 +29,9 @@ Rows = NDArray[np.intp]
 
 MEETS = 0.5
 """The overlap from which a detection is taken to mean an object."""
+
+MOST_MET = 0.5
+"""Where more ground truths than this are met, boxes are what they should be."""
 
 _PAIRS = 1_000_000
 """Pairs of boxes that a sample may have."""
@@ -367,7 +370,9 @@ class Sample:
         """Whether each ground truth (G,) is met by one of its class."""
         return self.best[2] >= MEETS
 
-    def met_share(self, found: Floats, truths: Floats) -> float:
+    def met_share(
+        self, found: Floats, truths: Floats, parts: "Sequence[_Image] | None" = None
+    ) -> float:
         """Return the share of ground truths that would be met if these were the corners.
 
         Parameters
@@ -375,16 +380,31 @@ class Sample:
         found : (N, 4) float64
         truths : (M, 4) float64
             Of all rows of the tables.
+        parts : sequence, optional
+            Other pairs of rows than those of each image.
         """
         met = total = 0
-        for _, overlap in self._overlaps(found, truths):
+        for _, overlap in self._overlaps(found, truths, parts):
             best = overlap.max(axis=0)
             met += int(np.count_nonzero(best >= MEETS))
             total += len(best)
         return met / total if total else 0.0
 
-    def _overlaps(self, found: Floats, truths: Floats) -> Iterator[tuple[_Image, Floats]]:
-        for part in self._parts:
+    def chance(self) -> float:
+        """Return the share of ground truths met by the detections of the next image, not theirs."""
+        following = [*self._parts[1:], *self._parts[:1]]
+        mixed = [
+            _Image(part.truths, other.found)
+            for part, other in zip(self._parts, following, strict=True)
+        ]
+        if len(mixed) < 2:
+            return 0.0
+        return self.met_share(self.detections.corners, self.truth.corners, mixed)
+
+    def _overlaps(
+        self, found: Floats, truths: Floats, parts: "Sequence[_Image] | None" = None
+    ) -> Iterator[tuple[_Image, Floats]]:
+        for part in self._parts if parts is None else parts:
             one, other = _boxes(found[part.found]), _boxes(truths[part.truths])
             yield part, overlaps(one, other, detection_areas=_areas(one), truth_areas=_areas(other))
 
@@ -458,9 +478,9 @@ def suspicions(
     convention = _convention(sample, met)
     if convention:
         return [convention]
-    if met < _FEW:
+    if met < _FEW or _no_more_than_chance(sample):
         message = (
-            "hardly any ground truth is met by a detection of whatever class "
+            "ground truths are met by detections of whatever class no more often than by chance "
             f"({np.count_nonzero(sample.met)} of {len(sample.rows)} looked at): are these the "
             "detections of other images, or of images of another size, under the same names?"
         )
@@ -517,15 +537,43 @@ _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
 )
 
 
+class _Reading(NamedTuple):
+    """Another reading of one table's boxes: what it would change."""
+
+    met: float
+    outside: float
+    what: str
+    code: str
+    meaning: str
+
+
 def _convention(sample: Sample, met: float) -> Note | None:
     """Return the note of another reading of the boxes by which far more of them meet."""
+    if met > MOST_MET:
+        return None
+    best = max(_readings(sample), default=None)
+    if best is None or best.met <= max(0.3, 2 * met + 0.1):
+        return _relative(sample)
+    table = sample.detections if best.what == "detections" else sample.truth
+    message = (
+        f"the boxes of the {best.what.replace('-', ' ')} look like {best.meaning}: read so, "
+        f"{best.met:.0%} of the ground truths would be met by a detection, and {met:.0%} are as "
+        "they stand"
+    )
+    return Note(f"{best.what}-{best.code}", message, len(table))
+
+
+def _readings(sample: Sample) -> Iterator[_Reading]:
+    """Give every other reading; the best is the largest.
+
+    To read one side's sides as corners helps as much as the reverse on the other side. Then the
+    side that leaves its images is the one that is wrong.
+    """
     truth, detections = sample.truth, sample.detections
     sizes = truth.image_sizes
-    if met > 0.5:
-        return None
-    best, chosen = max(0.3, 2 * met + 0.1), None
-    for what, table in (("detections", detections), ("ground-truth", truth)):
+    for what, table in (("ground-truth", truth), ("detections", detections)):
         known = np.full((len(table), 2), np.nan) if sizes is None else sizes[table.image]
+        outside = float((table.corners[:, 2:] > known).any(axis=1).mean())
         relative = bool(table.corners.max(initial=0.0) <= 2)
         for code, meaning, change in _CONVENTIONS:
             if code == "looks-relative" and (sizes is None or not relative):
@@ -536,17 +584,8 @@ def _convention(sample: Sample, met: float) -> Note | None:
                 if table is detections
                 else sample.met_share(detections.corners, changed)
             )
-            if share > best:
-                best, chosen = share, (what, code, meaning)
-    if chosen is None:
-        return _relative(sample)
-    what, code, meaning = chosen
-    message = (
-        f"the boxes of the {what.replace('-', ' ')} look like {meaning}: read so, {best:.0%} of "
-        f"the ground truths would be met by a detection, and {met:.0%} are as they stand"
-    )
-    table = detections if what == "detections" else truth
-    return Note(f"{what}-{code}", message, len(table))
+            order = 1.0 if table is detections else 0.0
+            yield _Reading(round(share, 1), outside + order / 100, what, code, meaning)
 
 
 def _relative(sample: Sample) -> Note | None:
@@ -570,7 +609,7 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
     wrong = sample.met & ~sample.met_by_class
     right = int(np.count_nonzero(sample.met_by_class))
     count = int(np.count_nonzero(wrong))
-    if count < 2 or 4 * right > count:
+    if count < 2 or 2 * right > count or 10 * count < len(wrong):
         return
     due = sample.truth.label[sample.rows[wrong]]
     got = sample.detections.label[at[wrong]]

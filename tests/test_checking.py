@@ -1,0 +1,438 @@
+"""Every mistake that no single record shows is found, and none is seen where there is none."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from detap import checking
+from detap.checking import Sample, examine, suspicions, suspicions_of
+from detap.cli.check import command
+from detap.cli.session import Session
+from detap.detection import evaluate
+from detap.errors import InputError, UsageError
+from detap.formats import alone
+from detap.tables import Detections, GroundTruth
+
+IMAGES = 40
+SIZE = (640.0, 480.0)
+
+
+def truth(seed: int = 0, classes: int = 5) -> GroundTruth:
+    """Return boxes of 20 to 60 pixels, three in each of 40 images."""
+    random = np.random.default_rng(seed)
+    count = 3 * IMAGES
+    low = random.uniform(60, 380, (count, 2))
+    sides = random.uniform(20, 60, (count, 2))
+    table = GroundTruth.from_arrays(
+        image=np.repeat(np.arange(IMAGES), 3),
+        label=np.arange(count) % classes + 1,
+        boxes=np.hstack((low, low + sides)),
+        images=range(IMAGES),
+    )
+    return replace(table, image_sizes=np.tile(SIZE, (IMAGES, 1)))
+
+
+def detector(table: GroundTruth, jitter: float = 2.0, seed: int = 1) -> Detections:
+    """Return a detection near each ground truth, and two elsewhere in each image."""
+    random = np.random.default_rng(seed)
+    near = table.corners + random.normal(0, jitter, table.corners.shape)
+    near[:, 2:] = np.maximum(near[:, 2:], near[:, :2])
+    low = random.uniform(0, 400, (2 * IMAGES, 2))
+    boxes = np.vstack((near, np.hstack((low, low + 40))))
+    ids = np.array(table.class_ids)
+    return Detections.from_arrays(
+        image=np.concatenate((table.image, np.repeat(np.arange(IMAGES), 2))),
+        label=np.concatenate((ids[table.label], random.choice(ids, 2 * IMAGES))),
+        boxes=boxes,
+        score=random.uniform(0, 1, len(boxes)),
+    ).numbered_as(table)
+
+
+def with_corners(table: Any, corners: Any) -> Any:
+    sides = corners[:, 2:] - corners[:, :2]
+    return replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
+
+
+def codes(table: GroundTruth, found: Detections) -> list[str]:
+    return [note.code for note in suspicions(table, found)]
+
+
+def test_nothing_is_suspected_of_a_good_detector() -> None:
+    table = truth()
+    assert codes(table, detector(table)) == []
+
+
+@pytest.mark.parametrize("jitter", [5.0, 8.0])
+def test_nothing_is_suspected_of_a_poor_detector(jitter: float) -> None:
+    table = truth()
+    assert codes(table, detector(table, jitter)) == []
+
+
+def test_nothing_is_suspected_without_detections() -> None:
+    table = truth()
+    none = detector(table).select(np.zeros(0, np.int64))
+    assert codes(table, none) == []
+    assert suspicions_of(evaluate(table, none)) == ()
+
+
+def as_sides(c: Any) -> Any:
+    return np.hstack((c[:, :2], c[:, :2] + c[:, 2:]))
+
+
+def as_corners(c: Any) -> Any:
+    return np.hstack((c[:, :2], c[:, 2:] - c[:, :2]))
+
+
+def centred(c: Any) -> Any:
+    half = (c[:, 2:] - c[:, :2]) / 2
+    return c + np.hstack((half, half))
+
+
+def relative(c: Any) -> Any:
+    return c / np.array((*SIZE, *SIZE))
+
+
+def sides_swapped(c: Any) -> Any:
+    # Boxes of 20 to 60 pixels turned by 90 degrees still overlap; long ones do not.
+    return np.hstack((c[:, :2], c[:, :2] + (c[:, 2:] - c[:, :2])[:, ::-1]))
+
+
+MISREAD: dict[str, Callable[[Any], Any]] = {
+    # x1 y1 x2 y2 in the file, read as x y w h: the far corner is the sum.
+    "looks-like-corners": as_sides,
+    # x y w h in the file, read as corners.
+    "looks-like-sides": as_corners,
+    "looks-centred": centred,
+    "axes-look-swapped": lambda c: c[:, [1, 0, 3, 2]],
+    "looks-relative": relative,
+}
+
+
+@pytest.mark.parametrize("code", MISREAD)
+def test_a_convention_of_detections_is_recognised(code: str) -> None:
+    table = truth()
+    found = detector(table)
+    wrong = with_corners(found, MISREAD[code](found.corners))
+    assert codes(table, wrong) == [f"detections-{code}"]
+    (note,) = suspicions(table, wrong)
+    assert note.count == len(found)
+    assert "as they stand" in note.message
+
+
+@pytest.mark.parametrize("code", ["looks-like-corners", "axes-look-swapped", "looks-relative"])
+def test_a_convention_of_ground_truth_is_recognised(code: str) -> None:
+    table = truth()
+    found = detector(table)
+    wrong = with_corners(table, MISREAD[code](table.corners))
+    # Swapped axes look the same from either side.
+    side = "detections" if code == "axes-look-swapped" else "ground-truth"
+    assert codes(wrong, found) == [f"{side}-{code}"]
+
+
+def test_swapped_sides_are_recognised() -> None:
+    table = truth()
+    corners = table.corners.copy()
+    corners[:, 2] = corners[:, 0] + 90
+    corners[:, 3] = corners[:, 1] + 15
+    table = with_corners(table, corners)
+    found = detector(table, jitter=1.0)
+    wrong = with_corners(found, sides_swapped(found.corners))
+    assert codes(table, wrong) == ["detections-sides-look-swapped"]
+
+
+def test_shares_by_their_centre_are_recognised() -> None:
+    table = truth()
+    found = detector(table)
+    wrong = with_corners(found, relative(centred(found.corners)))
+    assert codes(table, wrong) == ["detections-looks-relative"]
+
+
+def test_shares_are_recognised_without_the_sizes_of_images() -> None:
+    table = replace(truth(), image_sizes=None)
+    found = detector(table)
+    assert codes(table, with_corners(found, relative(found.corners))) == [
+        "detections-looks-relative"
+    ]
+
+
+def relabelled(found: Detections, change: Callable[[Any], Any]) -> Detections:
+    return replace(found, label=change(found.label).astype(np.int32))
+
+
+def test_a_few_right_classes_do_not_hide_a_shift() -> None:
+    table = truth()
+    found = relabelled(detector(table), lambda label: np.minimum(label + 1, 4))
+    assert codes(table, found) == ["class-shift"]
+
+
+def test_a_shift_of_classes_is_recognised() -> None:
+    table = truth()
+    found = relabelled(detector(table), lambda label: (label + 1) % 5)
+    (note,) = suspicions(table, found)
+    assert note.code == "class-shift"
+    assert "1 too high" in note.message
+
+
+def test_a_permutation_of_classes_is_recognised() -> None:
+    table = truth()
+    found = relabelled(detector(table), lambda label: np.array([3, 0, 4, 2, 1])[label])
+    assert codes(table, found) == ["classes-permuted"]
+
+
+def test_classes_without_any_order_are_recognised() -> None:
+    table = truth()
+    random = np.random.default_rng(3)
+    found = relabelled(
+        detector(table), lambda label: (label + random.integers(1, 5, len(label))) % 5
+    )
+    assert codes(table, found) == ["classes-disagree"]
+
+
+def test_detections_of_other_images_are_recognised() -> None:
+    table = truth()
+    found = detector(truth(seed=9))
+    assert codes(table, found) == ["few-overlaps"]
+
+
+@pytest.mark.parametrize("way", [1.0, -1.0])
+def test_counting_from_one_or_zero_is_recognised(way: float) -> None:
+    table = truth()
+    found = detector(table, jitter=0.05)
+    assert codes(table, with_corners(found, found.corners + way)) == ["one-pixel-off"]
+    wider = found.corners.copy()
+    wider[:, 2:] += way
+    assert codes(table, with_corners(found, wider)) == ["one-pixel-wider"]
+
+
+def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
+    table = truth()
+    found = detector(table)
+    assert suspicions_of(evaluate(table, found)) == ()
+    wrong = with_corners(found, as_sides(found.corners))
+    assert [note.code for note in suspicions_of(evaluate(table, wrong))] == [
+        "detections-looks-like-corners"
+    ]
+
+
+def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:
+    assert checking._said("detections-looks-like-corners", {"detections-look-like-corners"})
+    assert checking._said("detections-looks-relative", {"relative-boxes"})
+    assert not checking._said("few-overlaps", {"detections-look-like-corners"})
+
+
+def test_crowds_are_no_objects_to_be_met() -> None:
+    table = truth()
+    crowd = replace(table, crowd=np.ones(len(table), np.bool_))
+    assert len(Sample(crowd, detector(table)).rows) == 0
+    assert codes(crowd, detector(table)) == []
+
+
+def test_a_sample_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = truth()
+    monkeypatch.setattr(checking, "_IMAGES", 7)
+    sample = Sample(table, detector(table))
+    assert sample.images == 7  # every sixth of 40
+    monkeypatch.setattr(checking, "_PAIRS", 30)
+    assert Sample(table, detector(table)).images == 2  # 15 pairs each
+
+
+def facts(examination: checking.Examination) -> dict[str, Any]:
+    return {fact.key: fact.value for fact in examination.facts}
+
+
+def test_facts_are_counted() -> None:
+    table = GroundTruth.from_arrays(
+        image=[1, 1, 1, 2],
+        label=["cat", "cat", "dog", "dog"],
+        boxes=[[0, 0, 10, 10], [0, 0, 10, 10], [5, 5, 5, 9], [200, 0, 210, 10]],
+        images=[1, 2, 3],
+        classes=["bird", "cat", "dog"],
+    )
+    table = replace(table, image_sizes=np.array([[100.0, 100], [100, 100], [100, 100]]))
+    found = Detections.from_arrays(
+        image=[1, 1, 1, 1],
+        label=["cat", "cat", "cat", "bird"],
+        boxes=[[0, 0, 10, 10], [0, 0, 10, 10], [50, 50, 60, 60], [0, 0, 9, 10]],
+        score=[0.5, 0.5, 0.25, 0.5],
+    ).numbered_as(table)
+    seen = facts(examine(table, found))
+    assert (
+        seen
+        | {
+            "images": 3,
+            "images_without_ground_truth": 1,
+            "classes": 3,
+            "ground_truths": 4,
+            "ground_truth_repeated": 1,
+            "ground_truth_empty": 1,
+            "ground_truth_outside": 1,
+            "detections": 4,
+            "detections_per_image": 4,
+            "score_lowest": 0.25,
+            "score_median": 0.5,
+            "score_highest": 0.5,
+            "scores_distinct": 2,
+            "tied_detections": 2,  # the bird's equal score is of another class
+            "detections_repeated": 1,
+            "images_with_detections": 1,
+            "images_undetected": 1,
+            "classes_only_in_detections": ["bird"],
+            "classes_undetected": ["dog"],
+            "sampled_images": 1,
+            "sampled_ground_truths": 3,
+            "met": 2 / 3,
+            "met_by_class": 2 / 3,
+        }
+        == seen
+    )
+    notes = {note.code: note.count for note in examine(table, found).notes}
+    assert notes == {
+        "repeated-ground-truth": 1,
+        "classes-without-ground-truth": 1,
+        "repeated-detections": 1,
+        "classes-undetected": 1,
+    }
+
+
+def test_one_score_for_all_is_noted() -> None:
+    table = truth()
+    found = replace(detector(table), score=np.full(200, 0.5))
+    assert "one-score" in [note.code for note in examine(None, found).notes]
+
+
+# --- the command
+
+
+def write(folder: Path, found: list[Any]) -> tuple[str, str]:
+    image = {"id": 1, "width": 100, "height": 100}
+    annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20]}
+    annotation |= {"area": 400, "iscrowd": 0}
+    categories = [{"id": 1, "name": "cat"}]
+    gt, dt = folder / "gt.json", folder / "dt.json"
+    content = {"images": [image], "annotations": [annotation], "categories": categories}
+    gt.write_text(json.dumps(content))
+    dt.write_text(json.dumps(found))
+    return str(gt), str(dt)
+
+
+FOUND = {"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.9}
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(command, list(arguments), obj=Session(), catch_exceptions=True)
+
+
+def test_the_command_reports_facts(tmp_path: Path) -> None:
+    gt, dt = write(tmp_path, [FOUND])
+    done = run("--gt", gt, "--dt", dt, "--output-format", "json")
+    assert done.exit_code == 0
+    report = json.loads(done.stdout)
+    assert report["kind"] == "check"
+    assert report["errors"] == {"problems": [], "omitted": 0}
+    assert report["facts"]["met_by_class"] == 1
+    assert report["classes"] == [{"name": "cat", "id": 1, "ground_truths": 1, "detections": 1}]
+    assert [source["role"] for source in report["inputs"]] == ["ground_truth", "detections"]
+    assert all(len(source["sha256"]) == 64 for source in report["inputs"])
+    assert run("--gt", gt, "--dt", dt, "--strict").exit_code == 0
+
+
+def test_the_command_shows_a_table(tmp_path: Path) -> None:
+    gt, dt = write(tmp_path, [FOUND])
+    shown = run("--gt", gt, "--dt", dt).stdout
+    assert "no errors" in shown
+    assert "highest score" in shown
+    assert "Traceback" not in shown
+
+
+def test_strict_fails_on_a_warning_alone(tmp_path: Path) -> None:
+    gt, dt = write(tmp_path, [FOUND, {**FOUND, "score": 0.8}])
+    assert run("--gt", gt, "--dt", dt).exit_code == 0
+    done = run("--gt", gt, "--dt", dt, "--strict")
+    assert done.exit_code == 2
+    assert "repeated-detections" in done.stderr
+    assert "1 kind of warning, and --strict" in done.stderr
+
+
+def test_errors_of_both_files_are_reported_in_one_run(tmp_path: Path) -> None:
+    gt, dt = write(tmp_path, [{**FOUND, "score": None}])
+    Path(gt).write_text('{"images": 5}')
+    done = run("--gt", gt, "--dt", dt, "-o", str(tmp_path / "out.json"))
+    assert isinstance(done.exception, InputError)
+    assert done.exception.exit_status == 2
+    report = json.loads((tmp_path / "out.json").read_text())
+    said = [(problem["file"], problem["message"]) for problem in report["errors"]["problems"]]
+    assert (gt, "images is 5") in said
+    assert (dt, "score is null") in said
+    assert report["classes"] == []
+
+
+def test_either_input_alone_is_examined(tmp_path: Path) -> None:
+    gt, dt = write(tmp_path, [FOUND])
+    assert (
+        "detections" not in json.loads(run("--gt", gt, "--output-format", "json").stdout)["facts"]
+    )
+    alone_ = json.loads(run("--dt", dt, "--output-format", "json").stdout)
+    assert alone_["facts"]["detections"] == 1
+    assert alone_["classes"] == [{"name": "1", "id": 1, "detections": 1}]
+
+
+def test_nothing_to_check_is_a_usage_error() -> None:
+    done = run()
+    assert isinstance(done.exception, UsageError)
+    assert str(done.exception) == "nothing to check: give --gt, --dt, or both"
+
+
+def test_other_formats_are_refused(tmp_path: Path) -> None:
+    gt, dt = write(tmp_path, [FOUND])
+    done = run("--gt", gt, "--dt", dt, "--output-format", "csv")
+    assert str(done.exception) == "check writes table or json, not csv"
+
+
+# --- detections alone
+
+
+def test_voc_detections_alone_by_class(tmp_path: Path) -> None:
+    (tmp_path / "comp4_det_test_cat.txt").write_text("a 0.9 1 1 5 5\nb 0.8 1 1 5 5\n")
+    table = alone.read_detections(tmp_path, format="voc")
+    assert (table.images, table.classes, len(table)) == (("a", "b"), ("cat",), 2)
+
+
+def test_voc_detections_alone_by_image(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("cat 0.9 1 1 5 5\n")
+    with pytest.raises(UsageError, match="cannot be told without"):
+        alone.read_detections(tmp_path, format="voc")
+    table = alone.read_detections(tmp_path, format="voc", layout="image-files")
+    assert (table.images, table.classes) == (("a",), ("cat",))
+
+
+def test_coco_detections_alone_are_checked_like_any_others(tmp_path: Path) -> None:
+    path = tmp_path / "dt.json"
+    path.write_text(json.dumps([FOUND, {**FOUND, "bbox": [1, 2, -3, 4]}]))
+    with pytest.raises(InputError, match="negative width"):
+        alone.read_detections(path, format="coco")
+    path.write_text("[")
+    with pytest.raises(InputError, match="cut off"):
+        alone.read_detections(path, format="coco")
+    with pytest.raises(UsageError, match="cannot come from stdin"):
+        alone.read_detections("-", format="coco")
+
+
+# --- real data
+
+
+def test_real_detectors_are_above_suspicion(real_data: Path) -> None:
+    from detap.formats import coco, voc
+
+    sample = real_data / "coco-val2014-100"
+    table = coco.read_ground_truth(sample / "instances_val2014_100.json")
+    found = coco.read_detections(sample / "instances_val2014_fakebbox100_results.json", table)
+    assert codes(table, found) == []
+    tree = real_data / "voc2007-test"
+    table = voc.read_ground_truth(tree)
+    assert codes(table, voc.read_detections(tree / "detections", table)) == []
