@@ -104,7 +104,7 @@ class Samples:
     scored : (N, K) bool
         Whether there is a score. A sample without one ranks behind all that have one.
     truth : (N, K) int8
-        1 positive, 0 negative, -1 difficult: counts neither way.
+        1 positive, 0 negative; -1 difficult and -2 not of the set: both count neither way.
     classes : tuple of str
         Names, by number.
     samples : tuple of str

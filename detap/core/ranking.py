@@ -100,11 +100,12 @@ def make_relevance(
     own = np.full(queries, -1, np.int32) if itself is None else np.ascontiguousarray(itself)
     no_class, no_label = np.zeros(0, np.int32), np.zeros((0, 0), np.uint64)
     if query_labels.ndim == 1:
-        classes = (np.ascontiguousarray(x, np.int32) for x in (query_labels, gallery_labels))
-        return Relevance(*classes, no_label, no_label, own)
+        one = np.ascontiguousarray(query_labels, np.int32)
+        ones = np.ascontiguousarray(gallery_labels, np.int32)
+        return Relevance(one, ones, no_label, no_label, own)
     flags = query_labels.astype(np.bool_, copy=False), gallery_labels.astype(np.bool_, copy=False)
-    bits = pack_bits(flags[0]), pack_bits(flags[1], by_item=True)
-    return Relevance(no_class, no_class, *bits, own)
+    bits, others = pack_bits(flags[0]), pack_bits(flags[1], by_item=True)
+    return Relevance(no_class, no_class, bits, others, own)
 
 
 def count_relevant(relevance: Relevance, threads: int | None = None) -> NDArray[np.int64]:

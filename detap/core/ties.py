@@ -50,9 +50,10 @@ def groups_of(above: NDArray[np.int32], level: NDArray[np.int32]) -> Groups:
     if not len(above):
         none = np.zeros(0, np.int64)
         return Groups(none, none, none)
-    new = np.flatnonzero(np.diff(above, prepend=-1) | np.diff(level, prepend=-1))
-    relevant = np.diff(new, append=len(above))
-    return Groups(above[new] + new, level[new] + relevant, relevant)
+    changes = np.diff(above, prepend=-1) | np.diff(level, prepend=-1)
+    new = np.flatnonzero(changes).astype(np.int64)
+    relevant: Counts = np.diff(new, append=len(above)).astype(np.int64)
+    return Groups(new + above[new], relevant + level[new], relevant)
 
 
 def found_within(groups: Groups, k: int) -> float:

@@ -1,0 +1,4 @@
+"""Rankings: retrieval, classification by scores, and average precision as an objective.
+
+The average precision is that of detection: :mod:`detap.core.curves` computes all of them.
+"""

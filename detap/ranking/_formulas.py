@@ -1,9 +1,9 @@
 """The losses as formulas, over whichever library holds the arrays.
 
 NumPy and PyTorch both come here, so that there is one formula of each loss and one of its gradient.
-Scores and relevance are (B, n) arrays of one floating type, relevance being 0 or 1; what is returned
-is the value (B,) and its gradient (B, n). A query without relevant items has the value NaN and the
-gradient 0.
+Scores and relevance are (B, n) arrays of one floating type, relevance being 0 or 1; what is
+returned is the value (B,) and its gradient (B, n). A query without relevant items has the value
+NaN and the gradient 0.
 """
 
 from collections.abc import Callable
@@ -52,6 +52,14 @@ class Library(Protocol):
 
     def add_rows(self, target: Array, rows: Array, values: Array, /) -> None:
         """Add ``values[i]`` to ``target[rows[i]]``, repeated rows included."""
+
+
+class Bins(NamedTuple):
+    """Centres of a histogram: `centres` of them from `high` down to `low`."""
+
+    centres: int
+    low: float
+    high: float
 
 
 class Value(NamedTuple):
@@ -121,25 +129,31 @@ def of_pairs(
     block = max(1, _PAIRS // max(1, scores.shape[1]))
     for start in range(0, len(query), block):
         q, k = query[start : start + block], item[start : start + block]
-        _add_pairs(
-            xp, scores, relevant, (q, k), (step_relevant, step_irrelevant), (total, gradient)
-        )
+        steps, sums = (step_relevant, step_irrelevant), (total, gradient)
+        _add_pairs(xp, scores, relevant, _Pairs(q, k, steps, sums))
     share = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
     undefined = xp.zeros_like(count) + float("nan")
     value = xp.where(count > 0, 1.0 - total * share, undefined)
     return Value(value, -gradient * share[:, None])
 
 
+class _Pairs(NamedTuple):
+    """Relevant items (query and item of each), their steps, and where the sums go."""
+
+    query: Array
+    item: Array
+    steps: tuple[Step, Step]
+    sums: tuple[Array, Array]
+
+
 def _add_pairs(
     xp: Library,
     scores: Array,
     relevant: Array,
-    of: tuple[Array, Array],
-    steps: tuple[Step, Step],
-    sums: tuple[Array, Array],
+    work: "_Pairs",
 ) -> None:
     """Add the precision at some relevant items, and its gradient, to the sums of their queries."""
-    query, item = of
+    query, item, steps, sums = work
     pair = (query * 0 + _count(query), item)
     difference = scores[query] - scores[query, item][:, None]
     others = relevant[query]
@@ -165,22 +179,19 @@ def _count(index: Array) -> Array:
 # --- losses of histograms: scores softly binned, the highest bin first
 
 
-def histogram(
-    xp: Library, scores: Array, relevant: Array, bins: int, low: float, high: float
-) -> tuple[Array, Array]:
+def histogram(xp: Library, scores: Array, relevant: Array, bins: Bins) -> tuple[Array, Array]:
     """Return how much of all items, and of the relevant ones, is in each bin: two of (B, bins)."""
-    weights = [_triangle(xp, scores, bin_, bins, low, high)[0] for bin_ in range(bins)]
+    weights = [_triangle(xp, scores, number, bins)[0] for number in range(bins.centres)]
     return (
         xp.stack([weight.sum(-1) for weight in weights]),
         xp.stack([(weight * relevant).sum(-1) for weight in weights]),
     )
 
 
-def _triangle(
-    xp: Library, scores: Array, number: int, bins: int, low: float, high: float
-) -> tuple[Array, Array]:
+def _triangle(xp: Library, scores: Array, number: int, bins: Bins) -> tuple[Array, Array]:
     """Return every item's share of one bin, and its derivative by the score."""
-    width = (high - low) / (bins - 1)
+    centres, low, high = bins
+    width = (high - low) / (centres - 1)
     away = (xp.clip(scores, low, high) - (high - number * width)) / width
     flat = xp.zeros_like(scores)
     weight = xp.clip(1.0 - abs(away), 0.0, None)
@@ -231,19 +242,17 @@ def tie_aware_simple(xp: Library, every: Array, found: Array) -> tuple[Array, ..
     return part, -part / total, (hits + found) / total, -2.0 * part / total, 2.0 * found / total
 
 
-def of_histogram(
-    xp: Library, scores: Array, relevant: Array, form: Form, bins: int, low: float, high: float
-) -> Value:
+def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: Bins) -> Value:
     """Return 1 - AP of softly binned scores, and its gradient."""
-    every, found = histogram(xp, scores, relevant, bins, low, high)
+    every, found = histogram(xp, scores, relevant, bins)
     count = relevant.sum(-1)
     share = 1.0 / xp.where(count > 0, count, xp.zeros_like(count) + 1.0)
     part, by_every, by_found, by_before, by_hits = form(xp, every, found)
     by_every = by_every + _later(xp, by_before)
     by_found = by_found + _later(xp, by_hits)
     gradient = xp.zeros_like(scores)
-    for number in range(bins):
-        slope = _triangle(xp, scores, number, bins, low, high)[1]
+    for number in range(bins.centres):
+        slope = _triangle(xp, scores, number, bins)[1]
         pull = by_every[:, number : number + 1] + relevant * by_found[:, number : number + 1]
         gradient = gradient - slope * pull
     undefined = xp.zeros_like(count) + float("nan")
@@ -260,9 +269,7 @@ def _later(xp: Library, array: Array) -> Array:
 # --- calibration: absolute scores rather than ranks
 
 
-def calibration(
-    xp: Library, scores: Array, relevant: Array, alpha: float, beta: float
-) -> Value:
+def calibration(xp: Library, scores: Array, relevant: Array, alpha: float, beta: float) -> Value:
     """Return what relevant items lack to alpha and irrelevant ones exceed beta by, on average."""
     low = relevant * xp.where(scores < alpha, alpha - scores, xp.zeros_like(scores))
     others = 1.0 - relevant

@@ -96,7 +96,7 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
         positives=positives,
         negatives=(table.truth == 0).sum(axis=0),
         difficult=(table.truth == -1).sum(axis=0),
-        unscored=(~table.scored & (table.truth != -1)).sum(axis=0),
+        unscored=(~table.scored & (table.truth >= 0)).sum(axis=0),
         per_sample=per_sample,
         summary={
             "mAP": _mean(average),
@@ -110,7 +110,9 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
 
 def _class_hits(table: Samples, number: int) -> NDArray[np.int32]:
     """Return the hits of one class: samples by falling score, the unscored ones last."""
-    counted = table.truth[:, number] != -1
+    counted = table.truth[:, number] >= 0
+    if not table.scored[:, number].any():
+        return np.zeros(0, np.int32)  # nothing was found of a class without any score
     score, scored = table.score[counted, number], table.scored[counted, number]
     order = np.lexsort((-score, ~scored))  # stable: equal scores keep the order of the samples
     return curves.hits_of(table.truth[counted, number][order] == 1)
@@ -131,7 +133,7 @@ def _per_sample(table: Samples, rules: Classification) -> dict[str, Floats]:
     """Return AP@k of every sample, its classes being ranked; equal ones in their own order."""
     values = {f"AP@{k}": np.full(len(table.samples), nan) for k in rules.cutoffs}
     for sample in range(len(table.samples) if values else 0):
-        counted = table.truth[sample] != -1
+        counted = table.truth[sample] >= 0
         score, scored = table.score[sample, counted], table.scored[sample, counted]
         relevant = table.truth[sample, counted] == 1
         hits = curves.hits_of(relevant[np.lexsort((-score, ~scored))])
@@ -158,7 +160,7 @@ def _notes(table: Samples, rules: Classification, positives: Counts) -> list[Not
     if absent:
         end = "counted as 0" if rules.absent_class == "zero" else "left out of mAP"
         notes.append(Note("class-without-positives", f"a class has no positive: {end}", absent))
-    unscored = int((~table.scored & (table.truth != -1)).sum())
+    unscored = int((~table.scored & (table.truth >= 0)).sum())
     if unscored:
         message = "a sample has no score for a class: it ranks behind all that have one"
         notes.append(Note("unscored-sample", message, unscored))

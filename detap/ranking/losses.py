@@ -11,19 +11,23 @@ With s the scores of a query, P its relevant items and N the others, the rank of
 :mod:`detap.ranking.torch` has the same losses for PyTorch; the formulas are shared.
 """
 
-from typing import Any
+from itertools import permutations
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detap.core import curves
 from detap.errors import UsageError
 from detap.ranking import _formulas
-from detap.ranking._formulas import Step, Value
+from detap.ranking._formulas import Bins, Step, Value
 
 __all__ = [
+    "Gap",
     "Value",
     "ap_loss",
     "calibration_loss",
+    "decomposability_gap",
     "fast_ap_loss",
     "quantised_ap_loss",
     "roadmap_loss",
@@ -34,9 +38,9 @@ __all__ = [
 Floats = NDArray[np.float64]
 
 FORMS: dict[str, _formulas.Form] = {
-    "plain": _formulas.plain,  # type: ignore[dict-item]
-    "tie-aware": _formulas.tie_aware,  # type: ignore[dict-item]
-    "tie-aware-simple": _formulas.tie_aware_simple,  # type: ignore[dict-item]
+    "plain": _formulas.plain,
+    "tie-aware": _formulas.tie_aware,
+    "tie-aware-simple": _formulas.tie_aware_simple,
 }
 """The ways from a histogram to an average precision, by name."""
 
@@ -193,7 +197,7 @@ def quantised_ap_loss(
     checked = _checked(scores, relevant)
     check_bins(bins, low, high)
     return _as_given(
-        scores, _formulas.of_histogram(_XP, *checked, FORMS[form], bins, low, high)
+        scores, _formulas.of_histogram(_XP, *checked, FORMS[form], Bins(bins, low, high))
     )
 
 
@@ -235,9 +239,7 @@ def calibration_loss(
     ----------
     Ramzi et al., NeurIPS 2021.
     """
-    return _as_given(
-        scores, _formulas.calibration(_XP, *_checked(scores, relevant), alpha, beta)
-    )
+    return _as_given(scores, _formulas.calibration(_XP, *_checked(scores, relevant), alpha, beta))
 
 
 def roadmap_loss(
@@ -275,7 +277,7 @@ def roadmap_loss(
 
 
 def mixed(first: Value, second: Value, weight: float) -> Value:
-    """Return (1 - weight) of the first loss and weight of the second, where the first is defined."""
+    """Return (1 - weight) of one loss and weight of another, undefined where the first is."""
     kept = 0.0 + (first.value == first.value)  # NaN is not itself, in NumPy as in PyTorch
     value = (1.0 - weight) * first.value + weight * second.value
     gradient = (1.0 - weight) * first.gradient + weight * second.gradient
@@ -360,3 +362,124 @@ def _as_given(scores: ArrayLike, found: Value) -> Value:
     if np.ndim(scores) == 1:
         return Value(found.value[0], found.gradient[0])
     return found
+
+
+class Gap(NamedTuple):
+    """How far the mean of per-batch APs is from the AP over all, for one query.
+
+    Attributes
+    ----------
+    gap : float
+        Mean over batches (those with a relevant item) of AP, less AP over all; NaN where there is
+        no relevant item.
+    bound : float
+        The published upper bound, the batches in their order.
+    calibrated_bound : float
+        The published upper bound for calibrated scores.
+    worst_bound : float
+        The largest `bound` over all orders of the batches; NaN above 7 batches.
+    applies : bool
+        Whether what the bounds suppose is true: within each batch every relevant item stands above
+        every other.
+    """
+
+    gap: float
+    bound: float
+    calibrated_bound: float
+    worst_bound: float
+    applies: bool
+
+
+_MOST_ORDERED = 7
+
+
+def decomposability_gap(
+    scores: ArrayLike,
+    relevant: ArrayLike,
+    batch: ArrayLike,
+    *,
+    alpha: float = 0.9,
+    beta: float = 0.6,
+) -> Gap:
+    """Return the decomposability gap of one query, and its bounds.
+
+    The bounds are those of Ramzi et al.; they suppose a perfect ranking within each batch, and
+    batches in the order of the formula. Where a batch is not perfectly ranked the gap can be
+    negative, and can exceed the bound; with batches of unequal make-up, `worst_bound` holds where
+    `bound` may not. See docs/ranking.md.
+
+    Parameters
+    ----------
+    scores : (n,) array of float
+        Of one query; equal scores stay in their order.
+    relevant : (n,) array of bool
+        Whether each item is relevant.
+    batch : (n,) array of int
+        The batch of each item.
+    alpha, beta : float
+        Calibration: relevant items should score above alpha, the others below beta.
+
+    Raises
+    ------
+    UsageError
+        Where shapes differ or a score is not finite.
+
+    References
+    ----------
+    Ramzi et al., Robust and Decomposable Average Precision for Image Retrieval, NeurIPS 2021.
+    """
+    values, flags = (array[0] for array in _checked(np.ravel(scores), np.ravel(relevant)))
+    member = np.asarray(batch)
+    if member.shape != values.shape:
+        raise UsageError(f"batches of the shape {member.shape} for {values.shape} scores")
+    positive = flags > 0
+    if not positive.any():
+        return Gap(np.nan, np.nan, np.nan, np.nan, False)
+    parts = [member == number for number in np.unique(member)]
+    aps = [_precision(values[part], positive[part]) for part in parts if positive[part].any()]
+    counts = np.array([[positive[part].sum(), (~positive[part]).sum()] for part in parts])
+    sure = np.array(
+        [
+            [(positive & part & (values > alpha)).sum(), (~positive & part & (values > beta)).sum()]
+            for part in parts
+        ]
+    )
+    worst = np.nan
+    if len(parts) <= _MOST_ORDERED:
+        worst = max(_bound(counts[list(order)]) for order in permutations(range(len(parts))))
+    return Gap(
+        gap=float(np.mean(aps)) - _precision(values, positive),
+        bound=_bound(counts),
+        calibrated_bound=_calibrated_bound(counts, sure),
+        worst_bound=worst,
+        applies=all(ap == 1.0 for ap in aps),
+    )
+
+
+def _precision(scores: Floats, relevant: NDArray[np.bool_]) -> float:
+    order = np.argsort(-scores, kind="stable")
+    hits = curves.hits_of(relevant[order])
+    return curves.average_precision(hits, len(hits), interpolated=False)
+
+
+def _bound(counts: NDArray[np.int64]) -> float:
+    """Return 1 - AP where each batch stands wholly below the one before it."""
+    before, total = np.zeros(2), 0.0
+    for positives, negatives in counts:
+        rank = np.arange(1, positives + 1) + before[0]
+        total += float((rank / (rank + before[1])).sum())
+        before += (positives, negatives)
+    return 1.0 - total / float(counts[:, 0].sum())
+
+
+def _calibrated_bound(counts: NDArray[np.int64], sure: NDArray[np.int64]) -> float:
+    """Return the bound where relevant items above alpha meet only the others above beta."""
+    before, before_sure, total = np.zeros(2), np.zeros(2), 0.0
+    for (positives, negatives), (above, wrong) in zip(counts, sure, strict=True):
+        rank = np.arange(1, above + 1) + before_sure[0]
+        total += float((rank / (rank + before_sure[1])).sum())
+        rank = np.arange(1, positives - above + 1) + above + before[0]
+        total += float((rank / (rank + before[1])).sum())
+        before += (positives, negatives)
+        before_sure += (above, wrong)
+    return 1.0 - total / float(counts[:, 0].sum())

@@ -47,21 +47,19 @@ class Gains(NamedTuple):
 
 
 class RankedList(Protocol):
-    """One query's ranking.
+    """One query's ranking."""
 
-    Attributes
-    ----------
-    relevant : int
-        How many relevant items exist, ranked or not.
-    length : int
-        How many items are ranked.
-    gains : Gains or None
-        What items are worth; None where each relevant one is worth 1.
-    """
+    @property
+    def relevant(self) -> int:
+        """How many relevant items exist, ranked or not."""
 
-    relevant: int
-    length: int
-    gains: Gains | None
+    @property
+    def length(self) -> int:
+        """How many items are ranked."""
+
+    @property
+    def gains(self) -> Gains | None:
+        """What items are worth; None where each relevant one is worth 1."""
 
     def found(self, k: int) -> float:
         """Return how many of the first k are relevant."""
@@ -106,28 +104,35 @@ class Ordered:
         return self.hits + np.arange(len(self.hits))
 
     def found(self, k: int) -> int:
+        """Return how many of the first k are relevant."""
         return int(np.searchsorted(self._ranks(), k))
 
     def found_at_ranks(self, ranks: int) -> Floats:
+        """Return how many of the first 1, 2 ... `ranks` are relevant, (ranks,)."""
         found = np.searchsorted(self._ranks(), np.arange(1, ranks + 1))
         return np.asarray(found, np.float64)
 
     def hit(self, k: int) -> float:
+        """Return whether (or how surely) a relevant item is among the first k."""
         return float(len(self.hits) > 0 and self.hits[0] < k)
 
     def average_precision(self, k: int, divisor: str) -> float:
+        """Return AP@k by a divisor of :data:`detap.ranking.protocols.DIVISORS`; NaN undefined."""
         inside = self.found(k)
         by = {"all": self.relevant, "hits": inside, "min": min(k, self.relevant)}[divisor]
         return curves.average_precision(self.hits[:inside], by, interpolated=False)
 
     def reciprocal_rank(self, k: int) -> float:
+        """Return 1 over the rank of the first relevant item, 0 where it is beyond k."""
         return 1.0 / (int(self.hits[0]) + 1) if self.hit(k) else 0.0
 
     def binary_gains(self) -> tuple[Counts, Counts, Floats]:
+        """Return above, size and gain as :class:`Gains` has them, a relevant item worth 1."""
         ones = np.ones(len(self.hits))
         return self._ranks(), ones.astype(np.int64), ones
 
     def precision_at_levels(self) -> Floats:
+        """Return the interpolated precision at the 11 levels of recall, (11,)."""
         levels = np.array(ELEVEN)
         return curves.interpolated_precision(self.hits, self.relevant, levels)
 
@@ -150,27 +155,33 @@ class Expected:
     gains: Gains | None = None
 
     def found(self, k: int) -> float:
+        """Return how many of the first k are relevant."""
         return ties.found_within(self.groups, k)
 
     def found_at_ranks(self, ranks: int) -> Floats:
+        """Return how many of the first 1, 2 ... `ranks` are relevant, (ranks,)."""
         k = np.arange(1, ranks + 1)[:, None]
         inside = np.clip(k - self.groups.above, 0, self.groups.size)
         share: Floats = self.groups.relevant / self.groups.size
         return np.asarray((inside * share).sum(axis=1))
 
     def hit(self, k: int) -> float:
+        """Return whether (or how surely) a relevant item is among the first k."""
         return ties.hit_chance(self.groups, k)
 
     def average_precision(self, k: int, divisor: str) -> float:
+        """Return AP@k by a divisor of :data:`detap.ranking.protocols.DIVISORS`; NaN undefined."""
         if divisor == "hits":
             return ties.average_precision_by_hits(self.groups, k)
         by = self.relevant if divisor == "all" else min(k, self.relevant)
         return ties.average_precision(self.groups, k, by)
 
     def reciprocal_rank(self, k: int) -> float:
+        """Return 1 over the rank of the first relevant item, 0 where it is beyond k."""
         return ties.reciprocal_rank(self.groups, k)
 
     def binary_gains(self) -> tuple[Counts, Counts, Floats]:
+        """Return above, size and gain as :class:`Gains` has them, a relevant item worth 1."""
         return self.groups.above, self.groups.size, self.groups.relevant.astype(np.float64)
 
     def precision_at_levels(self) -> Floats:

@@ -11,6 +11,8 @@ from typing import Any, Literal, Self
 from detap.errors import UsageError
 from detap.protocols import RECALL_GRIDS
 
+Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
+
 DIVISORS = ("all", "hits", "min")
 TIES = ("file", "trec", "expected")
 CURVES = ("non-interpolated", "all-point", "11-point", "101-point")
@@ -183,7 +185,7 @@ class Classification(_Rules):
     """
 
     name: str
-    curve: Literal["non-interpolated", "all-point", "11-point", "101-point"] = "all-point"
+    curve: Curve = "all-point"
     recall_grid: str = "matlab"
     absent_class: Literal["undefined", "zero"] = "undefined"
     cutoffs: tuple[int, ...] = ()
@@ -214,13 +216,13 @@ class Classification(_Rules):
         grid = RECALL_GRIDS[self.recall_grid]
         return grid if self.curve == f"{len(grid)}-point" else None
 
-    def with_curve(self, curve: str) -> "Classification":
+    def with_curve(self, curve: Curve) -> "Classification":
         """Return these rules with another curve, and a grid that goes with it."""
         if curve == "101-point" and len(RECALL_GRIDS[self.recall_grid]) != 101:
             return replace(self, curve=curve, recall_grid="linspace")
         if curve == "11-point" and len(RECALL_GRIDS[self.recall_grid]) != 11:
             return replace(self, curve=curve, recall_grid="matlab")
-        return replace(self, curve=curve)  # type: ignore[arg-type]
+        return replace(self, curve=curve)
 
     def _always(self) -> list[str]:
         parts = [f"curve:{self.curve}"]

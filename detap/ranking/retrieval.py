@@ -7,7 +7,7 @@ read off, and the places forgotten. Memory does not grow with the number of quer
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from math import nan
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,17 @@ class RetrievalResult:
     recall_at_ranks: Floats
     notes: tuple[Note, ...]
 
+    def contributions(self, name: str) -> Floats:
+        """Return what each query adds to a mean of the summary, (Q,); NaN where it is left out.
+
+        Raises
+        ------
+        KeyError
+            Where the summary has no such number.
+        """
+        measure = {measure.name: measure for measure in self.measures}[name]
+        return _contributions(self.values[measure.key], self)
+
 
 def evaluate(
     table: Run | Gallery,
@@ -114,6 +125,36 @@ def evaluate(
     return _Tally(source, rules, wanted).result(depth)
 
 
+class _Scored(Protocol):
+    """What knows of each query whether it has relevant items and a ranking."""
+
+    @property
+    def protocol(self) -> Retrieval:
+        """The rules."""
+
+    @property
+    def relevant(self) -> NDArray[np.int64]:
+        """How many relevant items exist, (Q,)."""
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Whether a query has no ranking, (Q,)."""
+
+
+def _left_out(scored: _Scored) -> NDArray[np.bool_]:
+    """Return which queries the rules leave out of every mean, (Q,)."""
+    drop_none = (scored.relevant == 0) & (scored.protocol.no_relevant == "left-out")
+    drop_missing = scored.missing & (scored.protocol.missing_queries == "left-out")
+    return np.asarray(drop_none | drop_missing)
+
+
+def _contributions(values: Floats, scored: _Scored) -> Floats:
+    """Return values of a measure with the rules for undefined ones applied, (Q,)."""
+    zero = np.full(len(values), scored.protocol.no_relevant == "zero") | scored.missing
+    filled = np.where(np.isnan(values) & zero, 0.0, values)
+    return np.where(_left_out(scored), nan, filled)
+
+
 class _Source(NamedTuple):
     """Where ranked lists come from: what is known of each query before any is ranked."""
 
@@ -132,7 +173,8 @@ class _Tally:
     ) -> None:
         self.source = source
         self.known = source.known
-        self.rules = rules
+        self.relevant, self.missing = source.known.relevant, source.known.missing
+        self.protocol = rules
         self.wanted = wanted
         queries = len(self.known.queries)
         self.values = {measure.key: np.full(queries, nan) for measure in wanted}
@@ -153,10 +195,11 @@ class _Tally:
             recall += found / ranked.relevant
             if depth is None:
                 levels += ranked.precision_at_levels()
-        count = self._counted()
+        # A query without relevant items, or without a ranking, has added 0 to the curves.
+        count = int((~_left_out(self)).sum())
         share = 1.0 / count if count else nan
         return RetrievalResult(
-            protocol=self.rules,
+            protocol=self.protocol,
             measures=self.wanted,
             queries=self.known.queries,
             relevant=self.known.relevant,
@@ -171,33 +214,20 @@ class _Tally:
             notes=(*self.known.notes, *self._notes()),
         )
 
-    def _left_out(self) -> NDArray[np.bool_]:
-        none = self.known.relevant == 0
-        drop_none = none & (self.rules.no_relevant == "left-out")
-        drop_missing = self.known.missing & (self.rules.missing_queries == "left-out")
-        return np.asarray(drop_none | drop_missing)
-
-    def _counted(self) -> int:
-        return int((~self._left_out()).sum())
-
     def _mean(self, measure: Measure) -> float:
-        values = self.values[measure.key][~self._left_out()]
-        undefined = np.isnan(values)
-        missing = self.known.missing[~self._left_out()]
-        if self.rules.no_relevant == "left-out":
-            values = values[~undefined | missing]
-        values = np.nan_to_num(values, nan=0.0)
-        return float(values.mean()) if len(values) else nan
+        values = _contributions(self.values[measure.key], self)
+        counted = values[~np.isnan(values)]
+        return float(counted.mean()) if len(counted) else nan
 
     def _notes(self) -> Iterator[Note]:
         ends = {"zero": "counted as 0", "left-out": "left out of the means"}
         none = int((self.known.relevant == 0).sum())
         if none:
-            end = ends[self.rules.no_relevant]
+            end = ends[self.protocol.no_relevant]
             yield Note("no-relevant", f"a query has no relevant item: {end}", none)
         missing = int(self.known.missing.sum())
         if missing:
-            end = ends[self.rules.missing_queries]
+            end = ends[self.protocol.missing_queries]
             yield Note("missing-query", f"a judged query has no ranking: {end}", missing)
 
 
@@ -221,7 +251,7 @@ class _RunLists:
             notes=run.notes,
         )
 
-    def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:  # noqa: ARG002
+    def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
         """Give each query that has a ranking, with it; all of it, it being there anyway."""
         run, rules = self.run, self.rules
         trec = rules.ties == "trec"

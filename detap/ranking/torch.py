@@ -14,10 +14,11 @@ from typing import Any
 
 from detap.errors import UsageError
 from detap.ranking import _formulas, losses
-from detap.ranking._formulas import Value
+from detap.ranking._formulas import Bins, Value
 
 try:
     import torch
+    from torch import Tensor
 except ImportError as error:  # pragma: no cover - tested where torch is absent
     raise ImportError(
         "detap.ranking.torch needs PyTorch: pip install 'detap[torch]', or torch by itself"
@@ -33,7 +34,6 @@ __all__ = [
     "sup_ap_loss",
 ]
 
-Tensor = torch.Tensor
 Formula = Callable[[Tensor, Tensor], Value]
 
 
@@ -78,7 +78,7 @@ class _Loss(torch.autograd.Function):
     """A loss per query whose gradient comes with its value."""
 
     @staticmethod
-    def forward(ctx: Any, scores: Tensor, relevant: Tensor, formula: Formula) -> Tensor:  # type: ignore[override]
+    def forward(ctx: Any, scores: Tensor, relevant: Tensor, formula: Formula) -> Tensor:
         half = scores.dtype in (torch.float16, torch.bfloat16)
         working = scores.float() if half else scores
         with torch.no_grad():
@@ -88,8 +88,8 @@ class _Loss(torch.autograd.Function):
         return value
 
     @staticmethod
-    @torch.autograd.function.once_differentiable  # type: ignore[untyped-decorator]
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    @torch.autograd.function.once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         (gradient,) = ctx.saved_tensors
         return grad[:, None] * gradient, None, None
 
@@ -102,7 +102,7 @@ def _apply(scores: Tensor, relevant: Tensor, formula: Formula, reduction: str) -
         )
     if reduction not in ("mean", "none"):
         raise UsageError(f"reduction {reduction!r} is unknown; choose from mean, none")
-    value: Tensor = _Loss.apply(scores, relevant.bool(), formula)  # type: ignore[no-untyped-call]
+    value: Tensor = _Loss.apply(scores, relevant.bool(), formula)
     if reduction == "none":
         return value
     defined = ~torch.isnan(value)
@@ -172,7 +172,7 @@ def quantised_ap_loss(
     return _apply(
         scores,
         relevant,
-        lambda s, r: _formulas.of_histogram(_XP, s, r, shape, bins, low, high),
+        lambda s, r: _formulas.of_histogram(_XP, s, r, shape, Bins(bins, low, high)),
         reduction,
     )
 

@@ -43,7 +43,7 @@ def galleries(draw: st.DrawFn) -> dict[str, Any]:
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     queries, items = draw(st.integers(1, 20)), draw(st.integers(1, 60))
     if draw(st.booleans()):
-        labels = [random.integers(0, 3, n) for n in (queries, items)]
+        labels: list[Any] = [random.integers(0, 3, n) for n in (queries, items)]
         relevant = labels[0][:, None] == labels[1]
     else:
         width = draw(st.sampled_from((1, 3, 64, 65, 130)))
@@ -57,7 +57,7 @@ def galleries(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "random": random,
         "shape": (queries, items),
-        "relevance": ranking.make_relevance(*labels, itself),
+        "relevance": ranking.make_relevance(labels[0], labels[1], itself),
         "relevant": relevant,
         "itself": itself,
     }
@@ -112,7 +112,7 @@ def test_tiles_and_threads_change_nothing(bits: int) -> None:
     labels = [random.integers(0, 40, n) for n in (queries, items)]
     packed = ranking.pack_bits(codes[0]), ranking.pack_bits(codes[1], by_item=True)
     distance = np.stack([(row != codes[1]).sum(1) for row in codes[0]])
-    relevance = ranking.make_relevance(*labels)
+    relevance = ranking.make_relevance(labels[0], labels[1])
     counts = ranking.count_relevant(relevance)
     for threads in (1, 2, 8):
         found = ranking.rank_codes(*packed, relevance, counts, threads)

@@ -1,0 +1,659 @@
+"""``detap rank``: score rankings: retrievals, and classifications by scores."""
+
+import os
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from detap.cli.gates import Gates, Judged, drop_options, floor_options
+from detap.cli.options import (
+    Command,
+    Decorator,
+    general_options,
+    option,
+    output_options,
+    stack,
+)
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.cli.values import number
+from detap.errors import InputError, Problem, UsageError
+from detap.formats.files import STDIN
+from detap.report.names import printable
+
+if TYPE_CHECKING:
+    from detap.gate import Name, Noise, Numbers
+    from detap.ranking.classification import ClassificationResult
+    from detap.ranking.protocols import Classification, Retrieval
+    from detap.ranking.retrieval import RetrievalResult
+    from detap.ranking_tables import Gallery, Run, Samples
+    from detap.report.model import Report
+    from detap.tables import SourceFile
+
+_DATA = ("json", "csv")
+_ARRAYS = ("queries", "gallery", "query_labels", "gallery_labels")
+_DIVISORS = click.Choice(["all", "hits", "min"])
+_UNDEFINED = click.Choice(["zero", "left-out"])
+
+
+class Cutoffs(click.ParamType[Any]):
+    """The k of measures at k: ``1,5,10``."""
+
+    name = "cutoffs"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, ...]:
+        """Return the numbers."""
+        if isinstance(value, tuple):
+            return value
+        parts = [part.strip() for part in str(value).split(",")]
+        if not all(part.isascii() and part.isdigit() and 0 < int(part) < 10**9 for part in parts):
+            self.fail(f"{value!r} is no list of whole numbers from 1", param, ctx)
+        return tuple(map(int, parts))
+
+
+class Positive(click.ParamType[Any]):
+    """A number above 0."""
+
+    name = "number"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        try:
+            found = value if isinstance(value, float) else number(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if not found > 0:
+            self.fail(f"{value!r} is not above 0", param, ctx)
+        return found
+
+
+def _input(*names: str, **attributes: Any) -> Decorator[Any]:
+    return option(*names, group="Input", **attributes)
+
+
+def _rule(*names: str, **attributes: Any) -> Decorator[Any]:
+    return option(*names, group="Protocol (what is left out stays the preset's)", **attributes)
+
+
+def _output(*names: str, **attributes: Any) -> Decorator[Any]:
+    return option(*names, group="Output", **attributes)
+
+
+_at_k = stack(
+    _rule(
+        "--k",
+        "cutoffs",
+        envvar="DETAP_K",
+        type=Cutoffs(),
+        multiple=True,
+        metavar="LIST",
+        help="Measures at k as well: 5, or 1,5,10. Repeatable.",
+    ),
+    _rule(
+        "--divisor",
+        type=_DIVISORS,
+        help="What AP@k divides by: all relevant items, the hits within k, or the lesser of k and "
+        "all.",
+    ),
+    _rule(
+        "--no-relevant",
+        type=_UNDEFINED,
+        help="Where nothing is relevant, or by --divisor hits nothing within k: counts as 0, or "
+        "is left out of the mean.",
+    ),
+)
+
+retrieval_inputs = stack(
+    _input(
+        "--npz",
+        metavar="FILE",
+        help="One file with query_codes and gallery_codes (or ..._embeddings, or scores), "
+        "query_labels and gallery_labels (or relevance).",
+    ),
+    _input("--run", metavar="FILE", help="Ranked items: TREC, CSV or JSON; - is stdin."),
+    _input("--qrels", metavar="FILE", help="Judgements of a run: TREC, CSV or JSON."),
+    _input("--queries", metavar="FILE", help="Embeddings of queries, .npy; with the next three."),
+    _input("--gallery", metavar="FILE", help="Embeddings of items, .npy."),
+    _input("--query-labels", metavar="FILE", help="Their labels, .npy."),
+    _input("--gallery-labels", metavar="FILE", help="Their labels, .npy."),
+    _input("--codes", is_flag=True, help="The .npy files hold binary codes, not embeddings."),
+)
+
+retrieval_rules = stack(
+    _rule(
+        "--protocol",
+        "preset",
+        envvar="DETAP_RANK_PROTOCOL",
+        metavar="NAME",
+        help="One of retrieval, trec_eval, ir_measures, hashing, metric-learning. By default "
+        "ir_measures for a run, else retrieval.",
+    ),
+    _at_k,
+    _rule(
+        "--ties",
+        type=click.Choice(["file", "trec", "expected"]),
+        help="Equal scores rank in the order of the file, or as trec_eval ranks them, or every "
+        "measure is its expected value over their orders.",
+    ),
+    _rule(
+        "--missing-queries",
+        type=_UNDEFINED,
+        help="Judged queries without a ranking: count as 0, or are left out of the mean.",
+    ),
+    _rule(
+        "--relevant-from",
+        type=Positive(),
+        metavar="GRADE",
+        help="The least grade that makes an item relevant.",
+    ),
+    _rule(
+        "--gain",
+        type=click.Choice(["linear", "exponential"]),
+        help="What a grade g is worth to nDCG: g, or 2^g - 1.",
+    ),
+    _rule(
+        "--similarity",
+        type=click.Choice(["cosine", "dot", "euclidean"]),
+        help="What embeddings are ranked by.",
+    ),
+    _rule(
+        "--exclude-self/--no-exclude-self",
+        default=None,
+        help="Query i is item i of the gallery, and takes no part in its own ranking.",
+    ),
+)
+
+retrieval_outputs = stack(
+    option(
+        "--measures",
+        group="Selection",
+        multiple=True,
+        metavar="LIST",
+        help="Only these numbers: mAP@100,P@10. Where all are at a k, a large gallery is only "
+        "searched for the first k.",
+    ),
+    output_options,
+    _output("--per-query", is_flag=True, help="Show every query, however many there are."),
+    _output(
+        "--curves",
+        metavar="FILE",
+        help="Write precision and recall over ranks, and at 11 levels, as .json or .csv.",
+    ),
+    _output("--losses", is_flag=True, help="Report what the losses of training make of it."),
+    _output(
+        "--batches",
+        type=click.IntRange(1, 1_000_000),
+        metavar="N",
+        help="Report the decomposability gap of the items in N batches, with its bounds.",
+    ),
+)
+
+retrieval_gates = stack(
+    floor_options,
+    drop_options,
+    option(
+        "--baseline-ranking",
+        "baseline_detections",
+        envvar="DETAP_BASELINE_RANKING",
+        group="Gates (exit status 1 where one fails)",
+        metavar="FILE",
+        help="An earlier ranking of the same queries, in the form of --npz or --run, to compare "
+        "with by --max-drop.",
+    ),
+    option(
+        "--confidence",
+        type=click.FloatRange(0, 1, min_open=True, max_open=True),
+        group="Gates (exit status 1 where one fails)",
+        metavar="LEVEL",
+        help="With --baseline-ranking: fail only where the whole interval of the drop, at this "
+        "level, is beyond the limit.",
+    ),
+    option(
+        "--resamples",
+        type=click.IntRange(100, 1_000_000),
+        group="Gates (exit status 1 where one fails)",
+        metavar="N",
+        help="Resamples of the queries behind the interval. [default: 1000]",
+    ),
+    option(
+        "--seed",
+        type=click.IntRange(0, 2**63 - 1),
+        group="Gates (exit status 1 where one fails)",
+        metavar="N",
+        help="Seed of the resamples. [default: 0]",
+    ),
+)
+
+threads_option = option(
+    "--threads",
+    group="General",
+    type=click.IntRange(1, 1024),
+    metavar="N",
+    help="Threads; as many as the machine has by default. The numbers do not depend on it.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Score rankings: retrievals, and classifications by scores."""
+
+
+@command.command(cls=Command)
+@retrieval_inputs
+@retrieval_rules
+@retrieval_outputs
+@retrieval_gates
+@threads_option
+@general_options
+@click.pass_obj
+def retrieval(session: Session, /, **options: Any) -> int:
+    """Score a retrieval: mAP and mAP@k, precision, recall, nDCG and more.
+
+    Input is a run with judgements, or codes, embeddings or scores with labels.
+    """
+    read = _retrieval_input(options)
+    gates = _gates(options)
+    rules = _retrieval_rules(options, "ir_measures" if read.kind == "run" else "retrieval")
+    outputs = _outputs(options, read, gates)
+    return _score_retrieval(_Work(read, gates, outputs, options, session), rules)
+
+
+classification_inputs = stack(
+    _input("--npz", metavar="FILE", help="One file with scores (N, K) and labels (N,) or (N, K)."),
+    _input(
+        "--scores",
+        metavar="PATH",
+        help="Scores: CSV or JSON; or a folder of VOC's ..._cls_<set>_<class>.txt.",
+    ),
+    _input(
+        "--labels",
+        metavar="PATH",
+        help="Labels: CSV or JSON; or a VOC root, or its ImageSets/Main.",
+    ),
+    _input("--image-set", metavar="NAME", help="VOC: the set, where there are several."),
+)
+
+classification_rules = stack(
+    _rule(
+        "--protocol",
+        "preset",
+        envvar="DETAP_RANK_PROTOCOL",
+        metavar="NAME",
+        help="One of voc2012 (the default), voc2007, non-interpolated.",
+    ),
+    _rule(
+        "--ap",
+        type=click.Choice(["non-interpolated", "all-point", "11-point", "101-point"]),
+        help="How a class's ranking becomes its average precision.",
+    ),
+    _rule(
+        "--absent-class",
+        type=click.Choice(["undefined", "zero"]),
+        help="The AP of a class without positive samples.",
+    ),
+    _at_k,
+)
+
+
+@command.command(cls=Command)
+@classification_inputs
+@classification_rules
+@output_options
+@_output("--per-query", is_flag=True, help="Show every class, however many there are.")
+@floor_options
+@drop_options
+@general_options
+@click.pass_obj
+def classification(session: Session, /, **options: Any) -> int:
+    """Score a classification by its scores: AP per class, mAP, AP@k per sample."""
+    read = _classification_input(options)
+    gates = _gates(options)
+    rules = _classification_rules(options)
+    outputs = _outputs(options, read, gates)
+    return _score_classification(_Work(read, gates, outputs, options, session), rules)
+
+
+# --- what is read
+
+
+class _Input(NamedTuple):
+    """Which files, and as what.
+
+    Attributes
+    ----------
+    kind : {"npz", "run", "arrays", "files", "voc"}
+    paths : tuple of str
+        In the order that the reader takes them.
+    reading : dict
+        What else it takes.
+    """
+
+    kind: str
+    paths: tuple[str, ...]
+    reading: Mapping[str, Any]
+
+    def read_retrieval(self, instead: str | None = None) -> "Run | Gallery":
+        """Read the files; `instead` stands for the first, in the same form."""
+        reader = import_module("detap.formats.ranking")
+        name = {"npz": "read_npz_retrieval", "run": "read_run", "arrays": "read_arrays"}[self.kind]
+        paths = self.paths if instead is None else (instead, *self.paths[1:])
+        found: Run | Gallery = getattr(reader, name)(*paths, **self.reading)
+        return found
+
+    def read_samples(self) -> "Samples":
+        reader = import_module("detap.formats.ranking_samples")
+        name = {"npz": "read_npz_samples", "files": "read_samples", "voc": "read_voc"}[self.kind]
+        found: Samples = getattr(reader, name)(*self.paths, **self.reading)
+        return found
+
+
+def _retrieval_input(options: dict[str, Any]) -> _Input:
+    npz, run, qrels = (options.pop(name) for name in ("npz", "run", "qrels"))
+    arrays = {name: options.pop(name) for name in _ARRAYS}
+    codes = options.pop("codes")
+    given = [
+        text
+        for text, present in (
+            ("--npz", npz),
+            ("--run", run or qrels),
+            ("--queries", any(arrays.values())),
+        )
+        if present
+    ]
+    if len(given) != 1:
+        what = f"{' and '.join(given)} were given" if given else "no input was given"
+        raise UsageError(
+            f"{what}: give --npz FILE; or --run and --qrels; or --queries, --gallery, "
+            "--query-labels and --gallery-labels"
+        )
+    if codes and given != ["--queries"]:
+        raise UsageError("--codes says what the .npy files hold; it goes with --queries")
+    if npz:
+        return _Input("npz", (npz,), {})
+    if run or qrels:
+        _need({"--run": run, "--qrels": qrels})
+        if run == STDIN == qrels:
+            raise UsageError("only one of --run and --qrels can come from stdin")
+        return _Input("run", (run, qrels), {})
+    _need({f"--{name.replace('_', '-')}": path for name, path in arrays.items()})
+    return _Input("arrays", tuple(arrays.values()), {"kind": "codes" if codes else "embeddings"})
+
+
+def _classification_input(options: dict[str, Any]) -> _Input:
+    npz, scores, labels, image_set = (
+        options.pop(name) for name in ("npz", "scores", "labels", "image_set")
+    )
+    if bool(npz) == bool(scores or labels):
+        raise UsageError("give --npz FILE, or --scores and --labels")
+    if npz:
+        if image_set:
+            raise UsageError("--image-set is for VOC's folders")
+        return _Input("npz", (npz,), {})
+    _need({"--scores": scores, "--labels": labels})
+    if "\0" not in labels and os.path.isdir(labels):
+        return _Input("voc", (labels, scores), {"image_set": image_set})
+    if image_set:
+        raise UsageError("--image-set is for VOC's folders, and --labels is none")
+    return _Input("files", (scores, labels), {})
+
+
+def _need(paths: Mapping[str, str | None]) -> None:
+    for name, path in paths.items():
+        if not path:
+            others = ", ".join(other for other, value in paths.items() if value)
+            raise UsageError(f"{others} needs {name} beside it")
+
+
+# --- how it is scored
+
+
+def _retrieval_rules(options: dict[str, Any], default: str) -> "Retrieval":
+    from detap.ranking.protocols import retrieval as preset  # noqa: PLC0415 - not for --help
+
+    names = ("divisor", "no_relevant", "ties", "missing_queries", "relevant_from", "gain")
+    given = {name: options.pop(name) for name in (*names, "similarity", "exclude_self")}
+    changes = {name: value for name, value in given.items() if value is not None}
+    rules = preset(options.pop("preset") or default)
+    return rules.with_changes(cutoffs=_cutoffs(options), **changes)
+
+
+def _classification_rules(options: dict[str, Any]) -> "Classification":
+    from detap.ranking.protocols import classification as preset  # noqa: PLC0415 - not for --help
+
+    curve = options.pop("ap")
+    given = {name: options.pop(name) for name in ("divisor", "no_relevant", "absent_class")}
+    changes = {name: value for name, value in given.items() if value is not None}
+    rules = preset(options.pop("preset") or "voc2012")
+    rules = rules if curve is None else rules.with_curve(curve)
+    return rules.with_changes(cutoffs=_cutoffs(options), **changes)
+
+
+def _cutoffs(options: dict[str, Any]) -> tuple[int, ...]:
+    return tuple(sorted({k for part in options.pop("cutoffs") for k in part}))
+
+
+def _gates(options: dict[str, Any]) -> Gates:
+    try:
+        return Gates.from_options(options)
+    except UsageError as error:
+        raise UsageError(str(error).replace("-baseline-detections", "-baseline-ranking")) from None
+
+
+def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
+    inputs = [path for path in (*read.paths, *gates.paths()) if path != STDIN]
+    curves = options.get("curves")
+    if curves is not None and not curves.lower().endswith((".json", ".csv")):
+        raise UsageError(f"--curves {printable(curves)}: name a file that ends in .json or .csv")
+    outputs = Outputs.from_options(options, inputs, [] if curves is None else [curves])
+    outputs.check()
+    return outputs
+
+
+class _Work(NamedTuple):
+    """One run of a command."""
+
+    read: _Input
+    gates: Gates
+    outputs: Outputs
+    options: Mapping[str, Any]
+    session: Session
+
+    @property
+    def want_digests(self) -> bool:
+        return self.outputs.want_digests or self.gates.want_digests
+
+    def finish(self, report: "Report", judged: Judged, members: list[str]) -> int:
+        """Say the notes, write the report everywhere, and return the exit status."""
+        from detap.report.ranking_rows import brief  # noqa: PLC0415 - not for --help
+
+        report = report._replace(blocks=(*judged.blocks, *report.blocks))
+        for note in report.notes:
+            self.session.note(note)
+        judged.say(self.session)
+        short = report if self.options["per_query"] else brief(report)
+        for sink, path in self.outputs.files:
+            if sink.name in _DATA:
+                from detap.report.sinks import Style  # noqa: PLC0415 - only with such a file
+
+                self.outputs.write_file(path, sink.render(report, Style()), members)
+        rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
+        full = self.outputs.stdout.name in _DATA
+        self.outputs._replace(files=rest).write(report if full else short, members)
+        return judged.status
+
+
+def _score_retrieval(work: _Work, rules: "Retrieval") -> int:
+    baseline = work.gates.read_baseline()
+    from detap.ranking.measures import measures  # noqa: PLC0415 - numpy comes with it
+    from detap.ranking.retrieval import evaluate  # noqa: PLC0415
+    from detap.report import ranking_rows  # noqa: PLC0415
+
+    names = _names(work.options["measures"])
+    measures(rules, names)  # a misspelt one is told before anything is read
+    table = work.read.read_retrieval()
+    threads = work.options["threads"]
+    result = evaluate(table, rules, names=names, threads=threads)
+    before = None
+    if work.gates.before is not None:
+        then = work.read.read_retrieval(work.gates.before)
+        before = evaluate(then, rules, names=names, threads=threads)
+        _check_alike(result, before, work.gates.before)
+    objectives = None
+    if work.options["losses"] or work.options["batches"]:
+        from detap.ranking.objectives import objectives as compute  # noqa: PLC0415 - seldom wanted
+
+        with_losses, batches = work.options["losses"], work.options["batches"]
+        objectives = compute(table, rules, with_losses=with_losses, batches=batches)
+    inputs = ranking_rows.describe(_described(table, work)) if work.want_digests else []
+    report = ranking_rows.retrieval_report(result, inputs=inputs, objectives=objectives)
+    judged = Judged()
+    if work.gates.any:
+        noise = _noise(work.gates, result, before)
+        then_report = None if before is None else ranking_rows.retrieval_report(before)
+        judged = _judge(work.gates, report, baseline, then_report, noise)
+    if work.options["curves"] is not None:
+        text = ranking_rows.render_curves(result, work.options["curves"])
+        work.outputs.write_file(work.options["curves"], text, _members(table))
+    return work.finish(report, judged, _members(table))
+
+
+def _score_classification(work: _Work, rules: "Classification") -> int:
+    baseline = work.gates.read_baseline()
+    from detap.ranking.classification import evaluate  # noqa: PLC0415 - numpy comes with it
+    from detap.report import ranking_rows  # noqa: PLC0415
+
+    table = work.read.read_samples()
+    result: ClassificationResult = evaluate(table, rules)
+    inputs = ranking_rows.describe(_described(table, work)) if work.want_digests else []
+    report = ranking_rows.classification_report(result, inputs=inputs)
+    judged = Judged()
+    if work.gates.any:
+        judged = _judge(work.gates, report, baseline, None, None)
+    return work.finish(report, judged, _members(table))
+
+
+def _names(given: tuple[str, ...]) -> list[str] | None:
+    names = [name.strip() for part in given for name in part.split(",") if name.strip()]
+    return names or None
+
+
+def _check_alike(now: "RetrievalResult", then: "RetrievalResult", path: str) -> None:
+    if now.queries != then.queries or (now.relevant != then.relevant).any():
+        raise InputError(
+            Problem(path, "", "ranks other queries, or has other relevant items", "give the same")
+        )
+
+
+# --- what the report says of its inputs
+
+
+def _described(
+    table: "Run | Gallery | Samples", work: _Work
+) -> "Iterator[tuple[str, SourceFile, str | None]]":
+    """Give role, file and sha256 of each input; labels within an archive have their own."""
+    from detap.formats.digest import sha256  # noqa: PLC0415 - only for reports that show it
+
+    kind = work.read.kind
+    roles = {
+        "npz": ("scores",),
+        "run": ("run", "qrels"),
+        "arrays": ("scores", "scores", "labels", "labels"),
+        "files": ("scores", "labels"),
+        "voc": ("scores", "labels"),
+    }[kind]
+    for role, source in zip(roles, table.files, strict=True):
+        digest = None if source.path == "<stdin>" else sha256(source.path, source.members)
+        yield role, source, digest
+    if kind == "npz":
+        yield "labels", table.files[0], _labels_digest(table)
+
+
+def _labels_digest(table: "Run | Gallery | Samples") -> str:
+    """Return the sha256 of what is relevant, whichever archive holds it."""
+    from hashlib import sha256  # noqa: PLC0415 - only for reports that show it
+
+    names = ("query_labels", "gallery_labels", "grade", "truth")
+    whole = sha256()
+    for name in names:
+        column = getattr(table, name, None)
+        if column is not None:
+            whole.update(f"{name} {column.dtype.str} {column.shape}\n".encode())
+            whole.update(column.tobytes())
+    return whole.hexdigest()
+
+
+def _members(table: "Run | Gallery | Samples") -> list[str]:
+    return [
+        os.path.join(source.path, member) for source in table.files for member in source.members
+    ]
+
+
+# --- gates
+
+
+def _numbers(report: "Report") -> "Numbers":
+    from detap.gate import Numbers  # noqa: PLC0415 - only with gates
+
+    unit = "query" if report.kind == "retrieval" else "class"
+    headline = next(iter(report.summary))
+    return Numbers(headline=headline, summary=report.summary, rows=report.table.rows, unit=unit)
+
+
+def _judge(
+    gates: Gates,
+    report: "Report",
+    baseline: dict[str, Any] | None,
+    before: "Report | None",
+    noise: "Noise | None",
+) -> Judged:
+    from detap.gate import check_drops, check_floors  # noqa: PLC0415 - only with gates
+    from detap.report.gates import gate_block  # noqa: PLC0415
+
+    numbers = _numbers(report)
+    found = check_floors(gates.floors, numbers)
+    then = None if before is None else _numbers(before)
+    if baseline is not None:
+        from detap.baseline import (  # noqa: PLC0415 - only with a baseline
+            differences,
+            numbers_of_record,
+            refuse_differences,
+        )
+        from detap.report.json import as_dict  # noqa: PLC0415
+
+        if not gates.allow_different:
+            refuse_differences(printable(gates.baseline), differences(as_dict(report), baseline))
+        then = numbers_of_record(baseline) if then is None else then
+    if then is not None:
+        found += check_drops(gates.drops, numbers, then, noise=noise)
+    return Judged((gate_block(found),) if found else (), tuple(found))
+
+
+def _noise(gates: Gates, now: "RetrievalResult", then: "RetrievalResult | None") -> "Noise | None":
+    if gates.confidence is None or then is None:
+        return None
+    from detap.gate import Noise  # noqa: PLC0415 - only with gates
+    from detap.ranking.bootstrap import drop_interval  # noqa: PLC0415
+
+    confidence = gates.confidence
+
+    def interval(name: "Name") -> tuple[float, float]:
+        if name.row is not None or name.smallest:
+            raise UsageError(
+                f"{printable(name.text)!r} is of one query: it has no interval; leave it or "
+                "--confidence out"
+            )
+        return drop_interval(
+            then.contributions(name.measure),
+            now.contributions(name.measure),
+            confidence=confidence,
+            resamples=gates.resamples,
+            seed=gates.seed,
+        )
+
+    return Noise(confidence=confidence, interval=interval)

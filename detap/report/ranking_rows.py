@@ -1,0 +1,310 @@
+"""From a scored retrieval or classification to a report.
+
+No formula is here but the means of losses, and nothing is rounded.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+from detap._version import __version__
+from detap.report.model import Block, Cell, Column, Report, Table
+
+if TYPE_CHECKING:
+    from detap.ranking.classification import ClassificationResult
+    from detap.ranking.objectives import Objectives
+    from detap.ranking.retrieval import RetrievalResult
+    from detap.tables import SourceFile
+
+LOSS_TITLES = {
+    "ap": "AP loss, ties counted against the query",
+    "smooth_ap": "SmoothAP loss",
+    "sup_ap": "SupAP loss, an upper bound of the AP loss",
+    "quantised_ap": "quantised AP loss",
+    "quantised_tie_ap": "quantised AP loss, tie-aware",
+    "fast_ap": "FastAP loss",
+    "calibration": "calibration loss",
+    "roadmap": "ROADMAP loss",
+}
+_GAP_TITLES = {
+    "gap": "mean AP of batches less AP over all",
+    "bound": "published upper bound",
+    "calibrated_bound": "published upper bound for calibrated scores",
+    "worst_bound": "largest bound over all orders of the batches",
+}
+_MOST_SHOWN = 50
+
+
+# --- retrieval
+
+
+def retrieval_report(
+    result: "RetrievalResult",
+    *,
+    inputs: Sequence[Mapping[str, Any]] = (),
+    objectives: "Objectives | None" = None,
+) -> Report:
+    """Return the report of a scored retrieval.
+
+    Parameters
+    ----------
+    result : RetrievalResult
+        Of :func:`detap.ranking.retrieval.evaluate`.
+    inputs : sequence of mapping
+        As :func:`describe` makes them.
+    objectives : Objectives, optional
+        Losses and gaps of the same queries.
+    """
+    blocks = [block for block in (_levels_block(result), *_objective_blocks(objectives)) if block]
+    return Report(
+        kind="retrieval",
+        version=__version__,
+        signature=result.protocol.signature(__version__),
+        protocol=result.protocol.as_dict(),
+        inputs=tuple(inputs),
+        summary=dict(result.summary),
+        titles={m.name: tuple(m.title.split(", ")) for m in result.measures},
+        table=_query_table(result, objectives),
+        notes=result.notes,
+        blocks=tuple(blocks),
+    )
+
+
+def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> Table:
+    values: dict[str, Sequence[Cell]] = {"name": result.queries}
+    values |= {key: column.tolist() for key, column in result.values.items()}
+    if objectives is not None:
+        values |= {f"{key}_loss": column.tolist() for key, column in objectives.losses.items()}
+        values |= {key: column.tolist() for key, column in objectives.gaps.items()}
+    values |= {"relevant": result.relevant.tolist(), "ranked": result.ranked.tolist()}
+    columns = [Column("name", "query", "query", "name")]
+    for number, measure in enumerate(result.measures):
+        columns.append(Column(measure.key, measure.key, measure.key, "share", min(number, 2)))
+    columns += [
+        Column("relevant", "relevant", "rel", "count"),
+        Column("ranked", "ranked", "rank", "count", 1),
+    ]
+    totals: dict[str, Cell] = {"name": "mean, total"}
+    totals |= {measure.key: result.summary[measure.name] for measure in result.measures}
+    totals |= {"relevant": int(result.relevant.sum()), "ranked": int(result.ranked.sum())}
+    return Table(tuple(columns), _rows(values), totals)
+
+
+def _rows(values: Mapping[str, Sequence[Cell]]) -> tuple[dict[str, Cell], ...]:
+    return tuple(dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True))
+
+
+def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
+    """Return a report without its rows, where there are more of them than people want to read."""
+    if len(report.table.rows) <= most:
+        return report
+    unit = "queries" if report.kind == "retrieval" else "classes"
+    lines = (f"{len(report.table.rows)} {unit}; --per-query shows each, as JSON and CSV do",)
+    told = Block("rows", unit.capitalize(), {}, lines=lines)
+    shown = Table(report.table.columns, (), report.table.totals)
+    return report._replace(table=shown, blocks=(*report.blocks, told))
+
+
+def _levels_block(result: "RetrievalResult") -> Block | None:
+    levels, precision = result.levels.tolist(), result.precision_at_levels.tolist()
+    data: dict[str, Any] = {
+        "levels": levels,
+        "interpolated_precision": precision,
+        "precision_at_ranks": result.precision_at_ranks.tolist(),
+        "recall_at_ranks": result.recall_at_ranks.tolist(),
+    }
+    table = None
+    if levels:
+        columns = (
+            Column("recall", "recall", "recall", "name"),
+            Column("precision", "interpolated precision", "int. prec.", "share"),
+        )
+        rows: list[dict[str, Cell]] = [
+            {"recall": f"{level:.1f}", "precision": value}
+            for level, value in zip(levels, precision, strict=True)
+        ]
+        table = Table(columns, tuple(rows))
+    if table is None:
+        return Block("curve", "Precision and recall over ranks", data)
+    return Block("curve", "Precision at 11 levels of recall", data, table=table)
+
+
+def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:
+    if objectives is None:
+        return
+    if objectives.losses:
+        from detap.ranking.objectives import PARAMETERS  # noqa: PLC0415 - only with losses
+
+        means = {key: _mean(column.tolist()) for key, column in objectives.losses.items()}
+        rows: list[dict[str, Cell]] = [
+            {"loss": LOSS_TITLES[key], "value": value} for key, value in means.items()
+        ]
+        columns = (
+            Column("loss", "loss", "loss", "name"),
+            Column("value", "mean", "mean", "exact"),
+        )
+        data = {"means": means, "parameters": PARAMETERS}
+        yield Block("losses", "Losses", data, table=Table(columns, tuple(rows)))
+    if objectives.gaps:
+        yield _gap_block(objectives)
+
+
+def _gap_block(objectives: "Objectives") -> Block:
+    means = {key: _mean(column.tolist()) for key, column in objectives.gaps.items()}
+    counted = sum(not isnan(value) for value in objectives.gaps["gap"].tolist())
+    applies = int(objectives.applies.sum())
+    rows: list[dict[str, Cell]] = [
+        {"what": _GAP_TITLES[key], "value": value} for key, value in means.items()
+    ]
+    columns = (Column("what", "what", "what", "name"), Column("value", "mean", "mean", "exact"))
+    lines = (
+        f"{objectives.batches} batches; the bounds suppose that each batch ranks all its relevant "
+        f"items first, as in {applies} of {counted} queries",
+    )
+    data = {"batches": objectives.batches, "applies": applies, "queries": counted, "means": means}
+    return Block(
+        "decomposability", "Decomposability", data, lines=lines, table=Table(columns, tuple(rows))
+    )
+
+
+def _mean(values: Sequence[float]) -> float:
+    defined = [value for value in values if not isnan(value)]
+    return sum(defined) / len(defined) if defined else nan
+
+
+# --- classification
+
+
+def classification_report(
+    result: "ClassificationResult", *, inputs: Sequence[Mapping[str, Any]] = ()
+) -> Report:
+    """Return the report of a scored classification.
+
+    Parameters
+    ----------
+    result : ClassificationResult
+        Of :func:`detap.ranking.classification.evaluate`.
+    inputs : sequence of mapping
+        As :func:`describe` makes them.
+    """
+    values: dict[str, Sequence[Cell]] = {
+        "name": result.classes,
+        "AP": result.average_precision.tolist(),
+        "positives": result.positives.tolist(),
+        "negatives": result.negatives.tolist(),
+        "difficult": result.difficult.tolist(),
+        "unscored": result.unscored.tolist(),
+    }
+    counts = ("positives", "negatives", "difficult", "unscored")
+    columns = (
+        Column("name", "class", "class", "name"),
+        Column("AP", "AP", "AP", "share"),
+        Column("positives", "positives", "pos", "count"),
+        Column("negatives", "negatives", "neg", "count"),
+        Column("difficult", "difficult", "dif", "count", 1),
+        Column("unscored", "unscored", "uns", "count", 1),
+    )
+    totals: dict[str, Cell] = {"name": "mean, total", "AP": result.summary["mAP"]}
+    totals |= {key: sum(int(n or 0) for n in values[key]) for key in counts}
+    data: dict[str, Any] = {
+        "levels": result.levels.tolist(),
+        "interpolated_precision": dict(
+            zip(result.classes, result.precision_at_levels.tolist(), strict=True)
+        ),
+    }
+    samples = {
+        name: dict(zip(result.samples, column.tolist(), strict=True))
+        for name, column in result.per_sample.items()
+    }
+    blocks = [_class_levels_block(result, data)]
+    if samples:
+        lines = (f"{len(result.samples)} samples; JSON has the AP@k of each",)
+        blocks.append(Block("samples", "Samples", samples, lines=lines))
+    return Report(
+        kind="classification",
+        version=__version__,
+        signature=result.protocol.signature(__version__),
+        protocol=result.protocol.as_dict(),
+        inputs=tuple(inputs),
+        summary=dict(result.summary),
+        titles={name: _title(name, result) for name in result.summary},
+        table=Table(columns, _rows(values), totals),
+        notes=result.notes,
+        blocks=tuple(blocks),
+    )
+
+
+def _class_levels_block(result: "ClassificationResult", data: Mapping[str, Any]) -> Block:
+    levels = result.levels.tolist()
+    at_levels = zip(*result.precision_at_levels.tolist(), strict=True)
+    rows: list[dict[str, Cell]] = [
+        {"recall": f"{level:.2f}", "precision": _mean(values)}
+        for level, values in zip(levels, at_levels, strict=False)
+    ]
+    columns = (
+        Column("recall", "recall", "recall", "name"),
+        Column("precision", "mean interpolated precision", "int. prec.", "share"),
+    )
+    title = f"Precision at {len(levels)} levels of recall"
+    return Block("curve", title, data, table=Table(columns, tuple(rows)))
+
+
+def _title(name: str, result: "ClassificationResult") -> tuple[str, ...]:
+    if name == "mAP":
+        return ("mean average precision", "over classes", result.protocol.curve)
+    return ("mean average precision", "over samples", f"by {result.protocol.divisor}")
+
+
+# --- both
+
+
+def describe(
+    files: Iterable[tuple[str, "SourceFile", str | None]],
+) -> list[dict[str, Any]]:
+    """Return what a report says of its inputs.
+
+    Parameters
+    ----------
+    files : iterable of (role, file, sha256)
+        The digest is None for what cannot be read twice.
+    """
+    return [
+        {
+            "role": role,
+            "path": source.path.encode("utf-8", "surrogateescape").decode(
+                "utf-8", "backslashreplace"
+            ),
+            "sha256": digest,
+            "files": len(source.members) or 1,
+            "records": source.records,
+        }
+        for role, source, digest in files
+    ]
+
+
+def curve_rows(result: "RetrievalResult") -> list[tuple[Cell, ...]]:
+    """Return the points of both curves: kind, rank or None, recall, precision."""
+    rows: list[tuple[Cell, ...]] = []
+    ranks = zip(result.recall_at_ranks.tolist(), result.precision_at_ranks.tolist(), strict=True)
+    for rank, (recall, precision) in enumerate(ranks, 1):
+        rows.append(("ranks", rank, recall, precision))
+    levels = zip(result.levels.tolist(), result.precision_at_levels.tolist(), strict=True)
+    rows += [("levels", None, recall, precision) for recall, precision in levels]
+    return rows
+
+
+def render_curves(result: "RetrievalResult", path: str) -> str:
+    """Return the curves as the text of a file of that name, CSV or JSON."""
+    from detap.report import csv, json  # noqa: PLC0415 - rarely wanted
+
+    rows = curve_rows(result)
+    headings = ("curve", "rank", "recall", "precision")
+    if path.lower().endswith(".csv"):
+        return csv.write(headings, rows)
+    record = {
+        "schema_version": json.SCHEMA_VERSION,
+        "detap_version": __version__,
+        "signature": result.protocol.signature(__version__),
+        "points": [dict(zip(headings, row, strict=True)) for row in rows],
+    }
+    return json.dump(json.plain(record))  # type: ignore[arg-type]
