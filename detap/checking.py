@@ -391,14 +391,14 @@ class Sample:
         return met / total if total else 0.0
 
     def chance(self) -> float:
-        """Return the share of ground truths met by the detections of the next image, not theirs."""
-        following = [*self._parts[1:], *self._parts[:1]]
+        """Return the share of ground truths met by the detections of other images than theirs."""
         mixed = [
             _Image(part.truths, other.found)
-            for part, other in zip(self._parts, following, strict=True)
+            for step in range(1, min(4, self.images))
+            for part, other in zip(
+                self._parts, self._parts[step:] + self._parts[:step], strict=True
+            )
         ]
-        if len(mixed) < 2:
-            return 0.0
         return self.met_share(self.detections.corners, self.truth.corners, mixed)
 
     def _overlaps(
@@ -486,6 +486,16 @@ def suspicions(
         )
         return [Note("few-overlaps", message, int(np.count_nonzero(~sample.met)))]
     return [*_wrong_labels(sample), *_wrong_pixel(sample)]
+
+
+def _no_more_than_chance(sample: Sample) -> bool:
+    """Return whether detections meet their own image's ground truths as those of any other."""
+    count = len(sample.rows)
+    if count < _ENOUGH or sample.met.mean() > MOST_MET:
+        return False
+    expected = sample.chance() * count
+    # Three standard deviations of a count with this mean.
+    return int(np.count_nonzero(sample.met)) <= expected + 3 * (expected + 1) ** 0.5
 
 
 Change = Callable[[Floats, Floats], Floats]
