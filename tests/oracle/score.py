@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from detap.protocols import AreaRange, Protocol
 from detap.tables import Detections, GroundTruth
 from tests.oracle.curves import area_under, curve, interpolate
-from tests.oracle.matching import Outcome, Target, match
+from tests.oracle.matching import Outcome, Target, match, reaches
 from tests.oracle.overlap import area, boxes, overlap
 from tests.oracle.proposals import covered
 
@@ -99,7 +99,8 @@ class _OneClass:
         result: dict[int, list[Target]] = defaultdict(list)
         for row in self.truth_rows:
             absorbing = self.flagged(row, self.protocol.absorbing)
-            target = Target(row, self.neutral(row), absorbing)
+            void = self.protocol.id_zero == "no-match" and self.flagged(row, ("zero_id",))
+            target = Target(row, self.neutral(row), absorbing, void)
             result[int(self.truth.image[row])].append(target)
         return result
 
@@ -188,7 +189,8 @@ class _OneClass:
                 )
             for t, threshold in enumerate(thresholds):
                 if overlaps:
-                    result[t, m] = sum(o >= threshold for o in overlaps) / len(overlaps)
+                    hits = sum(reaches(o, threshold, self.protocol) for o in overlaps)
+                    result[t, m] = hits / len(overlaps)
         return result
 
 
