@@ -477,10 +477,9 @@ cdef class Scorer:
                     excused |= taken
                 elif s.truths[s.near[i].truth].void:
                     void_bits |= taken
-                    continue
                 else:
                     good |= taken
-                if self.keep:
+                if self.keep and not s.truths[s.near[i].truth].void:
                     self._mark_match(row, a, taken, s.truths[s.near[i].truth].row)
         if good:
             self._record(a, good, m_from, first, g, s)

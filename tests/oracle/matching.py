@@ -7,11 +7,12 @@ from detap.protocols import Protocol
 
 @dataclass
 class Target:
-    """A ground truth, for one area range."""
+    """A ground truth, for one area range; a match with a void one is no match."""
 
     row: int
     neutral: bool
     absorbing: bool
+    void: bool
     claimed: bool = False
 
 
@@ -58,7 +59,7 @@ def match(
     if best is None:
         return Outcome(duplicate=taken)
     best.claimed = True
-    return Outcome(best.row, best.neutral)
+    return Outcome(-1 if best.void else best.row, best.neutral)
 
 
 def _largest(pairs: list[tuple[Target, float]], protocol: Protocol) -> Target | None:

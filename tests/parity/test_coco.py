@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
@@ -134,6 +134,22 @@ def other_axes(draw: st.DrawFn) -> Protocol:
 @example(SEVERAL, replace(COCO, class_agnostic=True))
 def test_other_thresholds_limits_areas_and_without_classes(case: Case, rules: Protocol) -> None:
     check(case, rules)
+
+
+@given(cases(), st.integers(0, 9), st.booleans())
+@settings(max_examples=200)
+@example(SEVERAL, 0, False)
+def test_an_annotation_with_the_id_0(case: Case, row: int, class_agnostic: bool) -> None:
+    """coco-strict is pycocotools as it is, where an annotation has the id 0."""
+    assume(case.truths)
+    row %= len(case.truths)
+    truth, detections = case.tables()
+    truth = replace(truth, zero_id=np.arange(len(truth)) == row)
+    instances, results = case.coco()
+    instances["annotations"][row]["id"] = 0
+    rules = replace(protocol("coco-strict"), class_agnostic=class_agnostic)
+    ours = evaluate(truth, detections, rules, matches=True)
+    compare(ours, reference.run(instances, results, rules, renumber=False), truth, detections)
 
 
 def test_without_classes_equal_overlaps_go_by_class_and_then_by_file() -> None:
