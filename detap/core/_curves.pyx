@@ -161,24 +161,3 @@ def area(const double[::1] precision, double positives):
         return area_under(&precision[0], hits, positives, terms)
     finally:
         free(terms)
-
-
-def fill_average_precisions(
-    const uint8_t[:, ::1] relevant, const double[::1] divisors, double[::1] out
-):
-    """Write the sum of precision at the hits over the divisor, for each row of `relevant`."""
-    cdef Py_ssize_t queries = relevant.shape[0]
-    cdef Py_ssize_t items = relevant.shape[1]
-    cdef Py_ssize_t q, i
-    cdef double found, total
-    if out.shape[0] != queries or divisors.shape[0] != queries:
-        raise ValueError("one divisor and one place per row are needed")
-    with nogil:
-        for q in range(queries):
-            found = 0.0
-            total = 0.0
-            for i in range(items):
-                if relevant[q, i]:
-                    found += 1.0
-                    total += found / <double>(i + 1)
-            out[q] = total / divisors[q]

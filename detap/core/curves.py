@@ -124,24 +124,3 @@ def average_precision(
         return _curves.mean_precision(values, one_by_one)
     precision = (envelope if interpolated else precision_at_hits)(hits, guard=guard)
     return _curves.area(precision, positives)
-
-
-def average_precisions(relevant: NDArray[np.bool_], divisors: ArrayLike) -> Floats:
-    """Return the non-interpolated average precision of many ranked lists of one length.
-
-    Parameters
-    ----------
-    relevant : (Q, n) bool
-        Each row a list, best-ranked first.
-    divisors : (Q,) array of float
-        What each sum of precisions is divided by: all relevant items, the hits, ...
-
-    Returns
-    -------
-    (Q,) float64
-        NaN where the divisor is 0.
-    """
-    flags = np.ascontiguousarray(relevant, np.bool_).view(np.uint8)
-    out = np.empty(len(flags))
-    _curves.fill_average_precisions(flags, np.ascontiguousarray(divisors, np.float64), out)
-    return out

@@ -70,13 +70,6 @@ def test_average_precision_without_hits_is_zero() -> None:
         assert curves.average_precision(np.zeros(0, np.int32), 4, levels=levels) == 0
 
 
-def test_average_precisions_of_many_lists() -> None:
-    relevant = np.array([[1, 0, 1, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 0, 0]], np.bool_)
-    found = curves.average_precisions(relevant, [3, 1, 0])
-    assert found[:2] == pytest.approx([(1 + 2 / 3 + 3 / 5) / 3, 1 / 2])
-    assert np.isnan(found[2])
-
-
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=400))
 def test_means_are_numpy_means_to_the_last_bit(values: list[float]) -> None:
     column = np.array(values)
