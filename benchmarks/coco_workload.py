@@ -91,8 +91,9 @@ def random_boxes(random: np.random.Generator, frame: Whole, enlarge: Floats) -> 
     n = len(frame)
     side = np.exp(random.normal(4.06, 1.08, n)) * enlarge
     aspect = np.exp(random.normal(-0.13, 0.6, n) / 2)
-    width = np.clip(side * aspect, 2.0, frame[:, 0] - 1.0)
-    height = np.clip(side / aspect, 2.0, frame[:, 1] - 1.0)
+    largest = frame * random.uniform(0.7, 0.99, (n, 2))  # few boxes fill their image quite
+    width = np.clip(side * aspect, 2.0, largest[:, 0])
+    height = np.clip(side / aspect, 2.0, largest[:, 1])
     x = random.random(n) * (frame[:, 0] - width)
     y = random.random(n) * (frame[:, 1] - height)
     return np.asarray(np.round(np.column_stack((x, y, width, height)), 2), np.float64)

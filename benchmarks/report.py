@@ -322,7 +322,7 @@ def check_table(found: Found) -> str:
         ]
         for row in found["checks"]
     ]
-    return table(["workload", "checks, ms", "whole process, ms", "share"], rows)
+    return table(["workload", "checks, ms of processor", "whole process, ms", "share"], rows)
 
 
 SECTIONS: dict[str, Callable[[Found], str]] = {

@@ -277,7 +277,7 @@ def checks(bench: Bench) -> list[dict[str, Any]]:
         script = HERE / "scripts" / "cost_of_checks.py"
         command = [bench.detap.python, str(script), *bench.ours(name)[len(bench.detap.program) :]]
         costs = [json.loads(measure.run(command)[1]) for _ in range(bench.runs)]
-        whole = median(measure.run(bench.ours(name))[0].wall for _ in range(bench.runs))
+        whole = median(measure.run(bench.ours(name))[0].processor for _ in range(bench.runs))
         spent = median(cost["seconds"] for cost in costs)
         rows.append(
             {
