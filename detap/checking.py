@@ -495,7 +495,7 @@ def _no_more_than_chance(sample: Sample) -> bool:
         return False
     expected = sample.chance() * count
     # Three standard deviations of a count with this mean.
-    return int(np.count_nonzero(sample.met)) <= expected + 3 * (expected + 1) ** 0.5
+    return bool(np.count_nonzero(sample.met) <= expected + 3 * (expected + 1) ** 0.5)
 
 
 Change = Callable[[Floats, Floats], Floats]

@@ -111,6 +111,7 @@ def _evaluate(
     sources = inputs.begin()
     baseline = gates.read_baseline()
     # numpy is imported here, while threads read the files.
+    from detap.checking import suspicions_of  # noqa: PLC0415
     from detap.detection import evaluate  # noqa: PLC0415
 
     session.timed("starting")
@@ -129,7 +130,7 @@ def _evaluate(
     report = detection_report(
         result,
         inputs=describe_inputs(truth, detections, digests.wait() if digests else {}),
-        notes=check.notes if check else (),
+        notes=(*suspicions_of(result), *(check.notes if check else ())),
         blocks=[
             *([check.block()] if check else []),
             *([block] if (block := selection_block(result, truth, detections, options)) else []),
