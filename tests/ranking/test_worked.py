@@ -1,0 +1,156 @@
+"""`detap rank`, the whole of it, gives the numbers worked by hand in fixtures/ranking-*/why.md."""
+
+import json
+import shlex
+from collections.abc import Callable
+from itertools import groupby
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from detap.cli import main
+from tests.conftest import ROOT
+from tests.golden.worked import calculate
+
+FIXTURES = ROOT / "fixtures"
+COLUMNS = ["command", "number", "worked", "value"]
+
+
+class Worked(NamedTuple):
+    """One number that was worked out on paper."""
+
+    case: str
+    command: str
+    number: str
+    worked: str
+    value: str
+
+
+def read() -> list[Worked]:
+    rows = []
+    for why in sorted(FIXTURES.glob("ranking-*/why.md")):
+        due = False
+        for line in why.read_text(encoding="utf-8").splitlines():
+            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+            if not line.startswith("|"):
+                due = False
+            elif cells == COLUMNS:
+                due = True
+            elif due and not set(line) <= set("|- "):
+                rows.append(Worked(why.parent.name, *cells))
+    return rows
+
+
+NUMBERS = read()
+RUNS = [list(rows) for _, rows in groupby(sorted(NUMBERS), key=lambda row: row[:2])]
+
+
+def arguments(case: str, command: str, folder: Path) -> list[str]:
+    """Return a command with its files found; an .npz file is made from the JSON of its arrays."""
+    words = shlex.split(command)
+    for place, word in enumerate(words):
+        source = FIXTURES / case / word
+        if word.endswith(".npz"):
+            arrays = json.loads(source.with_suffix(".json").read_text())
+            np.savez(folder / word, **{key: np.array(rows) for key, rows in arrays.items()})
+            words[place] = str(folder / word)
+        elif source.exists():
+            words[place] = str(source)
+    return words
+
+
+@pytest.mark.parametrize("rows", RUNS, ids=lambda rows: f"{rows[0].case} {rows[0].command}")
+def test_the_whole_command_gives_the_numbers_worked_by_hand(
+    rows: list[Worked], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = arguments(rows[0].case, rows[0].command, tmp_path)
+    out = tmp_path / "out.json"
+    assert main(["rank", *words, "-o", str(out)]) == 0, capsys.readouterr().err
+    report = json.loads(out.read_text())
+    for row in rows:
+        found = number_of(report, row.number)
+        if row.value == "undefined":
+            assert found is None, row
+            continue
+        assert found == pytest.approx(calculate(row.worked), abs=1e-11), row
+        assert found == pytest.approx(float(row.value), abs=5.1e-7), row
+
+
+def number_of(report: dict[str, Any], name: str) -> Any:
+    if "/" not in name:
+        return report["summary"][name]
+    label, key = name.rsplit("/", 1)
+    table = report["queries" if report["kind"] == "retrieval" else "classes"]
+    return {row["name"]: row for row in table}[label][key]
+
+
+def test_the_worked_numbers_of_the_specification_are_all_there() -> None:
+    values = {row.value for row in NUMBERS}
+    for value in (
+        *("0.755556", "0.763636", "0.756436", "0.333333", "0.5", "1", "0.166667", "0.458333"),
+        *("0.361111", "0.444444", "0.594444", "0.602646", "0.6", "0.375"),
+    ):
+        assert value in values
+
+
+def test_precision_and_recall_over_ranks(tmp_path: Path) -> None:
+    case, out = FIXTURES / "ranking-list", tmp_path / "curve.csv"
+    given = ["--run", str(case / "run.txt"), "--qrels", str(case / "qrels.txt")]
+    assert main(["rank", "retrieval", *given, "--curves", str(out), "-q"]) == 0
+    lines = [line.split(",") for line in out.read_text().splitlines()]
+    assert lines[0] == ["curve", "rank", "recall", "precision"]
+    ranks = [tuple(map(float, line[2:])) for line in lines if line[0] == "ranks"]
+    due = [(1 / 3, 1), (1 / 3, 1 / 2), (2 / 3, 2 / 3), (2 / 3, 2 / 4), (1, 3 / 5)]
+    assert ranks == [pytest.approx(pair) for pair in due]
+    levels = [tuple(map(float, line[2:])) for line in lines if line[0] == "levels"]
+    precision = [1] * 4 + [2 / 3] * 3 + [3 / 5] * 4
+    assert levels == [pytest.approx((r / 10, p)) for r, p in enumerate(precision)]
+
+
+@pytest.mark.parametrize("key", ["ap", "smoothap", "supap", "quantised_ap_nq20"])
+def test_the_loss_case_of_the_specification(key: str, loss_report: dict[str, Any]) -> None:
+    names = {
+        "ap": "ap_loss",
+        "smoothap": "smooth_ap_loss",
+        "supap": "sup_ap_loss",
+        "quantised_ap_nq20": "quantised_ap_loss",
+    }
+    found = [1 - row[names[key]] for row in loss_report["rows"]]
+    assert found == pytest.approx(loss_report["expected"][key], abs=1e-9)
+
+
+def test_the_loss_case_of_the_specification_ties_and_calibration(
+    loss_report: dict[str, Any],
+) -> None:
+    rows, due = loss_report["rows"], loss_report["expected"]
+    found = [1 - row["quantised_tie_ap_loss"] for row in rows]
+    assert found == pytest.approx(due["quantised_tie_ap_nq20"], abs=1e-9)
+    found = [row["calibration_loss"] for row in rows]
+    assert found == pytest.approx(due["calibration"], abs=1e-9)
+
+
+@pytest.fixture
+def loss_report(
+    real_data: Path, tmp_path: Path, convert: Callable[[Path, Path], dict[str, Any]]
+) -> dict[str, Any]:
+    """Return the rows of the specification's loss case, and what they should be."""
+    source = real_data.parent / "spec" / "loss_case.json"
+    if not source.is_file():
+        pytest.skip(f"the specification is absent: no file {source}")
+    return convert(source, tmp_path)
+
+
+@pytest.fixture
+def convert() -> Callable[[Path, Path], dict[str, Any]]:
+    def run(source: Path, folder: Path) -> dict[str, Any]:
+        case = json.loads(source.read_text())
+        arrays = {"scores": np.array(case["scores"]), "relevance": np.array(case["labels"])}
+        np.savez(folder / "case.npz", **arrays)
+        out = folder / "out.json"
+        given = ["--npz", str(folder / "case.npz"), "--losses", "-o", str(out), "-q"]
+        assert main(["rank", "retrieval", *given]) == 0
+        return {"rows": json.loads(out.read_text())["queries"], "expected": case["expected"]}
+
+    return run
