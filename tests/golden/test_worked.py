@@ -6,6 +6,7 @@ import subprocess
 import sys
 from functools import cache
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -71,3 +72,24 @@ def test_every_case_has_its_why() -> None:
     folders = {folder.name for folder in FIXTURES.iterdir() if (folder / "coco").exists()}
     assert folders <= {row.case for row in NUMBERS}
     assert folders
+
+
+def test_precision_and_recall_at_every_rank(tmp_path: Path) -> None:
+    """The table of ranking-10101, from the exported curve: P@k, R@k, and the envelope."""
+    row = Worked("ranking-10101", "voc", (), "", "", "0")
+    curves = tmp_path / "curves.json"
+    _report((*row.arguments(FIXTURES), "--curves", str(curves)))
+    (curve,) = json.loads(curves.read_text("utf-8"))["curves"]
+    assert curve["precision"] == pytest.approx([1, 1 / 2, 2 / 3, 2 / 4, 3 / 5])
+    assert curve["recall"] == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2 / 3, 3 / 3])
+    assert curve["interpolated_recall"] == pytest.approx([1 / 3, 2 / 3, 3 / 3])
+    assert curve["interpolated_precision"] == pytest.approx([1, 2 / 3, 3 / 5])
+
+
+def test_precision_at_the_eleven_levels(tmp_path: Path) -> None:
+    row = Worked("ranking-10101", "coco", ("--protocol", "voc2007"), "", "", "0")
+    curves = tmp_path / "curves.json"
+    _report((*row.arguments(FIXTURES), "--curves", str(curves)))
+    (curve,) = json.loads(curves.read_text("utf-8"))["curves"]
+    assert curve["interpolated_recall"] == pytest.approx([k / 10 for k in range(11)])
+    assert curve["interpolated_precision"] == pytest.approx([1] * 4 + [2 / 3] * 3 + [0.6] * 4)

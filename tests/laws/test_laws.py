@@ -119,7 +119,7 @@ def test_an_appended_lowest_false_positive_never_raises_ap(
 
 
 @given(cases())
-@settings(max_examples=200)
+@settings(max_examples=80)
 def test_removing_a_detection_absorbed_by_a_crowd_changes_nothing(case: Case) -> None:
     # At one limit that is never met: otherwise the removal would let another one in.
     rules = replace(protocol("coco"), detection_limits=(100,))
