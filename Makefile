@@ -1,5 +1,5 @@
 # The one task runner. Each target runs with the tools of the environment that is active.
-.PHONY: build test lint types docs format check sanitize bench clean
+.PHONY: build test lint types docs format check sanitize fuzz reliability bench clean
 
 build:  ## compile the core in place, after a change to a .pyx or .pxd file
 	python setup.py --quiet build_ext --inplace
@@ -22,6 +22,33 @@ docs:  ## links, options, examples and names in the docs
 	pytest --quiet tests/docs
 
 check: lint types test docs  ## all that .ci/run asks, but the wheel
+
+# The core is built in a copy of the checkout, so that the one in use stays as it is. CPython itself
+# is not instrumented and keeps memory to its end: leaks are not looked for.
+SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
+LIBRARY = $(shell gcc -print-file-name=lib$(1).so)
+
+sanitize:  ## the suite over a core with AddressSanitizer and UndefinedBehaviorSanitizer (gcc)
+	rm -rf build/sanitized && mkdir -p build/sanitized
+	git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t build/sanitized
+	cd build/sanitized && DETAP_BUILD_FLAGS="$(SANITIZE)" python setup.py --quiet build_ext --inplace
+	cd build/sanitized && DETAP_DATA=$${DETAP_DATA:-../../../shared/data} \
+	    LD_PRELOAD="$(call LIBRARY,asan) $(call LIBRARY,ubsan)" PYTHONMALLOC=malloc \
+	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
+	    python -m pytest --quiet -p no:cacheprovider $(TESTS)
+
+MUTATIONS = 2000000
+FUZZ = fuzz/work/environment
+
+fuzz: build  ## mutations of valid files through every reader; hours
+	python -m fuzz --mutations $(MUTATIONS) --keep fuzz/work/found
+	python -m venv $(FUZZ) && $(FUZZ)/bin/pip install --quiet --requirement fuzz/requirements.txt -e .
+	for target in coco-results coco-truth voc-xml voc-text; do \
+	    $(FUZZ)/bin/python -m fuzz.coverage $$target -runs=$(MUTATIONS) || exit 1; done
+
+reliability:  ## 1,000 kills, and the comparison of docs/reliability.md; needs benchmarks/work
+	python -m tests.reliability kills --count 1000
+	python -m tests.reliability compare
 
 bench:  ## the benchmark behind docs/performance.md; takes a while
 	python -m benchmarks
