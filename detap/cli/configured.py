@@ -53,7 +53,8 @@ class ConfiguredCommand(Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, with the file's settings as defaults."""
         given, _, _ = self.make_parser(ctx).parse_args(list(args))
-        if not given.get("help"):
+        helping = self.get_help_option(ctx)
+        if helping is None or not given.get(str(helping.name)):
             settings = settings_for(given)
             ctx.meta[_META] = settings
             ctx.default_map = defaults_of(self, settings)

@@ -59,7 +59,9 @@ def as_dict(report: Report) -> dict[str, Any]:
 
 def dump(record: Mapping[str, Any], *, indent: int | None = 2) -> str:
     """Return the text of a record that holds nothing undefined; it ends in a newline."""
-    return json.dumps(record, indent=indent, allow_nan=False) + "\n"
+    text = json.dumps(record, indent=indent, allow_nan=False)
+    # In a log, ## before a bracket is a command to some CI systems. It can only be in a string.
+    return text.replace("##", "#\\u0023") + "\n"
 
 
 def plain(value: object) -> object:
@@ -73,7 +75,7 @@ def plain(value: object) -> object:
     return value
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) that every report obeys."""
-    text = files("detap.report").joinpath("report.schema.json").read_text(encoding="utf-8")
+def schema(name: str = "report") -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) that every report obeys, or every comparison."""
+    text = files("detap.report").joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
     return cast("dict[str, Any]", json.loads(text))

@@ -29,9 +29,23 @@ def printable(name: object) -> str:
         Usually a str; anything else is taken by its ``str()``.
     """
     text = str(name)
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(character if _harmless(character) else _escape(character) for character in text)
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(mark if _harmless(mark) else _escape(mark) for mark in text)
+    return _without_commands(text) if "::" in text or "##" in text else text
+
+
+def _without_commands(text: str) -> str:
+    """Return text that no CI system takes for a command to itself when it is in a log.
+
+    GitHub's runner takes a line that begins with ``::`` for one, and ``##[`` anywhere in it, Azure
+    ``##vso[``, TeamCity ``##teamcity[``.
+    """
+    head = text.lstrip()
+    if head.startswith("::"):
+        text = f"{text[: len(text) - len(head)]}{_escape(':')}{head[1:]}"
+    for command in ("##[", "##vso[", "##teamcity["):
+        text = text.replace(command, f"#{_escape('#')}{command[2:]}")
+    return text
 
 
 def printable_lines(text: str) -> str:

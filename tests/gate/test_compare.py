@@ -1,0 +1,201 @@
+"""Two detectors side by side: numbers, kinds of mistakes, and the command."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from detap import evaluate
+from detap.comparison import KINDS, compare, mistakes, numbered_alike
+from detap.errors import UsageError
+from detap.protocols import protocol
+from detap.report.json import schema
+from detap.tables import Detections, GroundTruth
+from tests.cli.conftest import Ended, detap, instances, results
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+TRUTH = GroundTruth.from_arrays(
+    image=[1, 1, 2, 3],
+    label=["cat", "dog", "cat", "cat"],
+    boxes=[[0, 0, 100, 100], [200, 0, 300, 100], [0, 0, 100, 100], [0, 0, 100, 100]],
+    images=[1, 2, 3, 4],
+)
+
+
+def detections(*rows: tuple[int, str, Sequence[float], float]) -> Detections:
+    image, label, boxes, score = zip(*rows, strict=True)
+    return Detections.from_arrays(image=image, label=label, boxes=boxes, score=score).numbered_as(
+        TRUTH
+    )
+
+
+# Every kind once: image 1 has a duplicate cat and a cat on the dog, which itself is missed;
+# image 2 a cat of overlap 1/3; image 4 a cat in the background; the cat of image 3 is found last,
+# so that all of these stand above the operating point.
+MIXED = detections(
+    (1, "cat", [0, 0, 100, 100], 0.9),
+    (1, "cat", [0, 0, 100, 90], 0.8),
+    (1, "cat", [200, 0, 300, 100], 0.7),
+    (2, "cat", [50, 0, 150, 100], 0.6),
+    (4, "cat", [0, 0, 100, 100], 0.5),
+    (3, "cat", [0, 0, 100, 100], 0.4),
+)
+
+
+def counts(row: list[int]) -> dict[str, int]:
+    return {kind: count for kind, count in zip(KINDS, row, strict=True) if count}
+
+
+def test_each_kind_of_mistake() -> None:
+    # F1 of cat after each detection, of 3 ground truths: 2/4, 2/5, 2/6, 2/7, 2/8, 4/9; the first
+    # is the largest, so nothing below it counts.
+    found = mistakes(evaluate(TRUTH, MIXED, "voc2012"))
+    assert [counts(row) for row in found.by_image.tolist()] == [
+        {"missed": 1},
+        {"missed": 1},
+        {"missed": 1},
+        {},
+    ]
+    # With the cat of image 2 found as well, further down, F1 is 6/10 there.
+    more = detections(
+        *((1, "cat", [0, 0, 100, 100], 0.9), (1, "cat", [0, 0, 100, 90], 0.8)),
+        *((1, "cat", [200, 0, 300, 100], 0.7), (2, "cat", [50, 0, 150, 100], 0.6)),
+        *((4, "cat", [0, 0, 100, 100], 0.5), (3, "cat", [0, 0, 100, 100], 0.4)),
+        (2, "cat", [0, 0, 100, 100], 0.3),
+    )
+    found = mistakes(evaluate(TRUTH, more, "voc2012"))
+    assert [counts(row) for row in found.by_image.tolist()] == [
+        {"missed": 1, "duplicate": 1, "confused": 1},
+        {"mislocated": 1},
+        {},
+        {"background": 1},
+    ]
+    by_class = dict(zip(TRUTH.classes, found.by_class.tolist(), strict=True))
+    assert counts(by_class["dog"]) == {"missed": 1}
+    assert sum(by_class["cat"]) == 4
+    assert [counts(row) for row in found.of_classes([1]).tolist()] == [{"missed": 1}, {}, {}, {}]
+
+
+def test_neutral_ground_truths_are_not_missed() -> None:
+    truth = replace(TRUTH, difficult=np.ones(len(TRUTH), np.bool_))
+    assert mistakes(evaluate(truth, MIXED, "voc2012")).by_image[:, 0].sum() == 0
+
+
+def test_without_detections_all_is_missed() -> None:
+    found = mistakes(evaluate(TRUTH, MIXED.select(np.zeros(len(MIXED), np.bool_)), "coco"))
+    assert found.by_image.sum(axis=0).tolist() == [4, 0, 0, 0, 0]
+
+
+def test_a_detector_does_not_differ_from_itself() -> None:
+    result = evaluate(TRUTH, MIXED, "coco")
+    comparison = compare(result, result, resamples=100)
+    for name in comparison.names:
+        if not np.isnan(result.summary[name]):
+            assert comparison.difference(name) == 0
+            assert comparison.interval(name) == (0, 0)
+    assert not comparison.changed.any()
+
+
+def test_the_difference_is_that_of_plain_evaluations() -> None:
+    other = MIXED.select(np.arange(len(MIXED)) > 0)
+    first, second = evaluate(TRUTH, MIXED, "coco"), evaluate(TRUTH, other, "coco")
+    comparison = compare(first, second, resamples=200)
+    assert comparison.difference("AP50") == second.summary["AP50"] - first.summary["AP50"]
+    low, high = comparison.interval("AP50")
+    assert low <= comparison.difference("AP50") <= high
+
+
+def test_what_was_not_scored_alike_is_refused() -> None:
+    first = evaluate(TRUTH, MIXED, "coco")
+    with pytest.raises(UsageError, match="different protocols"):
+        compare(first, evaluate(TRUTH, MIXED, "voc2012"))
+    with pytest.raises(UsageError, match="pairs by coverage"):
+        mistakes(evaluate(TRUTH, MIXED, protocol("proposals")))
+
+
+def test_classes_that_only_one_detector_has_are_numbered_alike() -> None:
+    first = detections((1, "cow", [0, 0, 1, 1], 0.5), (1, "cat", [0, 0, 100, 100], 0.9))
+    second = detections((1, "ant", [0, 0, 1, 1], 0.5), (1, "cow", [0, 0, 1, 1], 0.4))
+    one, two = numbered_alike(first, second)
+    assert one.classes == two.classes == ("cat", "dog", "cow", "ant")
+    assert [one.classes[label] for label in one.label] == ["cow", "cat"]
+    assert [two.classes[label] for label in two.label] == ["ant", "cow"]
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    worse = [found for found in results() if found["image_id"] == 1]
+    for name, content in (("gt", instances()), ("a", results()), ("b", worse)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    return [
+        "compare",
+        *(str(tmp_path / f"{name}.json") for name in "ab"),
+        "--gt",
+        str(tmp_path / "gt.json"),
+    ]
+
+
+def test_the_command_shows_numbers_classes_and_images(files: list[str], detap: Run) -> None:
+    ended = detap(*files)
+    assert ended.status == 0
+    lines = ended.out.splitlines()
+    assert lines[0].split() == ["number", "first", "second", "difference", "from", "to"]
+    # The dog of image 2 is no longer found: AP of dog 1 becomes 0, and the mean falls by half.
+    assert lines[2].split()[:4] == ["AP", "0.7525", "0.2525", "-0.5000"]
+    assert "1 of 3 classes changed" in lines
+    assert "1 of 2 images changed" in lines
+    (dog,) = [line for line in lines if line.startswith("dog")]
+    assert dog.split()[:4] == ["dog", "1.0000", "0.0000", "-1.0000"]
+    (image,) = [line for line in lines if line.startswith("2 ")]
+    assert image.split()[:3] == ["2", "+1", "+1"]
+
+
+def test_its_json_obeys_its_schema(files: list[str], detap: Run) -> None:
+    report = json.loads(detap(*files, "--output-format", "json").out)
+    Draft202012Validator(schema("comparison")).validate(report)
+    assert [entry["role"] for entry in report["inputs"]] == ["ground_truth", "first", "second"]
+    assert len({entry["sha256"] for entry in report["inputs"]}) == 3
+    numbers = {entry["name"]: entry for entry in report["numbers"]}
+    assert numbers["AP"]["difference"] == numbers["AP"]["second"] - numbers["AP"]["first"]
+    assert numbers["APs"]["difference"] is None
+    assert report["mistakes"]["missed"]["difference"] == 1
+
+
+def test_without_resamples_there_are_no_intervals(files: list[str], detap: Run) -> None:
+    ended = detap(*files, "--resamples", "0")
+    assert ended.out.splitlines()[0].split() == ["number", "first", "second", "difference"]
+    report = json.loads(detap(*files, "--resamples", "0", "--output-format", "json").out)
+    assert all(entry["low"] is None for entry in report["numbers"])
+
+
+def test_markdown(files: list[str], detap: Run) -> None:
+    out = detap(*files, "--output-format", "markdown").out
+    assert out.startswith("## detap: comparison\n")
+    assert "| `AP` | 0.7525 | 0.2525 | -0.5000 |" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--output-format", "junit"], "a comparison has no form as junit"),
+        (["--images", "7"], "image '7' is not in the ground truth"),
+        (["--protocol", "proposals"], "pairs by coverage"),
+    ],
+)
+def test_what_it_refuses(files: list[str], detap: Run, arguments: list[str], message: str) -> None:
+    ended = detap(*files, *arguments)
+    assert ended.status == 2
+    assert message in ended.err
+
+
+def test_stdin_is_refused(files: list[str], detap: Run) -> None:
+    ended = detap("compare", "-", *files[2:])
+    assert (ended.status, ended.out) == (2, "")
+    assert "reads both detectors from files" in ended.err

@@ -1,0 +1,226 @@
+"""Settings from files: which file, which value, and what is wrong with it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ended, detap, write_coco
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+BASE = """
+gt = "instances.json"
+dt = "results.json"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_coco(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def own(folder: Path, text: str) -> None:
+    (folder / "detap.toml").write_text(BASE + text)
+
+
+def summary(ended: Ended) -> dict[str, float]:
+    assert ended.status in (0, 1), ended.err
+    report: dict[str, dict[str, float]] = json.loads(ended.out)
+    return report["summary"]
+
+
+def test_a_bare_eval_takes_all_from_pyproject(folder: Path, detap: Run) -> None:
+    (folder / "pyproject.toml").write_text(
+        f"""
+[project]
+name = "x"
+
+[tool.detap]{BASE}
+protocol = "voc2012"
+iou = 0.3
+fail-under = 0.9
+output = ["out.json", "junit=out.log"]
+"""
+    )
+    ended = detap("eval")
+    assert ended.status == 1
+    assert "gate failed: mAP is 0.7500 < 0.9" in ended.err
+    assert json.loads((folder / "out.json").read_text())["protocol"]["iou_thresholds"] == [0.3]
+    assert (folder / "out.log").read_text().startswith("<?xml")
+
+
+def test_limits_may_be_a_table_a_list_or_a_number(folder: Path, detap: Run) -> None:
+    for text, names in (
+        ("fail-under = 0.1", ["AP"]),
+        ('fail-under = ["AP50=0.1", "class:cat.AP=0.1"]', ["AP50", "class:cat.AP"]),
+        ('fail-under = {AP50 = 0.1, "class:cat.AP" = 0.1}', ["AP50", "class:cat.AP"]),
+    ):
+        own(folder, text)
+        report = json.loads(detap("eval", "--output-format", "json").out)
+        assert [check["name"] for check in report["gates"]["checks"]] == names
+
+
+def test_command_line_over_environment_over_file(
+    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(folder, "max-dets = [1, 10]\nstrict-iou = true")
+    call = ("eval", "--output-format", "json")
+    assert "AR10" in summary(detap(*call))
+    monkeypatch.setenv("DETAP_MAX_DETS", "1,20")
+    assert "AR20" in summary(detap(*call))
+    assert "AR30" in summary(detap(*call, "--max-dets", "1,30"))
+    report = json.loads(detap(*call).out)
+    assert report["protocol"]["strict_iou"] is True
+    report = json.loads(detap(*call, "--no-strict-iou").out)
+    assert report["protocol"]["strict_iou"] is False
+
+
+def test_targets_replace_settings_of_the_same_name(folder: Path, detap: Run) -> None:
+    own(folder, "max-dets = 5\niou = 0.5\n[targets.strict]\niou = 0.75\n[targets.loose]\niou = 0.1")
+    report = json.loads(detap("eval", "--target", "strict", "--output-format", "json").out)
+    assert report["protocol"]["iou_thresholds"] == [0.75]
+    assert report["protocol"]["detection_limits"] == [5]
+
+
+def test_the_nearest_file_above_is_taken_and_paths_are_relative_to_it(
+    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(folder, 'output = "out.json"')
+    below = folder / "a" / "b"
+    below.mkdir(parents=True)
+    (below / "pyproject.toml").write_text("[project]\nname = 'x'\n")  # it has no [tool.detap]
+    monkeypatch.chdir(below)
+    assert detap("eval").status == 0
+    assert (folder / "out.json").exists()
+
+
+def test_detap_toml_comes_before_pyproject(folder: Path, detap: Run) -> None:
+    own(folder, "iou = 0.2")
+    (folder / "pyproject.toml").write_text(f"[tool.detap]{BASE}\niou = 0.9")
+    report = json.loads(detap("eval", "--output-format", "json").out)
+    assert report["protocol"]["iou_thresholds"] == [0.2]
+
+
+def test_isolated_takes_nothing(folder: Path, detap: Run) -> None:
+    own(folder, "unknown = 1")
+    ended = detap("eval", "--isolated", "--gt", "instances.json", "--dt", "results.json")
+    assert ended.status == 0
+    assert detap("eval", "--isolated").status == 2
+    assert detap("eval", "--isolated", "--target", "x").status == 2
+
+
+def test_another_file_may_be_named(folder: Path, detap: Run) -> None:
+    (folder / "other.toml").write_text(BASE + "iou = 0.4")
+    report = json.loads(detap("eval", "--config", "other.toml", "--output-format", "json").out)
+    assert report["protocol"]["iou_thresholds"] == [0.4]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("max-det = 1", "detap.toml: unknown setting 'max-det'; did you mean max-dets"),
+        ("max_dets = 1", "unknown setting 'max_dets'; did you mean max-dets"),
+        ("[targets.x]\nfail-unter = 1", "[targets.x]: unknown setting 'fail-unter'; did you mean"),
+        ('iou = "x"', "detap.toml: iou: 'x' is not a number"),
+        ('[targets.x]\niou = "x"', ""),
+        ('ap = "9-point"', "detap.toml: ap: '9-point' is not one of"),
+        ("reverse = 1", "detap.toml: reverse: 1 is neither true nor false"),
+        ("gt = true", "detap.toml: gt: True is neither text nor a number"),
+        ("gt = {}", "detap.toml: gt: {} is neither text nor a number"),
+        ("fail-under = {AP50 = 'x'}", "detap.toml: fail-under: 'x' is not a number"),
+        ("targets = 1", "detap.toml: 'targets' is no table"),
+        ("gt = ", "detap.toml: is no TOML: "),
+        ("gt = '\ud800'", "detap.toml: is no TOML: "),
+        ("config = 'x'", "unknown setting 'config'"),
+        ("debug = true", "unknown setting 'debug'"),
+    ],
+)
+def test_what_is_wrong_with_a_file(folder: Path, detap: Run, text: str, message: str) -> None:
+    lines = [line for line in BASE.strip().splitlines() if line[:2] != text[:2]]
+    content = "\n".join([*([] if "gt = " in text else lines), text])
+    (folder / "detap.toml").write_bytes(content.encode("utf-8", "surrogatepass"))
+    ended = detap("eval")
+    if not message:  # a target that is not chosen is read only so far as its names
+        assert ended.status == 0
+        return
+    assert ended.status == 2
+    assert message in ended.err
+
+
+def test_help_is_shown_whatever_the_file_says(folder: Path, detap: Run) -> None:
+    own(folder, "unknown = 1")
+    assert detap("eval", "--help").status == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "nigth"], "there is no target 'nigth'; did you mean night?"),
+        (["--target", "x"], "there is no target 'x'; it has 'night'"),
+        (["--config", "absent.toml"], "absent.toml: cannot be read: No such file"),
+    ],
+)
+def test_what_is_not_there(folder: Path, detap: Run, arguments: list[str], message: str) -> None:
+    own(folder, "[targets.night]\niou = 0.5")
+    ended = detap("eval", *arguments)
+    assert ended.status == 2
+    assert message in ended.err
+
+
+def test_a_missing_option_hints_at_the_targets(folder: Path, detap: Run) -> None:
+    (folder / "detap.toml").write_text('[targets.night]\ngt = "instances.json"')
+    ended = detap("eval")
+    assert ended.status == 2
+    assert "Perhaps --target night is meant." in ended.err
+
+
+def test_a_target_without_a_file(folder: Path, detap: Run) -> None:
+    ended = detap("eval", "--target", "night")
+    assert ended.status == 2
+    assert "--target night: there is no detap.toml, nor [tool.detap]" in ended.err
+
+
+def test_config_shows_what_is_in_force_and_where_it_came_from(
+    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own(folder, "fail-under = {AP50 = 0.5}\n[targets.night]\niou = 0.75\n")
+    monkeypatch.setenv("DETAP_THREADS", "2")
+    ended = detap("config", "--target", "night")
+    assert ended.status == 0
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert ["file:", "detap.toml"] in lines
+    assert ["targets:", "night"] in lines
+    assert ["gt", "instances.json", "detap.toml"] in lines
+    assert ["fail-under", "AP50=0.5", "detap.toml"] in lines
+    assert ["iou", "0.75", "detap.toml", "[targets.night]"] in lines
+    assert ["threads", "2", "$DETAP_THREADS"] in lines
+    record = json.loads(detap("config", "--output-format", "json").out)
+    assert record["file"] == "detap.toml"
+    assert record["settings"]["dt"] == {"value": "results.json", "source": "detap.toml"}
+    assert "iou" not in record["settings"]
+    record = json.loads(detap("config", "--all", "--output-format", "json").out)
+    assert record["settings"]["sort"] == {"value": None, "source": "default"}
+
+
+def test_config_without_a_file(folder: Path, detap: Run) -> None:
+    assert detap("config").out.startswith("no file: neither detap.toml nor [tool.detap]")
+
+
+def test_config_says_what_is_wrong(folder: Path, detap: Run) -> None:
+    own(folder, 'iou = "x"')
+    ended = detap("config")
+    assert (ended.status, ended.out) == (2, "")
+    assert "detap.toml: iou: 'x' is not a number" in ended.err
+
+
+def test_compare_takes_what_it_shares(folder: Path, detap: Run) -> None:
+    own(folder, "iou = 0.5\nfail-under = 0.99")
+    ended = detap("compare", "results.json", "results.json", "--output-format", "json")
+    assert ended.status == 0
+    assert json.loads(ended.out)["protocol"]["iou_thresholds"] == [0.5]

@@ -1,0 +1,203 @@
+"""The exit status in every combination of output format, verdict and error."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap.report.json import schema
+from detap.report.sinks import SINKS
+from tests.cli.conftest import Ended, coco, detap, instances, results, spawn, voc, write_coco
+
+__all__ = ["coco", "detap", "voc"]
+
+Run = Callable[..., Ended]
+
+# The cat's AP is 0.5 at each threshold but the last bits, the dog's 1, the bird's undefined.
+VERDICTS = {
+    "no gate": ([], 0),
+    "passed": (["--fail-under", "0.7"], 0),
+    "failed": (["--fail-under", "0.8"], 1),
+    "one of two failed": (["--fail-under", "0.1", "--fail-under", "class:cat.AP=0.6"], 1),
+    "undefined": (["--fail-under", "class:bird.AP=0"], 1),
+    "undefined for the area": (["--fail-under", "APs=0"], 1),
+    "no drop": (["--baseline", "base.json", "--max-drop", "0"], 0),
+    "dropped": (["--dt", "worse.json", "--baseline", "base.json", "--max-drop", "0.1"], 1),
+    "dropped within limits": (
+        ["--dt", "worse.json", "--baseline", "base.json", "--max-drop", "0.9"],
+        0,
+    ),
+    "few ground truths": (
+        [
+            *("--dt", "worse.json", "--baseline", "base.json"),
+            *("--max-drop", "class:dog.AP=0.1", "--min-ground-truths", "2"),
+        ],
+        0,
+    ),
+    "inconclusive": (
+        [
+            *("--dt", "worse.json", "--baseline-detections", "results.json"),
+            *("--max-drop", "0.1", "--confidence", "0.99"),
+        ],
+        0,
+    ),
+    "no drop, by intervals": (
+        ["--baseline-detections", "results.json", "--max-drop", "0", "--confidence", "0.9"],
+        0,
+    ),
+}
+ERRORS = {
+    "unknown number": ["--fail-under", "AP5=0.1"],
+    "unknown class": ["--fail-under", "class:cow.AP=0.1"],
+    "no number": ["--fail-under", "AP50"],
+    "out of reach": ["--fail-under", "AP50=70"],
+    "no such baseline": ["--baseline", "absent.json", "--max-drop", "0"],
+    "a baseline that is none": ["--baseline", "instances.json", "--max-drop", "0"],
+    "drop without baseline": ["--max-drop", "0"],
+    "baseline without drop": ["--baseline", "base.json"],
+    "confidence without detections": ["--confidence", "0.95"],
+    "confidence beyond reason": ["--confidence", "95"],
+    "other ground truth": ["--gt", "other.json", "--baseline", "base.json", "--max-drop", "0"],
+    "other protocol": ["--iou", "0.5", "--baseline", "base.json", "--max-drop", "0"],
+    "other images": ["--images", "1", "--baseline", "base.json", "--max-drop", "0"],
+    "no such detections": ["--dt", "absent.json", "--fail-under", "0.9"],
+    "output onto the baseline": [
+        *("--baseline", "base.json", "--max-drop", "0", "-o", "json=base.json")
+    ],
+    "no such folder": ["-o", "absent/out.json", "--fail-under", "0.9"],
+    "unknown slice": ["--fail-under", "slice:night.AP=0.1"],
+}
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run) -> Path:
+    """Return a folder with a ground truth, detections, worse ones and a baseline."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GITHUB_STEP_SUMMARY", raising=False)
+    write_coco(tmp_path)
+    worse = [found for found in results() if found["image_id"] == 1]
+    (tmp_path / "worse.json").write_text(json.dumps(worse))
+    other = instances()
+    other["annotations"][0]["bbox"] = [0, 0, 90, 90]
+    (tmp_path / "other.json").write_text(json.dumps(other))
+    ended = detap("eval", "--gt", "instances.json", "--dt", "results.json", "-o", "base.json")
+    assert ended.status == 0
+    return tmp_path
+
+
+def command(arguments: list[str], *, output_format: str) -> list[str]:
+    standard = ["--gt", "instances.json", "--dt", "results.json"]
+    return ["eval", *standard, *arguments, "--output-format", output_format]
+
+
+@pytest.mark.parametrize("output_format", SINKS)
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_the_verdict_alone_decides(
+    case: Path, detap: Run, output_format: str, verdict: str
+) -> None:
+    arguments, status = VERDICTS[verdict]
+    ended = detap(*command(arguments, output_format=output_format))
+    assert ended.status == status, ended.err
+    assert ended.out
+    assert ("gate failed: " in ended.err) == (status == 1)
+
+
+@pytest.mark.parametrize("output_format", SINKS)
+@pytest.mark.parametrize("error", ERRORS)
+def test_an_error_is_no_verdict(case: Path, detap: Run, output_format: str, error: str) -> None:
+    before = {path.name: path.read_bytes() for path in case.iterdir()}
+    ended = detap(*command(ERRORS[error], output_format=output_format))
+    assert ended.status == 2, ended.err
+    assert ended.out == ""
+    assert "Error: " in ended.err
+    assert "Traceback" not in ended.err
+    assert {path.name: path.read_bytes() for path in case.iterdir()} == before
+
+
+@pytest.mark.parametrize(("verdict", "status"), [("passed", 0), ("failed", 1), ("undefined", 1)])
+def test_the_real_command_ends_so_too(case: Path, verdict: str, status: int) -> None:
+    arguments, _ = VERDICTS[verdict]
+    targets = [
+        *("-o", "out.json", "-o", "out.md", "-o", "out.xml", "-o", "out.csv", "-o", "out.txt"),
+        *("-o", "github=out.log", "-o", "gitlab=metrics.txt", "-o", "gitlab=quality.json"),
+    ]
+    ended = spawn(*command([*arguments, *targets], output_format="table"), cwd=case)
+    assert ended.returncode == status, ended.stderr
+    written = {path.name for path in case.iterdir()}
+    assert {"out.json", "out.md", "out.xml", "out.csv", "out.txt", "out.log"} <= written
+    assert (case / "metrics.txt").read_text().endswith("# EOF\n")
+    assert isinstance(json.loads((case / "quality.json").read_text()), list)
+    assert spawn(*command(["--fail-under", "x=1"], output_format="json"), cwd=case).returncode == 2
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_the_json_report_obeys_its_schema(case: Path, detap: Run, verdict: str) -> None:
+    from jsonschema import Draft202012Validator
+
+    arguments, status = VERDICTS[verdict]
+    ended = detap(*command(arguments, output_format="json"))
+    report = json.loads(ended.out)
+    Draft202012Validator(schema()).validate(report)
+    if arguments:
+        assert report["gates"]["passed"] == (status == 0)
+
+
+def messages(ended: Ended) -> list[str]:
+    report: dict[str, Any] = json.loads(ended.out)
+    return [check["message"] for check in report["gates"]["checks"]]
+
+
+def test_a_number_just_below_its_floor_shows_why(case: Path, detap: Run) -> None:
+    # A dog alone, perfectly found.
+    truth = instances()
+    truth["annotations"] = truth["annotations"][2:]
+    write_coco(case, truth, [found for found in results() if found["category_id"] == 2])
+    ended = detap(*command(["--fail-under", "1"], output_format="json"))
+    # pycocotools' precision of a perfect detector is 1 / (1 + 2**-52).
+    assert ended.status == 1
+    assert messages(ended) == ["AP is 0.9999999999999998 < 1"]
+    assert "gate failed: AP is 0.9999999999999998 < 1" in ended.err
+
+
+def test_the_refusal_names_what_differs(case: Path, detap: Run) -> None:
+    ended = detap(*command(ERRORS["other ground truth"], output_format="json"))
+    assert "base.json cannot be compared with: ground truth: sha256 " in ended.err
+    assert "or insist with --allow-different" in ended.err
+    ended = detap(*command(ERRORS["other protocol"], output_format="json"))
+    assert "protocol: iou thresholds [0.5, 0.55" in ended.err
+    assert "there, [0.5] here" in ended.err
+    ended = detap(*command(ERRORS["other images"], output_format="json"))
+    assert "selection: other classes or images were chosen" in ended.err
+
+
+def test_one_can_insist(case: Path, detap: Run) -> None:
+    arguments = [*ERRORS["other ground truth"], "--allow-different"]
+    assert detap(*command(arguments, output_format="json")).status in (0, 1)
+
+
+def test_a_baseline_of_other_detections_than_said_is_refused(case: Path, detap: Run) -> None:
+    arguments = ["--baseline", "base.json", "--baseline-detections", "worse.json"]
+    ended = detap(*command([*arguments, "--max-drop", "0"], output_format="json"))
+    assert ended.status == 2
+    assert "of --baseline-detections" in ended.err
+    arguments = ["--baseline", "base.json", "--baseline-detections", "results.json"]
+    ended = detap(*command([*arguments, "--max-drop", "0"], output_format="json"))
+    assert ended.status == 0
+
+
+def test_a_voc_baseline_knows_the_annotations_not_only_the_image_set(
+    tmp_path: Path, detap: Run, voc: Any
+) -> None:
+    images = tmp_path / "set.txt"
+    images.write_text("1\n2\n")
+    base = tmp_path / "base.json"
+    call = [*voc.arguments, "--image-set", images]
+    assert detap(*call, "-o", base).status == 0
+    assert detap(*call, "--baseline", base, "--max-drop", "0").status == 0
+    changed = (voc.gt / "1.xml").read_text().replace("<xmax>100</xmax>", "<xmax>99</xmax>")
+    (voc.gt / "1.xml").write_text(changed)
+    ended = detap(*call, "--baseline", base, "--max-drop", "0")
+    assert ended.status == 2
+    assert "ground truth: sha256" in ended.err

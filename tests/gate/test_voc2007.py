@@ -1,0 +1,112 @@
+"""The gate on a real detector and its seeded degradations."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import spawn
+from tests.gate.detectors import Worsen, copy_voc, images_of, jittered, lower_scores, without_best
+
+
+@pytest.fixture(scope="module")
+def voc2007(real_data: Path) -> Path:
+    return real_data / "voc2007-test"
+
+
+def gate(
+    voc2007: Path, found: Path, *arguments: str, status: int
+) -> tuple[dict[str, Any], str, str]:
+    """Run the gate on VOC 2007; return its JSON, what people see, and stderr."""
+    folder = found.parent
+    ended = spawn(
+        *("eval", "--format", "voc", "--gt", voc2007 / "Annotations", "--dt", found),
+        *("--protocol", "voc2012-py", "-o", folder / "out.json"),
+        *arguments,
+    )
+    assert ended.returncode == status, ended.stderr
+    return json.loads((folder / "out.json").read_text()), ended.stdout, ended.stderr
+
+
+def test_the_gate_names_the_class_and_the_images_that_got_worse(
+    voc2007: Path, tmp_path: Path
+) -> None:
+    before = voc2007 / "detections"
+    # The 250 best boxes of cat are gone, most of which were right.
+    now = copy_voc(before, tmp_path / "now", without_best("cat", 250))
+    lost = images_of(before, "cat", 250)
+    noise = ("--baseline-detections", str(before), "--confidence", "0.95")
+    limits = ("--max-drop", "mAP=0.005", "--max-drop", "class:*.AP=0.02")
+    report, out, err = gate(voc2007, now, *noise, *limits, status=1)
+    failed = [entry for entry in report["gates"]["checks"] if entry["verdict"] == "failed"]
+    assert [entry["name"] for entry in failed] == ["mAP", "class:cat.AP"]
+    assert [entry["name"] for entry in report["culprits"]["classes"]] == ["cat"]
+    images = [entry["name"] for entry in report["culprits"]["images"]]
+    assert len(images) == 10
+    assert len(set(images) & lost) >= 9  # where fewer boxes count, others come to count as well
+    assert "class cat: AP" in out
+    assert f"image {images[0]}: " in out
+    assert "gate failed: class:cat.AP fell by" in err
+
+
+def test_without_earlier_detections_the_gate_names_the_class(voc2007: Path, tmp_path: Path) -> None:
+    (tmp_path / "then").mkdir()
+    before = tmp_path / "then" / "detections"
+    before.symlink_to(voc2007 / "detections")
+    gate(voc2007, before, status=0)
+    now = copy_voc(voc2007 / "detections", tmp_path / "now", without_best("cat", 250))
+    baseline = ("--baseline", str(tmp_path / "then" / "out.json"))
+    report, _, _ = gate(voc2007, now, *baseline, "--max-drop", "class:*.AP=0.02", status=1)
+    assert [entry["name"] for entry in report["culprits"]["classes"]] == ["cat"]
+
+
+@pytest.mark.parametrize(
+    ("worsen", "limit"),
+    [
+        pytest.param(jittered(0.02, seed=1), "0.001", id="boxes moved by 2 % of their size"),
+        pytest.param(lower_scores(0.02, seed=1), "0.002", id="2 % of the scores lowered"),
+        pytest.param(without_best("cat", 1), "0.0001", id="one box of one class dropped"),
+    ],
+)
+def test_within_the_noise_the_bootstrap_gate_does_not_fail(
+    voc2007: Path, tmp_path: Path, worsen: Worsen, limit: str
+) -> None:
+    before = voc2007 / "detections"
+    now = copy_voc(before, tmp_path / "now", worsen)
+    arguments = ("--baseline-detections", str(before), "--max-drop", f"mAP={limit}")
+    noisy = (*arguments, "--confidence", "0.95")
+    report, _, _ = gate(voc2007, now, *noisy, status=0)
+    (check,) = report["gates"]["checks"]
+    assert check["verdict"] in ("passed", "inconclusive")
+
+
+@pytest.mark.parametrize(
+    "worsen",
+    [
+        pytest.param(jittered(0.15, seed=2), id="boxes moved by 15 % of their size"),
+        pytest.param(lower_scores(0.5, seed=2), id="half of the scores lowered"),
+    ],
+)
+def test_beyond_the_noise_it_does(voc2007: Path, tmp_path: Path, worsen: Worsen) -> None:
+    before = voc2007 / "detections"
+    now = copy_voc(before, tmp_path / "now", worsen)
+    limit = ("--max-drop", "mAP=0.005", "--confidence", "0.95")
+    report, _, _ = gate(voc2007, now, "--baseline-detections", str(before), *limit, status=1)
+    (check,) = report["gates"]["checks"]
+    assert check["interval"][0] > 0.005
+
+
+def test_the_verdict_and_the_interval_depend_on_the_seed_alone(
+    voc2007: Path, tmp_path: Path
+) -> None:
+    before = voc2007 / "detections"
+    now = copy_voc(before, tmp_path / "now", jittered(0.02, seed=3))
+    arguments = ("--baseline-detections", str(before), "--max-drop", "0", "--confidence", "0.9")
+    intervals = [
+        gate(voc2007, now, *arguments, "--threads", threads, "--seed", seed, status=0)[0]["gates"][
+            "checks"
+        ][0]["interval"]
+        for threads, seed in (("1", "7"), ("2", "7"), ("2", "8"))
+    ]
+    assert intervals[0] == intervals[1] != intervals[2]
