@@ -7,12 +7,19 @@ from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import DetapError, InputError, Problem, UsageError
-from detap.formats.files import STDIN
+from detap.formats.files import STDIN, Limits
 
 if TYPE_CHECKING:
     from detap.tables import Detections, GroundTruth, Name, SourceFile
 
 _ONLY_VOC = ("image_set", "layout", "boxes", "class_names")
+_LIMITS = {
+    "max_file_size": "file_bytes",
+    "max_expansion": "expansion",
+    "max_records": "records",
+    "max_nesting": "nesting",
+    "max_problems": "problems",
+}
 
 
 class Inputs(NamedTuple):
@@ -38,6 +45,7 @@ class Inputs(NamedTuple):
         gt, dt, given = options.pop("gt"), options.pop("dt"), options.pop("file_format")
         reading = {name: options.pop(name) for name in _ONLY_VOC}
         reading = {name: value for name, value in reading.items() if value is not None}
+        limits = _limits(options)
         if gt == STDIN:
             raise UsageError("only the detections can come from stdin, not the ground truth")
         if given is None:
@@ -47,7 +55,7 @@ class Inputs(NamedTuple):
         if given == "coco" and reading:
             name = next(iter(reading)).replace("_", "-")
             raise UsageError(f"--{name} is for VOC files; these are read as coco")
-        return cls(given, gt, dt, reading)
+        return cls(given, gt, dt, reading | limits)
 
     def paths(self) -> list[str]:
         """Return the paths that must not be written."""
@@ -60,7 +68,9 @@ class Inputs(NamedTuple):
             return self.gt, self.dt
         from detap.formats import prefetch  # noqa: PLC0415 - not for --help
 
-        return prefetch.ground_truth(self.gt), prefetch.detections(self.dt)
+        return prefetch.ground_truth(self.gt, **self.reading), prefetch.detections(
+            self.dt, **self.reading
+        )
 
     def read(self, sources: tuple[Any, Any]) -> "tuple[GroundTruth, Detections]":
         """Return both tables from what :meth:`begin` has returned."""
@@ -75,6 +85,13 @@ class Inputs(NamedTuple):
         options = {k: v for k, v in self.reading.items() if k != "image_set"}
         table: Detections = reader.read_detections(source, truth, **options)
         return table
+
+
+def _limits(options: dict[str, Any]) -> dict[str, Limits]:
+    """Take the limits out of `options`; nothing where none is given."""
+    given = {field: options.pop(name, None) for name, field in _LIMITS.items()}
+    given = {field: value for field, value in given.items() if value is not None}
+    return {"limits": Limits(**given)} if given else {}
 
 
 class Digests:

@@ -145,10 +145,51 @@ _reading_options = stack(
     ),
 )
 
-input_options = stack(_format_option, _truth_option, _detections_option, _reading_options)
+
+def _limit(*names: str, **attributes: Any) -> Decorator[Any]:
+    return option(*names, group="Limits (of what is read)", **attributes)
+
+
+limit_options = stack(
+    _limit(
+        "--max-file-size",
+        type=click.IntRange(1),
+        metavar="BYTES",
+        help="Of one file, also after expansion; 17179869184 by default.",
+    ),
+    _limit(
+        "--max-expansion",
+        type=click.IntRange(1),
+        metavar="TIMES",
+        help="How many times its own size a gzip file may hold; 200 by default.",
+    ),
+    _limit(
+        "--max-records",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Images, annotations or detections of one input; 200000000 by default.",
+    ),
+    _limit(
+        "--max-nesting",
+        type=click.IntRange(1, 900),
+        metavar="N",
+        help="Levels of JSON or XML inside each other; 100 by default.",
+    ),
+    _limit(
+        "--max-problems",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Problems of an input that an error lists; 20 by default.",
+    ),
+)
+"""What is accepted at most: fields of `detap.formats.files.Limits`."""
+
+input_options = stack(
+    _format_option, _truth_option, _detections_option, _reading_options, limit_options
+)
 """What a command reads that scores one detector."""
 
-truth_options = stack(_format_option, _truth_option, _reading_options)
+truth_options = stack(_format_option, _truth_option, _reading_options, limit_options)
 """The same without the detections, for a command that takes them otherwise."""
 
 protocol_options = stack(

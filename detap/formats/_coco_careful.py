@@ -182,7 +182,7 @@ class _Records:
                 raise NotJsonError(
                     self.cursor.index,
                     f"more than {number} records under {self.name}",
-                    "raise the limit on records if that is meant",
+                    "raise the limit on records (--max-records) if that is meant",
                 )
             self.starts.append(self.cursor.index)
             before = self.problems.count
@@ -393,12 +393,14 @@ def _report_repeated(problems: Problems, key: str) -> None:
     problems.add("", f"key {spelt(key)} stands twice in one object", "keep one of the two")
 
 
-def _skip(cursor: JsonText, problems: Problems, key: str) -> None:
+def _skip(cursor: JsonText, problems: Problems, key: str) -> Any:
+    """Read a value that is not needed, or whose parts are checked later; return it."""
     constants = cursor.constants
     before = problems.count
-    cursor.value(key)
+    value = cursor.value(key)
     if cursor.constants > constants and problems.count == before:
         problems.add(key, "holds NaN or Infinity, which is no JSON", "remove it")
+    return value
 
 
 def _size(value: Any) -> float:
@@ -518,7 +520,7 @@ class _ResultsReader:
                 message = "has both annotations and predictions"
                 self.problems.add("", message, "keep the one that holds the detections")
             if key in ("categories", "images"):
-                value = self.cursor.value(key)
+                value = _skip(self.cursor, self.problems, key)
                 setattr(self, key, value if isinstance(value, list) else [])
             else:
                 _skip(self.cursor, self.problems, key)
@@ -718,7 +720,7 @@ def _cursor(data: bytes, problems: Problems, limits: Limits) -> JsonText:
         problems.add(
             "",
             f"nests arrays and objects {depth} levels deep, {limits.nesting} are allowed",
-            "raise the limit on nesting if that is meant",
+            "raise the limit on nesting (--max-nesting) if that is meant",
         )
         problems.raise_any()
     return JsonText(text, problems)

@@ -127,7 +127,7 @@ class Budget:
             files.refuse(
                 self.path,
                 f"holds more than {self.limit} records",
-                "raise the limit on records if that is meant",
+                "raise the limit on records (--max-records) if that is meant",
             )
 
 

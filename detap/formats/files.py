@@ -240,7 +240,7 @@ class Stream:
             refuse(
                 self.path,
                 f"expands to more than {allowed} bytes, {self.limits.expansion} times its size",
-                "raise the limit on expansion if the file is to be trusted",
+                "raise the limit on expansion (--max-expansion) if the file is to be trusted",
             )
         return block
 
@@ -248,7 +248,7 @@ class Stream:
         refuse(
             self.path,
             f"is larger than {self.limits.file_bytes} bytes",
-            "raise the limit on file size if that is meant",
+            "raise the limit on file size (--max-file-size) if that is meant",
         )
 
     def read_all(self) -> bytes:
