@@ -38,15 +38,15 @@ sanitize:  ## the suite over a core with AddressSanitizer and UndefinedBehaviorS
 	    python -m pytest --quiet -p no:cacheprovider $(TESTS)
 
 MUTATIONS = 2000000
-FUZZ = fuzz/work/environment
+FUZZ = fuzz/cache/environment
 
 fuzz: build  ## mutations of valid files through every reader; hours
-	python -m fuzz --mutations $(MUTATIONS) --keep fuzz/work/found
+	python -m fuzz --mutations $(MUTATIONS) --keep fuzz/cache/found
 	python -m venv $(FUZZ) && $(FUZZ)/bin/pip install --quiet --requirement fuzz/requirements.txt -e .
 	for target in coco-results coco-truth voc-xml voc-text; do \
 	    $(FUZZ)/bin/python -m fuzz.coverage $$target -runs=$(MUTATIONS) || exit 1; done
 
-reliability:  ## 1,000 kills, and the comparison of docs/reliability.md; needs benchmarks/work
+reliability:  ## 1,000 kills, and the comparison of docs/reliability.md; needs benchmarks/cache
 	python -m tests.reliability kills --count 1000
 	python -m tests.reliability compare
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from benchmarks.peers import COCO_NUMBERS, Numbers
 
 HERE = Path(__file__).resolve().parent
-BUILT = HERE / "work" / "detap"
+BUILT = HERE / "cache" / "detap"
 VOC_PROTOCOL = "voc2012-py"  # what the baseline computes
 
 

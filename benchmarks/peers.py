@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-ENVIRONMENT = HERE / "work" / "environment"
+ENVIRONMENT = HERE / "cache" / "environment"
 REQUIREMENTS = HERE / "requirements.txt"
 SCRIPTS = HERE / "scripts"
 

@@ -18,7 +18,7 @@ from benchmarks.detap_command import Detap
 from benchmarks.peers import PEERS, Peer, binary, prepare, versions
 
 HERE = Path(__file__).resolve().parent
-WORK = HERE / "work"
+WORK = HERE / "cache"
 RESULTS = WORK / "results.json"
 
 SIZES = ("1k", "48k", "500k", "500k-full", "2M", "5M", "voc")

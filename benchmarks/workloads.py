@@ -18,7 +18,7 @@ from benchmarks.coco_workload import Scene, detection_text, ground_truth_text, s
 from benchmarks.shapes import COCO_SHAPES, SEED, VOC_SHAPE, CocoShape, VocShape, coco_shape
 from benchmarks.voc_workload import voc_trees
 
-WORK = Path(__file__).resolve().parent / "work"
+WORK = Path(__file__).resolve().parent / "cache"
 VERSION = 2  # of the generator: raise it when the bytes change, and cached files are made anew
 
 

@@ -5,6 +5,7 @@ status that the command line gives it. Anything else that escapes is a defect of
 """
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 
@@ -34,7 +35,8 @@ class Problem(NamedTuple):
         return f"{text}; {self.remedy}" if self.remedy else text
 
 
-class Note(NamedTuple):
+@dataclass(frozen=True)
+class Note:
     """Something true of valid input that its owner may want to know.
 
     Attributes

@@ -14,7 +14,7 @@ with atheris.instrument_imports(include=["detap.formats"]):
 
 from fuzz.seeds import SEEDS, TOKENS, TOKENS_OF
 
-WORK = Path(__file__).parent / "work"
+WORK = Path(__file__).parent / "cache"
 
 
 def main() -> None:

@@ -110,7 +110,9 @@ def _evaluate(
     rules, gates = how
     sources = inputs.begin()
     baseline = gates.read_baseline()
-    # numpy is imported here, while threads read the files.
+    # numpy is imported here, while threads read the files. It would start a thread of its linear
+    # algebra for each core, which evaluation never uses.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     from detap.checking import suspicions_of  # noqa: PLC0415
     from detap.detection import evaluate  # noqa: PLC0415
 

@@ -97,7 +97,7 @@ def test_a_crowd_takes_any_number_but_only_what_no_other_does() -> None:
     table = GroundTruth.from_arrays(
         image=["i"] * 2,
         label=["c"] * 2,
-        boxes=[[0, 0, 100, 100], square(20)],
+        boxes=[[0.0, 0.0, 100.0, 100.0], square(20)],
         crowd=[True, False],
     )
     detections = Detections.from_arrays(
