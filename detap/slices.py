@@ -59,8 +59,7 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
             Problem(
                 path,
                 "",
-                f"none of its {len(strangers)} images is in the ground truth, "
-                f"such as {min(strangers)!r}",
+                f"no image that it names is in the ground truth; one is {min(strangers)!r}",
                 "name images as the ground truth does",
             )
         )

@@ -1,0 +1,188 @@
+"""Null pairs and real differences, simulated: how often the gate is wrong, and the interval right.
+
+A null pair is two detectors of the same quality whose errors are drawn independently. The quick
+version runs in the test suite; this is the long one:
+
+    python -m tests.gate.simulation --pairs 2000
+    python -m tests.gate.simulation --pairs 200 --voc2007 ../shared/data/voc2007-test
+"""
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import sqrt
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap import evaluate
+from detap.bootstrap import draw_weights, interval, resampled
+from detap.tables import Detections, GroundTruth, encode_boxes
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How good a detector is.
+
+    `missed` is the share of objects it misses, `jitter` the normal error of each side as a share
+    of the box, `false` the mean number of boxes in an image where nothing is.
+    """
+
+    missed: float
+    jitter: float
+    false: float
+
+
+@dataclass(frozen=True)
+class World:
+    """Images, and how often each class occurs."""
+
+    images: int
+    shares: tuple[float, ...]
+    objects: float = 3.0
+
+    def truth(self, rng: np.random.Generator) -> GroundTruth:
+        image = np.repeat(np.arange(self.images), rng.poisson(self.objects, self.images))
+        return GroundTruth.from_arrays(
+            image=image,
+            label=self.labels(rng, len(image)),
+            boxes=boxes(rng, len(image)),
+            encoding="xywh",
+            images=range(self.images),
+            classes=range(len(self.shares)),
+        )
+
+    def labels(self, rng: np.random.Generator, count: int) -> NDArray[np.int64]:
+        share = np.array(self.shares)
+        return rng.choice(len(share), count, p=share / share.sum()).astype(np.int64)
+
+    def detections(
+        self, truth: GroundTruth, quality: Quality, rng: np.random.Generator
+    ) -> Detections:
+        kept = np.flatnonzero(rng.random(len(truth)) >= quality.missed)
+        box = truth.corners[kept]
+        size = np.tile(box[:, 2:] - box[:, :2], 2)
+        found = box + rng.normal(0, quality.jitter, box.shape) * size
+        found[:, 2:] = np.maximum(found[:, 2:], found[:, :2] + 1)
+        image = np.repeat(np.arange(self.images), rng.poisson(quality.false, self.images))
+        stray, _ = encode_boxes(boxes(rng, len(image)), "xywh")
+        return Detections.from_arrays(
+            image=np.concatenate([truth.image[kept], image]),
+            label=np.concatenate([truth.label[kept], self.labels(rng, len(image))]),
+            boxes=np.concatenate([found, stray]),
+            score=np.concatenate([rng.beta(5, 2, len(kept)), rng.beta(2, 4, len(image))]),
+        ).numbered_as(truth)
+
+
+def boxes(rng: np.random.Generator, count: int) -> Floats:
+    return np.hstack([rng.uniform(0, 1000, (count, 2)), rng.uniform(20, 150, (count, 2))])
+
+
+EVEN = World(200, (1.0, 1.0, 1.0))
+RARE = World(100, tuple(1 / rank**1.2 for rank in range(1, 21)))
+GOOD, WORSE = Quality(0.2, 0.08, 2.0), Quality(0.35, 0.10, 2.5)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One pair: the drop of AP from the first to the second, and its interval."""
+
+    drop: float
+    low: float
+    high: float
+
+
+def trials(
+    world: World, pair: tuple[Quality, Quality], seeds: Sequence[int], *, resamples: int
+) -> Iterator[Trial]:
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        truth = world.truth(rng)
+        tables = [world.detections(truth, quality, rng) for quality in pair]
+        yield trial(truth, tables, ("coco", "AP"), resamples, seed)
+
+
+def trial(
+    truth: GroundTruth,
+    tables: Sequence[Detections],
+    what: tuple[str, str],
+    resamples: int,
+    seed: int,
+) -> Trial:
+    protocol, name = what
+    first, second = (evaluate(truth, table, protocol) for table in tables)
+    weights = draw_weights(len(truth.images), resamples, seed)
+    before, after = (resampled(result, weights, [name]).overall[name] for result in (first, second))
+    return Trial(
+        first.summary[name] - second.summary[name], *interval(before - after, confidence=0.95)
+    )
+
+
+def true_drop(world: World, pair: tuple[Quality, Quality], images: int = 20_000) -> float:
+    """Return the drop on so many images that its own error is small."""
+    rng = np.random.default_rng(10**6)
+    large = replace(world, images=images)
+    truth = large.truth(rng)
+    first, second = (
+        evaluate(truth, large.detections(truth, quality, rng), "coco").summary["AP"]
+        for quality in pair
+    )
+    return first - second
+
+
+def voc_trials(folder: Path, seeds: Sequence[int], *, resamples: int) -> Iterator[Trial]:
+    """Yield null pairs of a real detector: the same, jittered by two seeds."""
+    from detap.formats import voc
+
+    truth = voc.read_ground_truth(folder / "Annotations")
+    found = voc.read_detections(folder / "detections", truth)
+    size = np.tile(found.corners[:, 2:] - found.corners[:, :2], 2)
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        tables = []
+        for _ in range(2):
+            moved = found.corners + rng.normal(0, 0.1, size.shape) * size
+            moved[:, 2:] = np.maximum(moved[:, 2:], moved[:, :2] + 1)
+            sides = moved[:, 2:] - moved[:, :2]
+            tables.append(replace(found, corners=moved, box_area=sides[:, 0] * sides[:, 1]))
+        yield trial(truth, tables, ("voc2012", "mAP"), resamples, seed)
+
+
+def told(name: str, found: Sequence[Trial], true: float) -> str:
+    count = len(found)
+    failed = sum(entry.low > true for entry in found)
+    covered = sum(entry.low <= true <= entry.high for entry in found)
+    error = sqrt(0.95 * 0.05 / count)
+    return (
+        f"{name}: true drop {true:.4f}; of {count} intervals at 95 % {covered / count:.3f} have it "
+        f"inside (expected 0.950 +- {error:.3f}); the gate fails in {failed / count:.3f} "
+        f"(expected 0.025 +- {sqrt(0.025 * 0.975 / count):.3f})"
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=200)
+    parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--voc2007", type=Path)
+    options = parser.parse_args()
+    seeds = range(options.pairs)
+    if options.voc2007:
+        found = list(voc_trials(options.voc2007, seeds, resamples=options.resamples))
+        print(told("null pairs of voc2007-test", found, 0.0))
+        return
+    for name, world, pair in (
+        ("null pairs, 200 images, 3 even classes", EVEN, (GOOD, GOOD)),
+        ("null pairs, 100 images, 20 classes, most rare", RARE, (GOOD, GOOD)),
+        ("a worse detector, 200 images, 3 even classes", EVEN, (GOOD, WORSE)),
+        ("a worse detector, 100 images, 20 classes, most rare", RARE, (GOOD, WORSE)),
+    ):
+        true = 0.0 if pair[0] == pair[1] else true_drop(world, pair)
+        print(told(name, list(trials(world, pair, seeds, resamples=options.resamples)), true))
+
+
+if __name__ == "__main__":
+    main()

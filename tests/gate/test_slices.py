@@ -1,0 +1,158 @@
+"""Slices: which images are in which, and that their numbers are those of the images alone."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap.errors import InputError
+from detap.slices import read_slices, slices_by
+from tests.cli.conftest import Ended, Files, coco, detap, instances, voc, write_coco
+
+__all__ = ["coco", "detap", "voc"]
+
+Run = Callable[..., Ended]
+IMAGES = [1, 2, 3, 4]
+
+
+def written(folder: Path, name: str, content: str) -> str:
+    path = folder / name
+    path.write_text(content)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.json", '{"1": ["night", "rain"], "2": "night", "3": ["day"]}'),
+        ("b.json", '{"night": [1, 2], "rain": 1, "day": [3]}'),
+        ("c.csv", "image,tag\n1,night\n1,rain\n2,night\n3,day\n"),
+        ("d.csv", "\ufeffImage,Tag\r\n1,night\r\n1,rain\r\n\r\n2,night\r\n3,day\r\n"),
+    ],
+)
+def test_every_form_says_the_same(tmp_path: Path, name: str, content: str) -> None:
+    slices, notes = read_slices(written(tmp_path, name, content), IMAGES)
+    assert slices == {"night": [1, 2], "rain": [1], "day": [3]}
+    assert [(note.code, note.count) for note in notes] == [("slice-without-tag", 1)]
+
+
+def test_images_that_are_not_there_are_said(tmp_path: Path) -> None:
+    slices, notes = read_slices(written(tmp_path, "a.json", '{"night": [1, 9]}'), [1])
+    assert slices == {"night": [1]}
+    assert [note.code for note in notes] == ["slice-unknown-image"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", "{", "is not JSON"),
+        ("a.json", "[]", "is no JSON object"),
+        ("a.json", "{}", "is no JSON object"),
+        ("a.json", '{"a": [1], "a": [2]}', "the key 'a' is there twice"),
+        ("a.json", '{"1": [null]}', "None is no name"),
+        ("a.json", '{"night": [8, 9]}', "no image that it names is in the ground truth"),
+        ("a.csv", "1,night\n", "does not read image,tag"),
+        ("a.csv", "image,tag\n1\n", "line 2: has 1 columns"),
+        ("a.csv", 'image,tag\n1,"x\n', "is not CSV"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, name: str, content: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_slices(written(tmp_path, name, content), IMAGES)
+
+
+def test_slices_by_attribute() -> None:
+    slices, notes = slices_by({1: "night", 2: 7, 3: None}, "time", IMAGES)
+    assert slices == {"time=7": [2], "time=night": [1]}
+    assert notes[0].count == 2
+
+
+def report_of(ended: Ended) -> dict[str, Any]:
+    assert ended.status == 0, ended.err
+    record: dict[str, Any] = json.loads(ended.out)
+    return record
+
+
+def test_a_slice_has_the_numbers_of_its_images_alone(
+    coco: Files, detap: Run, tmp_path: Path
+) -> None:
+    tags = written(tmp_path, "tags.json", '{"one": [1], "both": [1, 2]}')
+    call = [*coco.arguments, "--output-format", "json"]
+    whole = report_of(detap(*call, "--slices", tags))
+    alone = report_of(detap(*call, "--images", "1"))
+    assert whole["slices"]["one"]["summary"] == alone["summary"]
+    assert whole["slices"]["one"]["classes"] == alone["classes"]
+    assert whole["slices"]["both"]["summary"] == whole["summary"]
+    assert whole["slices"]["one"]["images"] == 1
+
+
+def test_gates_on_slices(coco: Files, detap: Run, tmp_path: Path) -> None:
+    tags = written(tmp_path, "tags.csv", "image,tag\n1,night\n2,day\n9,empty\n")
+    call = [*coco.arguments, "--slices", tags]
+    # On image 1 one of two cats is found: AP 51/101; on image 2 the dog.
+    assert detap(*call, "--fail-under", "slice:night.AP50=0.5").status == 0
+    ended = detap(*call, "--fail-under", "slice:night.AP50=0.51")
+    assert ended.status == 1
+    assert "gate failed: slice:night.AP50 is 0.5050 < 0.51" in ended.err
+    assert "night" in ended.out
+    assert detap(*call, "--fail-under", "slice:day.class:dog.AP=0.99").status == 0
+    ended = detap(*call, "--fail-under", "slice:empty.AP=0")
+    assert ended.status == 1
+    assert "slice:empty.AP is undefined" in ended.err
+    assert detap(*call, "--fail-under", "slice:*.AP=0").status == 1
+
+
+def test_drops_and_intervals_of_slices(coco: Files, detap: Run, tmp_path: Path) -> None:
+    tags = written(tmp_path, "tags.json", '{"night": [1], "day": [2]}')
+    base = tmp_path / "base.json"
+    call = [*coco.arguments, "--slices", tags]
+    assert detap(*call, "-o", base).status == 0
+    worse = [found for found in json.loads(coco.dt.read_text()) if found["image_id"] == 1]
+    dt = written(tmp_path, "worse.json", json.dumps(worse))
+    call = ["eval", "--gt", str(coco.gt), "--dt", dt, "--slices", tags]
+    for against in (["--baseline", str(base)], ["--baseline-detections", str(coco.dt)]):
+        ended = detap(*call, *against, "--max-drop", "slice:*.AP=0.1")
+        assert ended.status == 1
+        assert "gate failed: slice:day.AP fell by 1.0000" in ended.err
+        assert "slice:night.AP fell" not in ended.err
+    noise = ["--baseline-detections", str(coco.dt), "--confidence", "0.9"]
+    ended = detap(*call, *noise, "--max-drop", "slice:day.AP=0.1")
+    assert "90 % interval of the drop 1.0000 to 1.0000" in ended.err
+    plain = [*coco.arguments, "--baseline", str(base), "--max-drop", "slice:day.AP=0.1"]
+    assert "there are no slices" in detap(*plain).err
+    assert detap(*plain, "--slice-by", "width").status == 2
+
+
+def test_by_an_attribute_of_coco_images(tmp_path: Path, detap: Run) -> None:
+    truth = instances()
+    truth["images"][0]["time"] = "night"
+    truth["images"][1]["time"] = "day"
+    files = write_coco(tmp_path, truth)
+    call = [*files.arguments, "--output-format", "json"]
+    record = report_of(detap(*call, "--slice-by", "time"))
+    assert {tag: part["images"] for tag, part in record["slices"].items()} == {
+        "time=day": 1,
+        "time=night": 1,
+    }
+    ended = detap(*call, "--slice-by", "weather")
+    assert (ended.status, ended.out) == (2, "")
+    assert "no image has an attribute 'weather'" in ended.err
+
+
+def test_by_an_element_of_voc_annotations(voc: Files, detap: Run) -> None:
+    for image, database in ((1, "first"), (2, "second")):
+        path = voc.gt / f"{image}.xml"
+        source = f"<annotation><source><database>{database}</database></source>"
+        path.write_text(path.read_text().replace("<annotation>", source))
+    call = [*voc.arguments, "--output-format", "json"]
+    record = report_of(detap(*call, "--slice-by", "source/database"))
+    assert list(record["slices"]) == ["source/database=first", "source/database=second"]
+
+
+def test_both_ways_at_once_are_refused(coco: Files, detap: Run, tmp_path: Path) -> None:
+    tags = written(tmp_path, "tags.json", '{"night": [1]}')
+    ended = detap(*coco.arguments, "--slices", tags, "--slice-by", "time")
+    assert ended.status == 2
+    assert "not both" in ended.err

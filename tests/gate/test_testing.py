@@ -1,0 +1,69 @@
+"""assert_detections, as a test suite uses it."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from detap import InputError, UsageError, read_detections, read_ground_truth
+from detap.testing import assert_detections
+from tests.cli.conftest import Ended, Files, coco, detap, results, voc
+
+__all__ = ["coco", "detap", "voc"]
+
+
+def test_it_passes_and_returns_the_result(coco: Files) -> None:
+    result = assert_detections(coco.gt, coco.dt, fail_under={"AP50": 0.7, "class:dog.AP": 0.9})
+    assert result.summary["AP50"] == pytest.approx(0.7524752)  # (51/101 + 1) / 2
+
+
+def test_it_raises_with_the_table_of_gates(coco: Files) -> None:
+    with pytest.raises(AssertionError) as caught:
+        assert_detections(coco.gt, coco.dt, fail_under={"AP50": 0.7, "class:cat.AP": 0.6})
+    lines = str(caught.value).splitlines()
+    assert lines[0] == "Gates: 1 of 2 gates failed"
+    assert lines[1] == "FAILED   class:cat.AP is 0.5050 < 0.6"
+    assert lines[2].startswith("passed   AP50 is 0.7525, at least 0.7")
+    assert lines[3].startswith("protocol:coco|detap:")
+
+
+def test_voc_files_have_their_own_protocol(voc: Files) -> None:
+    assert assert_detections(voc.gt, voc.dt, fail_under=0.7).protocol.name == "voc2012"
+    rules = "voc2007"
+    assert assert_detections(voc.gt, voc.dt, protocol=rules, fail_under=0.7).protocol.name == rules
+
+
+def test_tables_and_an_earlier_detector(coco: Files) -> None:
+    truth = read_ground_truth(coco.gt)
+    before = read_detections(coco.dt, truth)
+    worse = [found for found in results() if found["image_id"] == 1]
+    coco.dt.write_text(json.dumps(worse))
+    now = read_detections(coco.dt, truth)
+    with pytest.raises(AssertionError, match=r"AP fell by 0\.5000"):
+        assert_detections(truth, now, baseline=before, max_drop=0.1)
+    # On two images alone, nothing is certain.
+    assert_detections(truth, now, baseline=before, max_drop=0.1, confidence=0.99)
+    assert_detections(truth, now, baseline=before, max_drop={"AP": "90%"})
+
+
+def test_an_earlier_report(coco: Files, detap: Callable[..., Ended]) -> None:
+    base = coco.folder / "base.json"
+    assert detap(*coco.arguments, "-o", base).status == 0
+    assert_detections(coco.gt, coco.dt, baseline=base, max_drop=0)
+    with pytest.raises(UsageError, match="cannot be compared with: protocol"):
+        assert_detections(coco.gt, coco.dt, protocol="voc2012", baseline=base, max_drop=0)
+
+
+def test_what_it_refuses(coco: Files) -> None:
+    with pytest.raises(UsageError, match="needs fail_under or max_drop"):
+        assert_detections(coco.gt, coco.dt)
+    with pytest.raises(UsageError, match="go together"):
+        assert_detections(coco.gt, coco.dt, max_drop=0.1)
+    with pytest.raises(UsageError, match=r"did you mean .*'AP50'"):
+        assert_detections(coco.gt, coco.dt, fail_under={"AP5": 0.1})
+    with pytest.raises(UsageError, match="is not a number"):
+        assert_detections(coco.gt, coco.dt, fail_under={"AP50": "x"})
+    with pytest.raises(UsageError, match="confidence needs an earlier detector's detections"):
+        assert_detections(coco.gt, coco.dt, fail_under=0.1, confidence=0.9)
+    with pytest.raises(InputError, match=r"absent\.json"):
+        assert_detections(coco.gt, coco.folder / "absent.json", fail_under=0.1)
