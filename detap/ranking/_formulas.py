@@ -15,9 +15,8 @@ Array = Any
 _PAIRS = 1 << 22
 """Of so many pairs of items at most the differences are held at once."""
 
-PLAIN_GUARD = 1e-16
 TIE_GUARD = 1e-8
-"""What the published code of Revaud et al. adds to denominators that may be 0."""
+"""What the published code of Revaud et al. adds to denominators that may be 0, with ties."""
 
 
 class Library(Protocol):
@@ -192,7 +191,8 @@ def _triangle(xp: Library, scores: Array, number: int, bins: Bins) -> tuple[Arra
     """Return every item's share of one bin, and its derivative by the score."""
     centres, low, high = bins
     width = (high - low) / (centres - 1)
-    away = (xp.clip(scores, low, high) - (high - number * width)) / width
+    # Centres are counted in widths from the highest, so that a score on one is on it exactly.
+    away = number - (high - xp.clip(scores, low, high)) / width
     flat = xp.zeros_like(scores)
     weight = xp.clip(1.0 - abs(away), 0.0, None)
     inside = (abs(away) < 1.0) & (scores > low) & (scores < high)
@@ -207,7 +207,8 @@ items, and its derivatives by the bin's all and relevant and by the two sums bef
 
 def plain(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
     """Return the product of precision and recall step of each bin."""
-    total, hits = xp.cumsum(every) + PLAIN_GUARD, xp.cumsum(found)
+    total, hits = xp.cumsum(every), xp.cumsum(found)
+    total = xp.where(total > 0, total, xp.zeros_like(total) + 1.0)
     falls = -hits * found / total**2
     return hits * found / total, falls, (hits + found) / total, falls, found / total
 

@@ -1,0 +1,194 @@
+"""Rankings scored as trec_eval, ir_measures and scikit-learn score them.
+
+Deliberate differences are in docs/ranking.md; each has a test here that shows its size.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.formats.ranking import read_run
+from detap.ranking import classification, protocols, retrieval
+from detap.ranking_tables import Samples
+from tests.ranking.cases import Qrels, Run, random_run, write_trec
+
+SEEDS = range(8)
+CUTOFFS = (1, 3, 5, 10, 100)
+
+
+def scored(
+    folder: Path, run: Run, qrels: Qrels, preset: str, **changes: Any
+) -> retrieval.RetrievalResult:
+    table = read_run(*write_trec(folder, run, qrels))
+    rules = protocols.retrieval(preset).with_changes(cutoffs=CUTOFFS, **changes)
+    return retrieval.evaluate(table, rules)
+
+
+TREC_NAMES = {
+    "AP": "map",
+    "R-precision": "Rprec",
+    "RR": "recip_rank",
+    "nDCG": "ndcg",
+    **{f"AP@{k}": f"map_cut_{k}" for k in CUTOFFS},
+    **{f"P@{k}": f"P_{k}" for k in CUTOFFS},
+    **{f"R@{k}": f"recall_{k}" for k in CUTOFFS},
+    **{f"hit-rate@{k}": f"success_{k}" for k in CUTOFFS},
+    **{f"nDCG@{k}": f"ndcg_cut_{k}" for k in CUTOFFS},
+}
+
+
+@pytest.mark.parametrize("grades", [1, 3])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_every_query_as_trec_eval(seed: int, grades: int, tmp_path: Path) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = random_run(seed, grades=grades)
+    result = scored(tmp_path, run, qrels, "trec_eval")
+    cuts = ",".join(map(str, CUTOFFS))
+    names = {f"{name}.{cuts}" for name in ("map_cut", "P", "recall", "success", "ndcg_cut")}
+    evaluator = pytrec_eval.RelevanceEvaluator(
+        qrels, names | {"map", "Rprec", "recip_rank", "ndcg"}
+    )
+    due = evaluator.evaluate(run)
+    assert set(due) == {
+        q for q, lost in zip(result.queries, result.missing, strict=True) if not lost
+    }
+    for row, query in enumerate(result.queries):
+        for ours, theirs in TREC_NAMES.items():
+            value = result.values[ours][row]
+            if result.missing[row] or not result.relevant[row]:
+                assert math.isnan(value)
+                assert due.get(query, {theirs: 0.0})[theirs] == 0
+            else:
+                assert value == pytest.approx(due[query][theirs], abs=1e-12), (query, ours)
+    for measure in result.measures:
+        if measure.key in TREC_NAMES:
+            mean = np.mean([numbers[TREC_NAMES[measure.key]] for numbers in due.values()])
+            assert result.summary[measure.name] == pytest.approx(mean, abs=1e-12), measure.name
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_interpolated_precision_as_trec_eval(seed: int, tmp_path: Path) -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = random_run(seed)
+    result = scored(tmp_path, run, qrels, "trec_eval")
+    due = pytrec_eval.RelevanceEvaluator(qrels, {"iprec_at_recall"}).evaluate(run)
+    means = [
+        np.mean([numbers[f"iprec_at_recall_{level:.2f}"] for numbers in due.values()])
+        for level in result.levels
+    ]
+    exact = [number for number in range(11) if number != 7]  # of .7, see the next test
+    found = result.precision_at_levels[exact]
+    assert found == pytest.approx(np.array(means)[exact], abs=1e-12)
+
+
+def test_trec_eval_takes_two_of_three_for_a_recall_of_seven_tenths(tmp_path: Path) -> None:
+    """It asks for int(.7 * 3 + .9) relevant items, and .7 * 3 is 2.0999999999999996: two."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run = {"q": {item: -float(rank) for rank, item in enumerate("abcdefghij")}}
+    qrels = {"q": {"a": 1, "b": 1, "j": 1}}
+    due = pytrec_eval.RelevanceEvaluator(qrels, {"iprec_at_recall"}).evaluate(run)["q"]
+    ours = scored(tmp_path, run, qrels, "trec_eval").precision_at_levels
+    assert (
+        (ours[6], ours[8])
+        == (1.0, 0.3)
+        == (due["iprec_at_recall_0.60"], due["iprec_at_recall_0.80"])
+    )
+    assert (ours[7], due["iprec_at_recall_0.70"]) == (0.3, 1.0)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_means_as_ir_measures(seed: int, tmp_path: Path) -> None:
+    ir_measures = pytest.importorskip("ir_measures")
+    run, qrels = random_run(seed, grades=2)
+    result = scored(tmp_path, run, qrels, "ir_measures")
+    names = {
+        "mAP": "AP",
+        "MRR": "RR",
+        "R-precision": "Rprec",
+        "nDCG": "nDCG",
+        **{f"mAP@{k}": f"AP@{k}" for k in CUTOFFS},
+        **{f"P@{k}": f"P@{k}" for k in CUTOFFS},
+        **{f"R@{k}": f"R@{k}" for k in CUTOFFS},
+        **{f"hit-rate@{k}": f"Success@{k}" for k in CUTOFFS},
+        **{f"nDCG@{k}": f"nDCG@{k}" for k in CUTOFFS},
+    }
+    wanted = {ours: ir_measures.parse_measure(theirs) for ours, theirs in names.items()}
+    due = ir_measures.calc_aggregate(list(wanted.values()), qrels, run)
+    for ours, measure in wanted.items():
+        assert result.summary[ours] == pytest.approx(due[measure], abs=1e-12), ours
+
+
+def test_a_missing_query_counts_zero_or_not_at_all(tmp_path: Path) -> None:
+    """The numbers of a case where the two libraries part: 2 of 3 queries have a ranking."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    ir_measures = pytest.importorskip("ir_measures")
+    run = {"q1": {"a": 2.0, "b": 1.0}, "q2": {"a": 2.0, "b": 1.0}}
+    qrels = {"q1": {"b": 1}, "q2": {"b": 1, "c": 1}, "q3": {"a": 1}}
+    counted = scored(tmp_path, run, qrels, "ir_measures").summary["mAP"]
+    left_out = scored(tmp_path, run, qrels, "trec_eval").summary["mAP"]
+    each = pytrec_eval.RelevanceEvaluator(qrels, {"map"}).evaluate(run).values()
+    assert left_out == np.mean([row["map"] for row in each]) == (1 / 2 + 1 / 4) / 2
+    theirs = ir_measures.calc_aggregate([ir_measures.AP], qrels, run)[ir_measures.AP]
+    assert counted == theirs == (1 / 2 + 1 / 4) / 3
+
+
+def test_trec_eval_rounds_scores_to_single_precision(tmp_path: Path) -> None:
+    """Scores that differ in double precision alone are ties there, broken by name."""
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run = {"q": {"a": 0.5 + 1e-12, "b": 0.5}}
+    qrels = {"q": {"a": 1}}
+    due = pytrec_eval.RelevanceEvaluator(qrels, {"map"}).evaluate(run)["q"]["map"]
+    assert scored(tmp_path, run, qrels, "trec_eval").summary["mAP"] == due == 1 / 2
+    assert scored(tmp_path, run, qrels, "trec_eval", ties="file").summary["mAP"] == 1
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_non_interpolated_ap_as_scikit_learn(seed: int) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    random = np.random.default_rng(seed)
+    score = random.permutation(200 * 4).reshape(200, 4) / 7.0  # no ties
+    truth = (random.random((200, 4)) < 0.2).astype(np.int8)
+    table = Samples(
+        score=score,
+        truth=truth,
+        classes=tuple("abcd"),
+        samples=tuple(map(str, range(200))),
+    )
+    result = classification.evaluate(table, "non-interpolated")
+    due = [metrics.average_precision_score(truth[:, k], score[:, k]) for k in range(4)]
+    assert result.average_precision == pytest.approx(due, abs=1e-12)
+    assert result.summary["mAP"] == pytest.approx(np.mean(due), abs=1e-12)
+
+
+def test_scikit_learn_takes_ties_together_and_sees_only_what_was_retrieved() -> None:
+    """The size of both differences on the smallest cases that show them."""
+    metrics = pytest.importorskip("sklearn.metrics")
+    # One of two equally scored samples is positive: ours takes the file's order, theirs both.
+    table = Samples(
+        score=np.array([[0.5], [0.5]]),
+        truth=np.array([[1], [0]], np.int8),
+        classes=("a",),
+        samples=("1", "2"),
+    )
+    assert classification.evaluate(table, "non-interpolated").summary["mAP"] == 1
+    assert metrics.average_precision_score([1, 0], [0.5, 0.5]) == 1 / 2
+    # Three relevant items, two of them retrieved at ranks 1 and 3 of 3: (1 + 2/3)/3 or /2.
+    retrieved = metrics.average_precision_score([1, 0, 1], [3, 2, 1])
+    assert retrieved == pytest.approx((1 + 2 / 3) / 2)
+
+
+def test_scikit_learn_calls_the_same_number_ndcg(tmp_path: Path) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    random = np.random.default_rng(5)
+    score, grade = random.permutation(30) / 7, random.integers(0, 4, 30)
+    run = {"q": {f"d{i}": float(s) for i, s in enumerate(score)}}
+    qrels = {"q": {f"d{i}": int(g) for i, g in enumerate(grade)}}
+    result = scored(tmp_path, run, qrels, "retrieval")
+    assert result.summary["nDCG"] == pytest.approx(metrics.ndcg_score([grade], [score]))
+    assert result.summary["nDCG@5"] == pytest.approx(metrics.ndcg_score([grade], [score], k=5))
+    worth = 2.0**grade - 1
+    steep = scored(tmp_path, run, qrels, "retrieval", gain="exponential")
+    assert steep.summary["nDCG"] == pytest.approx(metrics.ndcg_score([worth], [score]))

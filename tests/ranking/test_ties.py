@@ -1,0 +1,116 @@
+"""Expected values over the orders of ties, against all orders one by one."""
+
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.core import ties
+from detap.formats.ranking import read_npz_retrieval
+from detap.ranking import protocols, retrieval
+from detap.ranking.measures import Expected, Ordered
+from detap.ranking_tables import Run
+from tests.ranking.cases import gallery
+
+CUTOFFS = (1, 2, 3, 5, 9)
+
+
+def one_query(score: list[int], grade: list[int], unranked: list[int]) -> Run:
+    judged = sorted((g for g in grade + unranked if g > 0), reverse=True)
+    return Run(
+        queries=("q",),
+        start=np.array([0, len(score)]),
+        score=np.array(score, np.float64),
+        grade=np.array(grade, np.float64),
+        name_order=np.arange(len(score)),
+        judged_start=np.array([0, len(judged)]),
+        judged=np.array(judged, np.float64),
+        present=np.array([True]),
+    )
+
+
+def all_orders(score: list[int]) -> Any:
+    """Give every ranking of the items in which scores do not rise."""
+    for order in permutations(range(len(score))):
+        if all(score[a] >= score[b] for a, b in pairwise(order)):
+            yield list(order)
+
+
+@st.composite
+def queries(draw: st.DrawFn) -> tuple[list[int], list[int], list[int]]:
+    count = draw(st.integers(1, 6))
+    score = draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
+    grade = draw(st.lists(st.integers(0, 2), min_size=count, max_size=count))
+    return score, grade, draw(st.lists(st.integers(1, 2), max_size=2))
+
+
+@given(queries(), st.sampled_from(("all", "hits", "min")))
+def test_every_measure_is_its_mean_over_all_orders(
+    query: tuple[list[int], list[int], list[int]], divisor: Any
+) -> None:
+    score, grade, unranked = query
+    rules = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, divisor=divisor)
+    expected = retrieval.evaluate(
+        one_query(score, grade, unranked), rules.with_changes(ties="expected")
+    )
+    each = []
+    for order in all_orders(score):
+        falling = list(range(len(order), 0, -1))
+        table = one_query(falling, [grade[item] for item in order], unranked)
+        each.append(retrieval.evaluate(table, rules))
+    for name, value in expected.summary.items():
+        # Divided by hits, an order without any counts 0, as the rules have it here.
+        assert value == pytest.approx(np.mean([one.summary[name] for one in each])), name
+    mean = np.mean([one.precision_at_ranks for one in each], axis=0)
+    assert expected.precision_at_ranks == pytest.approx(mean)
+
+
+@given(queries())
+def test_without_ties_expected_is_the_order_of_the_file(
+    query: tuple[list[int], list[int], list[int]],
+) -> None:
+    score, grade, unranked = query
+    score = list(range(len(score)))
+    rules = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS)
+    table = one_query(score, grade, unranked)
+    one, other = (
+        retrieval.evaluate(table, rules.with_changes(ties=t)) for t in ("file", "expected")
+    )
+    assert one.summary == pytest.approx(other.summary, nan_ok=True)
+    assert one.precision_at_levels == pytest.approx(other.precision_at_levels)
+
+
+def test_a_gallery_in_expectation_is_the_run_in_expectation(tmp_path: Any) -> None:
+    random = np.random.default_rng(3)
+    score = random.integers(0, 4, (5, 60)) / 4
+    labels = random.integers(0, 3, 5), random.integers(0, 3, 60)
+    rules = protocols.retrieval("retrieval").with_changes(cutoffs=CUTOFFS, ties="expected")
+    one = retrieval.evaluate(
+        gallery(kind="scores", query=score, query_labels=labels[0], gallery_labels=labels[1]), rules
+    )
+    relevance = (labels[0][:, None] == labels[1]).astype(int)
+    np.savez(tmp_path / "graded.npz", scores=score, relevance=relevance)
+    other = retrieval.evaluate(read_npz_retrieval(tmp_path / "graded.npz"), rules)
+    assert one.summary == pytest.approx(other.summary, abs=1e-12)
+    assert one.precision_at_levels == pytest.approx(other.precision_at_levels)
+
+
+def test_interpolated_precision_of_expected_counts() -> None:
+    """Two items of one score, one relevant: half a hit each, a precision of 1/2 throughout."""
+    groups = ties.Groups(np.array([0]), np.array([2]), np.array([1]))
+    assert Expected(groups, 1, 2).precision_at_levels() == pytest.approx(np.full(11, 0.5))
+    # With a second relevant item below, alone: 1/2 up to recall 1/2, then 2/3 everywhere.
+    groups = ties.Groups(np.array([0, 2]), np.array([2, 1]), np.array([1, 1]))
+    assert Expected(groups, 2, 3).precision_at_levels() == pytest.approx(np.full(11, 2 / 3))
+
+
+def test_no_hit_at_all() -> None:
+    none = ties.groups_of(np.zeros(0, np.int32), np.zeros(0, np.int32))
+    for ranked in (Expected(none, 2, 4), Ordered(np.zeros(0, np.int32), 2, 4)):
+        assert ranked.found(3) == ranked.hit(3) == ranked.reciprocal_rank(4) == 0
+        assert ranked.average_precision(3, "all") == 0
+        assert np.isnan(ranked.average_precision(3, "hits"))
+        assert ranked.precision_at_levels().tolist() == [0] * 11
