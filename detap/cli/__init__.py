@@ -15,6 +15,7 @@ A command is a module of this package with a click command of the same name. Mod
 when their command is called or listed, and nothing that costs time before it is needed.
 """
 
+import errno
 import gc
 import os
 import signal
@@ -166,6 +167,22 @@ def _defect(error: BaseException) -> str:
 
 _TOO_LARGE = "Error: out of memory: this input needs more than the process may use"
 
+_NO_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start new thread")
+
+
+def _short_of_memory(error: BaseException) -> str:
+    """Return the message of an error that means that memory ran out, under whatever name.
+
+    A library that cannot be loaded is an ImportError, a thread without a stack a RuntimeError.
+    """
+    if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+        return _TOO_LARGE
+    text = str(error).lower()
+    if isinstance(error, MemoryError) or any(words in text for words in _NO_MEMORY):
+        return _TOO_LARGE
+    return ""
+
+
 _ENDINGS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
     (click.ClickException, lambda error: (error.exit_code, _usage(error))),
     (InputError, lambda error: (error.exit_status, _input(error))),
@@ -174,8 +191,7 @@ _ENDINGS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
     (_Terminated, lambda _: (TERMINATED, "")),
     # Who has read enough closes the pipe: as good an end as any.
     (BrokenPipeError, lambda _: (0, "")),
-    (MemoryError, lambda _: (DEFECT, _TOO_LARGE)),
-    (BaseException, lambda error: (DEFECT, _defect(error))),
+    (BaseException, lambda error: (DEFECT, _short_of_memory(error) or _defect(error))),
 )
 """For each kind of exception, the first that fits counting: the exit status and the message."""
 

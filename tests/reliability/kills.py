@@ -1,0 +1,132 @@
+"""Killing the command at random moments: the report is the old one or the new one, whole.
+
+A few in the suite; ``python -m tests.reliability kills --count 1000`` at length.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.reliability.runner import ROOT
+
+IMAGES = 30
+
+
+@dataclass
+class Kills:
+    """What came of so many kills.
+
+    Attributes
+    ----------
+    reports : Counter
+        How often the report was "old" or "new" afterwards; nothing else may be a key.
+    statuses : Counter
+        How often the process ended with which status; negative for a signal.
+    leftovers : int
+        How many unfinished files lay beside the report, under names of their own.
+    """
+
+    reports: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[int] = field(default_factory=Counter)
+    leftovers: int = 0
+
+
+def write_inputs(folder: Path, classes: int = 400) -> None:
+    """Write inputs of many classes, so that their report takes a while to be written."""
+    chance = random.Random(5)
+    annotations, found = [], []
+    for number in range(3 * classes):
+        box = [chance.randrange(400), chance.randrange(400), 40, 30]
+        image, category = number % IMAGES + 1, number % classes + 1
+        record = {"image_id": image, "category_id": category, "bbox": box}
+        annotations.append(record | {"id": number + 1, "area": 1200, "iscrowd": 0})
+        found.append(record | {"score": round(chance.random(), 4)})
+    truth = {
+        "images": [{"id": i + 1, "width": 500, "height": 500} for i in range(IMAGES)],
+        "annotations": annotations,
+        "categories": [{"id": i + 1, "name": f"class {i + 1}"} for i in range(classes)],
+    }
+    (folder / "gt.json").write_text(json.dumps(truth))
+    (folder / "dt.json").write_text(json.dumps(found))
+    (folder / "fewer.json").write_text(json.dumps(found[::2]))
+
+
+def command(detections: str) -> list[str]:
+    line = [sys.executable, "-m", "detap", "eval", "--format", "coco", "--gt", "gt.json"]
+    return [*line, "--dt", detections, "-o", "report.json", "--output-format", "csv"]
+
+
+def start(folder: Path, detections: str) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command(detections),
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def finish(process: "subprocess.Popen[bytes]") -> bytes:
+    assert process.stderr is not None
+    with process.stderr:
+        said = process.stderr.read()
+    process.wait(60)
+    return said
+
+
+def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SIGKILL) -> Kills:
+    """Kill `count` runs; raise where a report is neither the one nor the other.
+
+    Parameters
+    ----------
+    folder : Path
+        An empty one.
+    count : int
+    seed : int
+        Of the moments.
+    how : signal
+        What is sent.
+    """
+    write_inputs(folder)
+    report = folder / "report.json"
+    versions, seconds = {}, 0.0
+    for name in ("dt.json", "fewer.json"):
+        began = time.monotonic()
+        assert finish(start(folder, name)).find(b"Traceback") < 0
+        seconds = max(seconds, time.monotonic() - began)
+        versions[name] = report.read_bytes()
+    assert versions["dt.json"] != versions["fewer.json"]
+    chance = random.Random(seed)
+    found = Kills()
+    before = "fewer.json"
+    for number in range(count):
+        after = "dt.json" if before == "fewer.json" else "fewer.json"
+        process = start(folder, after)
+        # Half of the moments over the whole run, half in its end, where the report is written.
+        share = chance.random() if number % 2 else chance.uniform(0.7, 1.05)
+        time.sleep(share * seconds)
+        process.send_signal(how)
+        said = finish(process)
+        found.statuses[process.returncode] += 1
+        # An interrupt before the command line is loaded is shown by Python itself.
+        assert b"Traceback" not in said or b"detap/cli/" not in said, said
+        now = report.read_bytes() if report.exists() else b""
+        left = [entry for entry in folder.iterdir() if entry.name.endswith(".tmp")]
+        found.leftovers += len(left)
+        for entry in left:
+            entry.unlink()
+        if now == versions[after]:
+            found.reports["new"] += 1
+            before = after
+        elif now == versions[before]:
+            found.reports["old"] += 1
+        else:
+            raise AssertionError(f"kill {number}: a report of {len(now)} bytes that is neither")
+    return found

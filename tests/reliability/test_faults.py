@@ -1,0 +1,313 @@
+"""Faults of the world around: kills, full disks, files that change, memory that runs out."""
+
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.reliability import kills
+from tests.reliability.coco_cases import BASE, results, truth
+from tests.reliability.judge import strict_json, text_faults
+from tests.reliability.runner import ROOT
+
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
+SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
+"""AddressSanitizer reserves terabytes of address space, so that it cannot be limited."""
+
+
+def detap(folder: Path, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[bytes]":
+    return subprocess.run(
+        [sys.executable, "-m", "detap", *arguments],
+        cwd=folder,
+        env=ENVIRONMENT | options.pop("environment", {}),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=120,
+        check=False,
+        **options,
+    )
+
+
+def write(folder: Path, padding: int = 0) -> None:
+    """Write the usual pair; `padding` bytes of spaces make the results long to read."""
+    (folder / "gt.json").write_text(json.dumps(truth()))
+    text = json.dumps(results())
+    (folder / "dt.json").write_text(f"{text[:-1]}{' ' * padding}]")
+
+
+EVAL = ("eval", "--gt", "gt.json", "--dt", "dt.json")
+
+
+def check_said(done: "subprocess.CompletedProcess[bytes]", statuses: set[int]) -> str:
+    """Check what holds of any failure; return what was said."""
+    assert done.returncode in statuses, (done.returncode, done.stderr)
+    assert text_faults(done.stderr) == []
+    assert text_faults(done.stdout) == []
+    assert b"Traceback" not in done.stderr
+    return done.stderr.decode()
+
+
+# --- kills
+
+
+def test_a_kill_leaves_the_old_report_or_the_new_one(tmp_path: Path) -> None:
+    found = kills.run(tmp_path, 16)
+    assert set(found.reports) <= {"old", "new"}
+    assert sum(found.reports.values()) == 16
+
+
+@pytest.mark.parametrize(
+    ("how", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+)
+def test_a_signal_leaves_a_whole_report_and_nothing_else(
+    tmp_path: Path, how: signal.Signals, status: int
+) -> None:
+    found = kills.run(tmp_path, 10, how=how)
+    # Before Python has started, and while it ends, the signal does what it does to any process.
+    assert set(found.statuses) <= {0, status, -how}
+    assert found.leftovers == 0
+
+
+def test_the_harness_sees_a_partial_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = kills.command
+
+    def half(detections: str) -> list[str]:
+        halve = "import os; os.truncate('report.json', os.path.getsize('report.json') // 2)"
+        done = subprocess.run(
+            plain(detections), cwd=tmp_path, env=ENVIRONMENT, check=True, capture_output=True
+        )
+        assert done.returncode == 0
+        return [sys.executable, "-c", halve if started else ""]
+
+    started: list[int] = []
+    monkeypatch.setattr(kills, "command", half)
+    monkeypatch.setattr(kills.random.Random, "uniform", lambda *_: started.append(1) or 3.0)
+    monkeypatch.setattr(kills.random.Random, "random", lambda _: 0.5)
+    with pytest.raises(AssertionError, match="neither"):
+        kills.run(tmp_path, 3)
+
+
+# --- targets
+
+
+def test_a_full_disk_leaves_the_old_report(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for the disk: the write fails in the same way."""
+    kills.write_inputs(tmp_path)
+    report = tmp_path / "report.json"
+    report.write_text("old")
+
+    def limit() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+
+    done = detap(tmp_path, *EVAL, "-o", "report.json", preexec_fn=limit)
+    said = check_said(done, {2})
+    assert said.startswith("Error: report.json: cannot be written: File too large")
+    assert report.read_text() == "old"
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted(
+        ["dt.json", "fewer.json", "gt.json", "report.json"]
+    )
+
+
+def test_a_full_device_behind_stdout(tmp_path: Path) -> None:
+    write(tmp_path)
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "detap", *EVAL],
+            cwd=tmp_path,
+            env=ENVIRONMENT,
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+        )
+    assert done.returncode == 2
+    assert b"standard output: cannot be written: No space left on device" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
+    write(tmp_path)
+    read, write_end = os.pipe()
+    os.close(read)
+    done = subprocess.run(
+        [sys.executable, "-m", "detap", *EVAL, "-o", "report.json"],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        stdout=write_end,
+        stderr=subprocess.PIPE,
+        check=False,
+    )
+    os.close(write_end)
+    assert done.returncode == 0
+    assert done.stderr == b""
+    assert strict_json((tmp_path / "report.json").read_bytes())["summary"]["AP"] == pytest.approx(
+        BASE
+    )
+
+
+AS_NOBODY = """
+import os, sys
+from detap.cli import main
+arguments = sys.argv[1:]
+if os.getuid() == 0:
+    # Another user may not be able to import what the command imports: that is done before.
+    assert main([*arguments[:-2], "-o", sys.argv[-1] + ".warm.json", "-q"]) == 0
+    os.unlink(sys.argv[-1] + ".warm.json")
+    os.chmod(".", 0o555)
+    os.chmod("dt.json", int(os.environ["MODE"], 8))
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+else:
+    os.chmod("dt.json", int(os.environ["MODE"], 8))
+    os.chmod(".", 0o555)
+sys.stdout.flush()
+sys.exit(main(arguments))
+"""
+"""The command, run by a user who may not write here: root may write anywhere."""
+
+
+@pytest.mark.parametrize(
+    ("mode", "says"),
+    [
+        ("644", r"\S*report.json: the folder .* cannot be written to"),
+        ("000", r"(dt.json: may not be read; check its permissions|\S*report.json: the folder)"),
+    ],
+)
+def test_what_permissions_forbid(tmp_path: Path, mode: str, says: str) -> None:
+    folder = tmp_path / "closed"
+    folder.mkdir()
+    write(folder)
+    (folder / "report.json").write_text("old")
+    for path in (tmp_path, *tmp_path.parents[:2]):
+        path.chmod(path.stat().st_mode | 0o055)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, *EVAL, "-o", "report.json"],
+            cwd=folder,
+            env=ENVIRONMENT | {"MODE": mode},
+            capture_output=True,
+            check=False,
+        )
+    finally:
+        folder.chmod(0o755)
+    said = check_said(done, {2})
+    assert re.search(f"Error: {says}", said), said
+    assert (folder / "report.json").read_text() == "old"
+
+
+# --- inputs that change
+
+
+def changed_during(folder: Path, change: Any, seed: int) -> "subprocess.CompletedProcess[bytes]":
+    """Run the command and change the results at a random moment of its reading."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "detap", *EVAL, "-o", "report.json"],
+        cwd=folder,
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    time.sleep(random.Random(seed).uniform(0.02, 0.3))
+    change(folder / "dt.json")
+    out, err = process.communicate(timeout=60)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def grow(path: Path) -> None:
+    with path.open("ab") as file:
+        file.write(b" " * 1000)
+
+
+def overwrite(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size - 5000)
+        file.write(b"x" * 1000)
+
+
+@pytest.mark.parametrize(
+    "change", [truncate, grow, overwrite, Path.unlink], ids=lambda f: f.__name__
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_a_file_that_changes_gives_its_number_or_an_error(
+    tmp_path: Path, change: Any, seed: int
+) -> None:
+    write(tmp_path, padding=40_000_000)
+    done = changed_during(tmp_path, change, seed)
+    said = check_said(done, {0, 2})
+    if done.returncode == 0:
+        report = strict_json((tmp_path / "report.json").read_bytes())
+        assert report["summary"]["AP"] == pytest.approx(BASE, abs=1e-9)
+    else:
+        assert said.startswith("Error: dt.json: ")
+        assert not (tmp_path / "report.json").exists()
+
+
+def test_a_file_that_changes_under_the_reader(tmp_path: Path) -> None:
+    """At every block of the reading, surely: the reader asks for one, and the file changes."""
+    from detap.errors import InputError
+    from detap.formats.files import Stream
+
+    for change in (truncate, grow, overwrite):
+        write(tmp_path, padding=5_000_000)
+        with Stream(tmp_path / "dt.json") as stream:
+            stream.read()
+            before = os.stat(tmp_path / "dt.json").st_mtime_ns
+            change(tmp_path / "dt.json")
+            os.utime(tmp_path / "dt.json", ns=(before + 1_000_000, before + 1_000_000))
+            with pytest.raises(InputError, match=r"dt\.json: changed while it was being read"):
+                stream.read_all()
+
+
+# --- memory
+
+
+@pytest.mark.skipif(SANITIZED, reason="the sanitizer needs all of the address space")
+@pytest.mark.parametrize("megabytes", [60, 120, 200, 300, 400, 600])
+def test_memory_that_runs_out_is_said(tmp_path: Path, megabytes: int) -> None:
+    record = '{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}'
+    write(tmp_path)
+    (tmp_path / "dt.json").write_text(f"[{','.join([record] * 400_000)}]")
+    (tmp_path / "report.json").write_text("old")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
+
+    done = detap(
+        tmp_path,
+        *EVAL,
+        "-o",
+        "report.json",
+        "--threads",
+        "2",
+        preexec_fn=limit,
+        environment={"OPENBLAS_NUM_THREADS": "1"},
+    )
+    if done.returncode == 0:
+        assert strict_json((tmp_path / "report.json").read_bytes())
+        return
+    said = check_said(done, {3})
+    assert "out of memory" in said
+    assert (tmp_path / "report.json").read_text() == "old"
+
+
+def test_no_traceback_without_standard_streams(tmp_path: Path) -> None:
+    write(tmp_path)
+    line = f'exec "{sys.executable}" -m detap {" ".join(EVAL)} -o report.json <&- >&- 2>&-'
+    done = subprocess.run(["/bin/sh", "-c", line], cwd=tmp_path, env=ENVIRONMENT, check=False)
+    # The report is there; the table had no stdout to go to.
+    assert done.returncode == 2
+    assert strict_json((tmp_path / "report.json").read_bytes())
