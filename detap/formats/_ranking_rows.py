@@ -110,15 +110,26 @@ def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Row
     start = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
     if start in (b"[", b"{"):
         return _from_json(decode(data, problems), form, problems)
-    name, remedy = looks_like(data)
-    if name and name != "Python text, not JSON":
-        problems.instead(f"looks like {name}, where {form.what} is due", remedy)
-        problems.raise_any()
+    refuse_others(data, form.what, "TREC text, CSV or JSON", problems)
     text = decode(data, problems)
     first = next((line for line in text.splitlines() if line.strip()), "")
     if "," in first and len(first.split()) != len(form.columns):
         return _from_csv(text, form, problems)
     return _from_trec(text, form, problems)
+
+
+def refuse_others(data: bytes, what: str, forms: str, problems: Problems) -> None:
+    """Refuse data that is plainly something else than text of rows.
+
+    Raises
+    ------
+    InputError
+        Where it looks like a web page, an archive, a pickle, ...
+    """
+    name, _ = ("", "") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else looks_like(data)
+    if name and name != "Python text, not JSON":
+        problems.instead(f"looks like {name}, where {what} is due", f"give {forms}")
+        problems.raise_any()
 
 
 def _from_trec(text: str, form: Form, problems: Problems) -> Rows:

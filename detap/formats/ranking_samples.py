@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
 from detap.formats._arrays import names_of, read_npz
-from detap.formats._json_text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.formats._json_text import JsonText, NotJsonError, decode, spelt
 from detap.formats._problems import Problems
-from detap.formats._ranking_rows import csv_table, name_of, value_fault
+from detap.formats._ranking_rows import csv_table, name_of, refuse_others, value_fault
 from detap.formats._voc_lines import number_fault
 from detap.formats._voc_lines import shown as quoted
 from detap.formats.files import DEFAULT_LIMITS, Limits, read_bytes, refuse, refuse_os_error, shown
@@ -230,10 +230,7 @@ def _read(path: Path, number: str, limits: Limits) -> _Cells:
     if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
         _read_json(decode(data, problems), number, cells, problems)
     else:
-        name, remedy = looks_like(data)
-        if name and name != "Python text, not JSON":
-            problems.instead(f"looks like {name}, where CSV or JSON is due", remedy)
-            problems.raise_any()
+        refuse_others(data, f"a file of {number}s", "CSV or JSON", problems)
         _read_csv(decode(data, problems), number, cells, problems)
     problems.raise_any()
     if not cells.samples:

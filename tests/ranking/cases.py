@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from detap.ranking_tables import Gallery
+
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]
 
@@ -52,10 +54,13 @@ def write_trec(folder: Path, run: Run, qrels: Qrels) -> tuple[Path, Path]:
     return run_path, qrels_path
 
 
-def gallery(**columns: Any) -> Any:
-    """Return a Gallery of arrays; queries are numbered."""
-    from detap.ranking_tables import Gallery
+def save(path: Path, **arrays: Any) -> None:
+    """Write an .npz file."""
+    np.savez(path, **arrays)
 
+
+def gallery(**columns: Any) -> Gallery:
+    """Return a Gallery of arrays; queries are numbered."""
     columns.setdefault("gallery", np.zeros((0, 0)))
     columns.setdefault("queries", tuple(map(str, range(len(columns["query_labels"])))))
     return Gallery(**columns)

@@ -29,7 +29,7 @@ SMOOTH: list[tuple[str, Any, dict[str, Any]]] = [
 ]
 
 
-def by_pairs(scores: Any, relevant: Any, up: Step, down: Step) -> float:
+def by_pairs(scores: Any, relevant: Any, up: Step, down: Step) -> Any:
     """Return 1 - mean of rank+ / (rank+ + rank-), item by item."""
     terms = []
     for k in range(len(scores)):
@@ -56,7 +56,7 @@ def sup_step(t: float) -> float:
     return 0.5 + sigmoid(0.01)(t) if t <= 0.05 else 100 * (t - 0.05) + 1.44
 
 
-def by_bins(scores: Any, relevant: Any, bins: int) -> float:
+def by_bins(scores: Any, relevant: Any, bins: int) -> Any:
     """Return 1 - the plain quantised AP on [-1, 1], bin by bin."""
     width = 2 / (bins - 1)
     weights = [
@@ -311,8 +311,8 @@ def test_the_bounds_are_their_formulas() -> None:
     """Batches of (2 relevant, 1 not) and (1, 2), by hand.
 
     Without calibration: 1 - (1 + 1 + 3/(3 + 1))/3. With alpha .5 and beta .4: of batch 1 one
-    relevant item is above alpha, its other item above beta; of batch 2 the relevant one is. The sure
-    ones: 1/1, then 2/(2 + 1). The unsure one of batch 1: (1 + 1)/(1 + 1 + 0). In all
+    relevant item is above alpha, its other item above beta; of batch 2 the relevant one is. The
+    sure ones: 1/1, then 2/(2 + 1). The unsure one of batch 1: (1 + 1)/(1 + 1 + 0). In all
     1 - (1 + 2/3 + 1)/3.
     """
     scores = [0.9, 0.3, 0.45, 0.8, 0.1, 0.2]

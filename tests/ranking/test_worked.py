@@ -13,6 +13,7 @@ import pytest
 from detap.cli import main
 from tests.conftest import ROOT
 from tests.golden.worked import calculate
+from tests.ranking.cases import save
 
 FIXTURES = ROOT / "fixtures"
 COLUMNS = ["command", "number", "worked", "value"]
@@ -54,7 +55,7 @@ def arguments(case: str, command: str, folder: Path) -> list[str]:
         source = FIXTURES / case / word
         if word.endswith(".npz"):
             arrays = json.loads(source.with_suffix(".json").read_text())
-            np.savez(folder / word, **{key: np.array(rows) for key, rows in arrays.items()})
+            save(folder / word, **{key: np.array(rows) for key, rows in arrays.items()})
             words[place] = str(folder / word)
         elif source.exists():
             words[place] = str(source)
@@ -147,7 +148,7 @@ def convert() -> Callable[[Path, Path], dict[str, Any]]:
     def run(source: Path, folder: Path) -> dict[str, Any]:
         case = json.loads(source.read_text())
         arrays = {"scores": np.array(case["scores"]), "relevance": np.array(case["labels"])}
-        np.savez(folder / "case.npz", **arrays)
+        save(folder / "case.npz", **arrays)
         out = folder / "out.json"
         given = ["--npz", str(folder / "case.npz"), "--losses", "-o", str(out), "-q"]
         assert main(["rank", "retrieval", *given]) == 0

@@ -1,0 +1,462 @@
+"""Rankings that are wrong: each gets a message that names the file, the place and the remedy."""
+
+import io
+import json
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.cli import main
+from detap.errors import InputError, UsageError
+from detap.formats.files import Limits
+from detap.formats.ranking import read_arrays, read_npz_retrieval, read_run
+from detap.formats.ranking_samples import read_npz_samples, read_samples, read_voc
+from tests.ranking.cases import save
+
+RUN = "q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\n"
+QRELS = "q1 0 a 1\nq1 0 b 0\n"
+
+
+def refused(call: Callable[..., object], *arguments: Any, **more: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        call(*arguments, **more)
+    return str(caught.value)
+
+
+def written(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("run", "qrels", "messages"),
+    [
+        ("q1 Q0 a 1 nan x\n", QRELS, ["run: line 1: score 'nan' is not a finite number"]),
+        ("q1 Q0 a 1 1e999 x\n", QRELS, ["run: line 1: score '1e999' is too large for a number"]),
+        ("q1 Q0 a 1 0,5 x\n", QRELS, ["line 1: score '0,5' is not a number (a point is due"]),
+        ("q1 Q0 a 1 1_0 x\n", QRELS, ["run: line 1: score '1_0' is not a number"]),
+        ("q1 Q0 a 1 \uff10.5 x\n", QRELS, ["run: line 1: score '\uff10.5' is not a number"]),
+        ("q1 Q0 a 1 0.5\n", QRELS, ["line 1: has 5 columns, 6 are due; write `query Q0 item"]),
+        (f"{RUN}\nq1 Q0 a 3 0.1 x\n", QRELS, ["line 4: ranks item 'a' for query 'q1', as line 1"]),
+        ("q9 Q0 a 1 0.9 x\n", QRELS, ["has no query in common with", "it has 'q9'", "have 'q1'"]),
+        (
+            RUN,
+            "q1 0 a 1\nq1 0 a 0\n",
+            ["line 2: judges item 'a' of query 'q1' as 0; line 1 judges"],
+        ),
+        (RUN, "q1 0 a one\n", ["qrels: line 1: relevance 'one' is not a number"]),
+        (RUN, "q1 0 a\n", ["qrels: line 1: has 3 columns, 4 are due"]),
+        (RUN, "", ["qrels: has no judgement"]),
+        (RUN, "<html><body>404</body></html>", ["qrels: looks like an HTML page"]),
+        (RUN, pickle.dumps({"q1": {"a": 1}}), ["qrels: looks like a Python pickle"]),
+        (b"\xff\xfeq\0", QRELS, ["is UTF-16 or UTF-32 text, where UTF-8 is due"]),
+        (b"q1 Q0 \xe9 1 0.9 x\n", QRELS, ["byte 6: 0xe9 is not UTF-8"]),
+        ("query,score\nq1,0.5\n", QRELS, ["has no column 'item'; it has 'query', 'score'"]),
+        ("query,item,score\nq1,a,0.5,3\n", QRELS, ["line 2: has 4 fields, 3 are due"]),
+        ("query,item,score\nq1,,0.5\n", QRELS, ["line 2: has an empty query or item"]),
+        ("query,item,score\nq1,a,x\n", QRELS, ["line 2: score 'x' is not a number"]),
+        ('query,item,score\nq1,"a,0.5\n', QRELS, ["is not CSV: unexpected end of data"]),
+        ('[{"query": "q1", "item": "a"}]', QRELS, ["record 1: score is missing"]),
+        ('[{"query": "q1", "score": 1}]', QRELS, ["record 1: has no query or no item"]),
+        ('[{"query": true, "item": "a", "score": 1}]', QRELS, ["record 1: has no query"]),
+        ("[3]", QRELS, ["record 1: is 3, where an object is due"]),
+        ('[{"query": "q1", "item": "a", "score": NaN}]', QRELS, ["score is nan, which is not fin"]),
+        ('{"q1": {"a": 1, "a": 2}}', QRELS, ['query "q1": key "a" stands twice in one object']),
+        ('{"q1": {"a": "x"}}', QRELS, ['query "q1", item "a": score is "x", no number']),
+        ('{"q1": 3}', QRELS, ['query "q1": is 3, where an object is due']),
+        ('{"q1": {"a": 1}', QRELS, ["line 1, column"]),
+        ('{"q1": {"a": 1' + "0" * 399 + "}}", QRELS, ["score is too large for a number"]),
+    ],
+)
+def test_runs(run: str | bytes, qrels: str | bytes, messages: list[str], tmp_path: Path) -> None:
+    files = written(tmp_path, "run", run), written(tmp_path, "qrels", qrels)
+    message = refused(read_run, *files)
+    for part in messages:
+        assert part in message
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    qrels = written(tmp_path, "qrels", QRELS)
+    assert "does not exist" in refused(read_run, tmp_path / "none", qrels)
+    assert "is a folder, where a file is due" in refused(read_run, tmp_path, qrels)
+    assert "is given as the run and as its judgements" in refused(read_run, qrels, qrels)
+
+
+def test_what_is_valid_though_odd_is_noted(tmp_path: Path) -> None:
+    run = written(tmp_path, "run", RUN + "q2 Q0 a 1 1 x\nq1 Q0 c 3 0.1 x\n")
+    qrels = written(tmp_path, "qrels", QRELS + "q1 0 a 1\nq3 0 a 1\n")
+    table = read_run(run, qrels)
+    assert [(note.code, note.count) for note in table.notes] == [
+        ("repeated-judgement", 1),
+        ("unjudged-query", 1),
+        ("unjudged-item", 1),
+    ]
+    empty = read_run(written(tmp_path, "empty", "[]"), qrels)
+    assert [note.code for note in empty.notes] == ["repeated-judgement", "empty-run"]
+    assert not empty.present.any()
+
+
+def test_names_are_taken_to_the_letter(tmp_path: Path) -> None:
+    run = written(tmp_path, "run", '[{"qid": 7, "doc_id": "007", "sim": 1}]')
+    qrels = written(tmp_path, "qrels", "query_id,docno,rel\n7,7,1\n")
+    table = read_run(run, qrels)
+    assert table.queries == ("7",)
+    assert table.grade.tolist() == [0]  # "007" is not "7"
+
+
+CODES = {
+    "query_codes": np.array([[1, -1]]),
+    "gallery_codes": np.array([[1, 1], [-1, -1]]),
+    "query_labels": np.array([0]),
+    "gallery_labels": np.array([0, 1]),
+}
+SCORES = {
+    "scores": np.array([[0.5, 0.1]]),
+    "query_labels": np.array([0]),
+    "gallery_labels": np.array([0, 1]),
+}
+
+
+@pytest.mark.parametrize(
+    ("base", "changes", "message"),
+    [
+        (CODES, {"query_codes": None}, "has neither codes, embeddings nor scores"),
+        (CODES, {"gallery_codes": None}, "has no array 'gallery_codes'; it has query_codes"),
+        (CODES, {"scores": np.zeros((1, 2))}, "has both codes and scores; give one of them"),
+        (CODES, {"query_codes": np.array([[0, -1]])}, "row 0, column 0: is 0 (where another code"),
+        (CODES, {"query_codes": np.array([[2, 1]])}, "row 0, column 0: is 2, where -1 or 1 is due"),
+        (CODES, {"query_codes": np.array([[1, -1, 1]])}, "has 2 columns, query_codes has 3"),
+        (CODES, {"query_codes": np.array([1, -1])}, "has the shape (2,); give (rows, columns)"),
+        (CODES, {"query_codes": np.zeros((0, 2))}, "has the shape (0, 2); give (rows, columns)"),
+        (CODES, {"gallery_labels": np.array([0])}, "has the shape (1,), the gallery has 2 rows"),
+        (CODES, {"query_labels": np.array([[1, 0]])}, "class numbers on both sides, or 0 and 1"),
+        (CODES, {"query_labels": np.array([0.5])}, "has a class number that is not whole"),
+        (CODES, {"query_labels": np.array([np.nan])}, "has a class number that is not whole"),
+        (CODES, {"query_labels": np.array(["cat"])}, "has names on one side alone"),
+        (SCORES, {"scores": np.array([[np.nan, 1]])}, "row 0, column 0: is nan, which is not fin"),
+        (SCORES, {"scores": np.array([[np.inf, 1]])}, "is inf, which is not finite"),
+        (SCORES, {"scores": np.array([["a", "b"]])}, "array 'scores': has the type <U1"),
+        (SCORES, {"gallery_labels": np.array([0])}, "has the shape (1,), scores has 2 columns"),
+        (SCORES, {"relevance": np.zeros((2, 1))}, "'relevance': has the shape (2, 1); give (1, 2)"),
+        (SCORES, {"gallery_names": np.array(["a", "a"])}, "has the name 'a' twice"),
+        (SCORES, {"gallery_names": np.array(["a"])}, "has 1 names; give 2"),
+        (SCORES, {"gallery_names": np.zeros((1, 2))}, "'gallery_names': is no column of names"),
+        (
+            SCORES,
+            {"query_labels": np.array([[1, 2]]), "gallery_labels": np.zeros((2, 2))},
+            "row 0, column 1: is 2, where 0 or 1 is due",
+        ),
+        (
+            SCORES,
+            {"query_labels": np.array([[1]]), "gallery_labels": np.zeros((2, 1))},
+            "'query_labels': has one column; give class numbers as (n,)",
+        ),
+        (
+            SCORES,
+            {"query_labels": np.zeros((1, 2)), "gallery_labels": np.zeros((2, 3))},
+            "has 3 labels, query_labels has 2",
+        ),
+    ],
+)
+def test_archives(
+    base: dict[str, Any], changes: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    arrays = {key: value for key, value in (base | changes).items() if value is not None}
+    save(tmp_path / "case.npz", **arrays)
+    found = refused(read_npz_retrieval, tmp_path / "case.npz")
+    assert str(tmp_path / "case.npz") in found
+    assert message in found
+
+
+def npy(array: Any, **options: Any) -> bytes:
+    stream = io.BytesIO()
+    np.save(stream, array, **options)
+    return stream.getvalue()
+
+
+def archive(path: Path, members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> Path:
+    with zipfile.ZipFile(path, "w", method) as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return path
+
+
+class _Evil:
+    def __reduce__(self) -> Any:
+        raise AssertionError("was unpickled")  # pragma: no cover - it must not be
+
+
+def test_pickles_are_never_loaded(tmp_path: Path) -> None:
+    save(tmp_path / "a.npz", **(SCORES | {"query_labels": np.array([{"a": 1}], object)}))
+    message = refused(read_npz_retrieval, tmp_path / "a.npz")
+    assert "array 'query_labels': holds Python objects, which are never unpickled" in message
+    path = written(tmp_path, "b.npz", pickle.dumps(SCORES))
+    assert "looks like a Python pickle, where an .npz archive is due" in refused(
+        read_npz_retrieval, path
+    )
+
+
+def test_what_expands_without_end_is_not_expanded(tmp_path: Path) -> None:
+    bomb = npy(np.zeros((1, 40_000_000), np.uint8))
+    path = archive(tmp_path / "bomb.npz", {"scores.npy": bomb}, zipfile.ZIP_DEFLATED)
+    assert path.stat().st_size < 100_000
+    assert "bomb.npz: expands to 40000128 bytes" in refused(read_npz_retrieval, path)
+    message = refused(read_npz_retrieval, path, limits=Limits(file_bytes=1000))
+    assert "is larger than 1000 bytes" in message
+
+
+def header(text: str) -> bytes:
+    body = text.encode().ljust(118) + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(body).to_bytes(2, "little") + body
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (9, 9)}"), "where (9, 9) of"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (10**9,)}"), "damaged header"),
+        (header("{'descr': '<f8', 'fortran_order': False, 'shape': (1099511627776,)}"), "0 bytes"),
+        (header("__import__('os').abort()"), "has a damaged header"),
+        (header("{'descr': '|O', 'fortran_order': False, 'shape': (1,)}"), "holds Python objects"),
+        (
+            header("{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}"),
+            "has the type",
+        ),
+        (b"\x93NUMPY\x09\x00", "format version 9.0 is unknown"),
+        (b"\x93NUMPY", "has a damaged header"),
+        (b"", "has a damaged header"),
+    ],
+)
+def test_damaged_arrays(data: bytes, message: str, tmp_path: Path) -> None:
+    path = archive(tmp_path / "a.npz", {"scores.npy": data})
+    assert message in refused(read_npz_retrieval, path)
+
+
+def test_damaged_archives(tmp_path: Path) -> None:
+    whole = archive(tmp_path / "a.npz", {"scores.npy": npy(SCORES["scores"])}).read_bytes()
+    cut = written(tmp_path, "cut.npz", whole[:200])
+    assert "is a damaged archive" in refused(read_npz_retrieval, cut)
+    flipped = bytearray(whole)
+    flipped[150] ^= 255
+    assert "is a damaged archive: Bad CRC-32" in refused(
+        read_npz_retrieval, written(tmp_path, "bits.npz", bytes(flipped))
+    )
+    other = archive(tmp_path / "other.npz", {"x.npy": npy(np.zeros(1)), "readme.txt": b""})
+    assert "has none of the arrays query_codes" in refused(read_npz_retrieval, other)
+    assert "where an .npz archive is due" in refused(
+        read_npz_retrieval, written(tmp_path, "text.npz", "hello")
+    )
+    twice = tmp_path / "twice.npz"
+    with zipfile.ZipFile(twice, "w") as file:
+        file.writestr("scores.npy", npy(np.zeros((1, 1))))
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            file.writestr("scores.npy", npy(np.zeros((1, 1))))
+    assert "has the array 'scores' twice" in refused(read_npz_retrieval, twice)
+
+
+def test_byte_order_and_memory_order_do_not_matter(tmp_path: Path) -> None:
+    scores = np.arange(12.0).reshape(3, 4)
+    labels = {"query_labels": np.arange(3), "gallery_labels": np.arange(4)}
+    for one in (scores, np.asfortranarray(scores), scores.astype(">f8"), scores.astype("<f2")):
+        save(tmp_path / "a.npz", scores=one, **labels)
+        table: Any = read_npz_retrieval(tmp_path / "a.npz")
+        assert table.query.tolist() == scores.tolist()
+
+
+def test_packed_codes(tmp_path: Path) -> None:
+    bits = np.random.default_rng(0).random((6, 16)) < 0.5
+    labels = {"query_labels": np.arange(3) % 2, "gallery_labels": np.arange(3) % 2}
+    packed = np.packbits(bits, axis=1)
+    save(tmp_path / "a.npz", query_codes=packed[:3], gallery_codes=packed[3:], **labels)
+    table: Any = read_npz_retrieval(tmp_path / "a.npz")
+    assert [note.code for note in table.notes] == ["packed-codes"]
+    assert table.query.tolist() == bits[:3].tolist()
+
+
+def test_separate_arrays(tmp_path: Path) -> None:
+    paths = []
+    for name, array in CODES.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        paths.append(tmp_path / f"{name}.npy")
+    files: Any = (paths[0], paths[1], paths[2], paths[3])
+    assert read_arrays(*files, kind="codes").query.tolist() == [[True, False]]
+    np.save(paths[0], np.array([[3, 1]]))
+    message = refused(read_arrays, *files, kind="codes")
+    assert f"{paths[0]}: row 0, column 0: is 3, where -1 or 1 is due" in message
+    assert "where an .npy array is due" in refused(
+        read_arrays, written(tmp_path, "x.npy", "x"), *files[1:]
+    )
+
+
+@pytest.mark.parametrize(
+    ("scores", "labels", "message"),
+    [
+        ("sample,cat\na,nan\n", "sample,label\na,cat\n", "line 2: score 'nan' is not a finite"),
+        ("sample,cat\na,1\na,2\n", "sample,label\na,cat\n", "sample 'a' has class 'cat' twice"),
+        ("sample,cat\nb,1\n", "sample,label\na,cat\n", "has no sample in common with"),
+        ("sample,cat\na,1\nb,1\n", "sample,label\na,cat\n", "sample 'b' has no labels in"),
+        ("sample,cat\na,1\n", "sample,label\na,dog\n", "label 'dog' is no class of"),
+        ("cat,dog\n1,2\n", "sample,label\na,dog\n", "begins with the headings 'cat', 'dog'"),
+        ("sample,cat,cat\na,1,2\n", "sample,label\na,dog\n", "has the column 'cat' twice"),
+        ("sample,cat\na,1,2\n", "sample,label\na,dog\n", "line 2: has 3 fields, 2 are due"),
+        ("sample,cat\n,1\n", "sample,label\na,dog\n", "line 2: names no sample"),
+        ("sample,cat\n", "sample,label\na,cat\n", "has no sample; give the scores"),
+        ("sample,cat\na,1\n", "sample,cat\na,2\n", "label '2' is neither 0 nor 1"),
+        ("[1]", "sample,label\na,cat\n", "is a JSON array, where an object is due"),
+        ('{"a": 1}', "sample,label\na,cat\n", 'sample "a": is 1, no object'),
+        ('{"a": {"cat": null}}', "sample,label\na,cat\n", 'class "cat": score is missing'),
+        ('{"a": {"cat": 1}, "a": {}}', "sample,label\na,cat\n", 'sample "a": stands twice'),
+        ('{"a": {"cat": 1}}', '{"a": [true]}', "label true is no name"),
+        ('{"a": {"cat": 1}', '{"a": "cat"}', "line 1, column"),
+        ("<html>", "sample,label\na,cat\n", "looks like an HTML page"),
+    ],
+)
+def test_samples(scores: str, labels: str, message: str, tmp_path: Path) -> None:
+    files = written(tmp_path, "scores", scores), written(tmp_path, "labels", labels)
+    assert message in refused(read_samples, *files)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"scores": np.zeros((2, 3))}, "has no array 'labels'"),
+        ({"scores": np.zeros(3), "labels": np.zeros(3)}, "'scores': is float64 of the shape (3,)"),
+        ({"scores": np.full((1, 2), np.nan), "labels": [0]}, "row 0, column 0': is nan"),
+        ({"scores": np.zeros((2, 3)), "labels": [0, 3]}, "row 1: is 3, where a class from 0 to 2"),
+        ({"scores": np.zeros((2, 3)), "labels": [0, -1]}, "row 1: is -1, where a class"),
+        ({"scores": np.zeros((2, 3)), "labels": [0.5, 1]}, "is float64, no class numbers"),
+        (
+            {"scores": np.zeros((2, 3)), "labels": [0, 1, 2]},
+            "has the shape (3,), scores has (2, 3)",
+        ),
+        ({"scores": np.zeros((1, 2)), "labels": [[0, -1]]}, "is -1, where 0 or 1 is due"),
+        (
+            {"scores": np.zeros((1, 2)), "labels": [0], "difficult": [[2, 0]]},
+            "'difficult': has the shape (1, 2); give 0 or 1",
+        ),
+        (
+            {"scores": np.zeros((1, 2)), "labels": ["x"], "class_names": ["a", "b"]},
+            "is 'x', where a class from 0 to 1",
+        ),
+        (
+            {"scores": np.zeros((1, 2)), "labels": [0], "class_names": ["a"]},
+            "has 1 names; give 2",
+        ),
+    ],
+)
+def test_sample_archives(arrays: dict[str, Any], message: str, tmp_path: Path) -> None:
+    save(tmp_path / "a.npz", **{key: np.array(value) for key, value in arrays.items()})
+    assert message.replace("0': is", "0: is") in refused(read_npz_samples, tmp_path / "a.npz")
+
+
+def voc(folder: Path, sets: dict[str, str], results: dict[str, str]) -> tuple[Path, Path]:
+    for place, files in (("sets", sets), ("results", results)):
+        (folder / place).mkdir()
+        for name, text in files.items():
+            (folder / place / name).write_text(text)
+    return folder / "sets", folder / "results"
+
+
+@pytest.mark.parametrize(
+    ("sets", "results", "message"),
+    [
+        ({"cat_t.txt": "1 2\n"}, {"_cls_t_cat.txt": "1 1\n"}, "label 2 of image '1' is none of"),
+        ({"cat_t.txt": "1 1\n1 1\n"}, {"_cls_t_cat.txt": "1 1\n"}, "image '1' stands twice"),
+        ({"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "2 1\n"}, "image '2' is not in cat_t.txt"),
+        ({"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1 x\n"}, "_cls_t_cat.txt: line 1: score 'x'"),
+        ({"cat_t.txt": "1 1\n"}, {"_cls_t_cat.txt": "1\n"}, "line 1: has 1 columns, 2 are due"),
+        ({"cat_t.txt": "1 1\n"}, {"_cls_t_dog.txt": "1 1\n"}, "has no results of these classes"),
+        ({"cat_t.txt": ""}, {"_cls_t_cat.txt": "1 1\n"}, "lists no image"),
+        ({"readme": ""}, {"_cls_t_cat.txt": "1 1\n"}, "has no file <class>_<set>.txt"),
+        (
+            {"cat_t.txt": "1 1\n"},
+            {"a_cls_t_cat.txt": "1 1\n", "b_cls_t_cat.txt": "1 1\n"},
+            "has two files of the class 'cat': a_cls_t_cat.txt and b_cls_t_cat.txt",
+        ),
+    ],
+)
+def test_voc(sets: dict[str, str], results: dict[str, str], message: str, tmp_path: Path) -> None:
+    assert message in refused(read_voc, *voc(tmp_path, sets, results))
+
+
+def test_voc_sets_must_be_told_apart(tmp_path: Path) -> None:
+    folders = voc(
+        tmp_path, {"a_val.txt": "1 1\n", "a_test.txt": "1 1\n"}, {"_cls_x_a.txt": "1 1\n"}
+    )
+    with pytest.raises(UsageError, match="has the sets test, val: name one"):
+        read_voc(*folders)
+    assert read_voc(*folders, image_set="val").classes == ("a",)
+
+
+def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
+    from detap.ranking import classification
+
+    sets = {"cat_t.txt": "1 1\n2 -1\n", "dog_t.txt": "1 -1\n2 1\n3 1\n"}
+    table = read_voc(*voc(tmp_path, sets, {"c1_cls_t_cat.txt": "1 0.5\n2 0.4\n"}))
+    assert [(note.code, note.count) for note in table.notes] == [("class-without-scores", 1)]
+    result = classification.evaluate(table)
+    assert result.average_precision.tolist() == [1, 0]
+    assert result.positives.tolist() == [1, 2]
+    assert result.negatives.tolist() == [1, 1]  # image 3 is not in the set of cats
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "no input was given: give --npz FILE; or --run and --qrels"),
+        (["--run", "a"], "--run needs --qrels beside it"),
+        (["--run", "-", "--qrels", "-"], "only one of --run and --qrels can come from stdin"),
+        (["--npz", "a", "--run", "b", "--qrels", "c"], "--npz and --run were given"),
+        (["--queries", "a"], "--queries needs --gallery beside it"),
+        (["--npz", "a", "--codes"], "--codes says what the .npy files hold"),
+        (["--npz", "a", "--k", "0"], "'0' is no list of whole numbers from 1"),
+        (["--npz", "a", "--k", "1.5"], "'1.5' is no list of whole numbers"),
+        (["--npz", "a", "--relevant-from", "0"], "'0' is not above 0"),
+        (["--npz", "a", "--protocol", "hash"], "protocol 'hash' is unknown; did you mean hashing"),
+        (["--npz", "a", "--measures", "mAp"], "measure 'mAp' is unknown; did you mean mAP"),
+        (["--npz", "a", "--curves", "x.txt"], "name a file that ends in .json or .csv"),
+        (["--npz", "a", "--confidence", "0.9"], "--confidence needs --baseline-ranking"),
+        (["--npz", "a", "-o", "a"], "no format goes with this name"),
+        (["--npz", "none.npz"], "none.npz: does not exist"),
+    ],
+)
+def test_the_command_refuses(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rank", "retrieval", *words]) == 2
+    ended = capsys.readouterr()
+    assert ended.out == ""
+    assert message in ended.err
+    assert "Traceback" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give --npz FILE, or --scores and --labels"),
+        (["--scores", "a"], "--scores needs --labels beside it"),
+        (["--npz", "a", "--image-set", "x"], "--image-set is for VOC's folders"),
+        (["--scores", "a", "--labels", "b", "--image-set", "x"], "and --labels is none"),
+    ],
+)
+def test_classification_refuses(
+    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["rank", "classification", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_json_of_the_report_is_strict(tmp_path: Path) -> None:
+    save(tmp_path / "a.npz", **(SCORES | {"query_labels": np.array([9])}))
+    out = tmp_path / "out.json"
+    given = ["--npz", str(tmp_path / "a.npz"), "--no-relevant", "left-out", "-o", str(out), "-q"]
+    assert main(["rank", "retrieval", *given]) == 0
+    report = json.loads(out.read_text(), parse_constant=pytest.fail)
+    assert report["summary"]["mAP"] is None
+    assert report["queries"][0]["AP"] is None

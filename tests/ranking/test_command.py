@@ -1,0 +1,236 @@
+"""`detap rank` as a command: outputs, gates, baselines, noise, start-up."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.bootstrap import interval
+from detap.cli import main
+from detap.ranking.bootstrap import drop_interval
+from tests.ranking.cases import random_run, write_trec
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Path:
+    """Return codes of two classes, most of which lie near their own class."""
+    return write_codes(tmp_path / "codes.npz", flips=0.2)
+
+
+def write_codes(path: Path, flips: float, seed: int = 0) -> Path:
+    random = np.random.default_rng(seed)
+    centres = random.random((4, 32)) < 0.5
+    labels = np.arange(40) % 4, np.arange(200) % 4
+    noise = [np.random.default_rng(7).random((len(x), 32)) < flips for x in labels]
+    codes = [centres[x] ^ n for x, n in zip(labels, noise, strict=True)]
+    np.savez(
+        path,
+        query_codes=codes[0],
+        gallery_codes=codes[1],
+        query_labels=labels[0],
+        gallery_labels=labels[1],
+    )
+    return path
+
+
+def report_of(*words: str) -> dict[str, Any]:
+    """Return the JSON report of a run in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "detap", "rank", *words, "--output-format", "json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+def test_the_report_has_the_shape_of_a_detector_s(archive: Path) -> None:
+    report = report_of("retrieval", "--npz", str(archive), "--k", "5")
+    assert list(report)[:9] == [
+        "schema_version",
+        "detap_version",
+        "kind",
+        "signature",
+        "protocol",
+        "inputs",
+        "summary",
+        "queries",
+        "notes",
+    ]
+    assert report["kind"] == "retrieval"
+    assert list(report["summary"])[:4] == ["mAP", "mAP@5", "P@5", "R@5"]
+    assert "top-accuracy@5" in report["summary"]
+    assert [entry["role"] for entry in report["inputs"]] == ["scores", "labels"]
+    assert all(len(entry["sha256"]) == 64 for entry in report["inputs"])
+    assert len(report["queries"]) == 40
+    for name, key in (("mAP", "AP"), ("mAP@5", "AP@5"), ("MRR", "RR")):
+        mean = np.mean([row[key] for row in report["queries"]])
+        assert report["summary"][name] == pytest.approx(mean)
+    assert len(report["curve"]["levels"]) == 11
+
+
+def test_the_same_bytes_whatever_the_threads(archive: Path, tmp_path: Path) -> None:
+    texts = set()
+    for threads in ("1", "2", "8"):
+        out = tmp_path / "out.json"
+        words = ["--npz", str(archive), "--k", "3", "--threads", threads, "-o", str(out), "-q"]
+        assert main(["rank", "retrieval", *words]) == 0
+        texts.add(out.read_bytes())
+    assert len(texts) == 1
+
+
+def test_a_run_from_stdin_and_csv(tmp_path: Path) -> None:
+    run, qrels = write_trec(tmp_path, *random_run(1))
+    command = [sys.executable, "-m", "detap", "rank", "retrieval", "--run", "-"]
+    done = subprocess.run(
+        [*command, "--qrels", str(qrels), "--output-format", "csv", "-q"],
+        input=run.read_text(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    report = report_of("retrieval", "--run", str(run), "--qrels", str(qrels))
+    assert [row["name"] for row in rows] == [row["name"] for row in report["queries"]]
+    assert [float(row["AP"]) if row["AP"] else None for row in rows] == [
+        row["AP"] for row in report["queries"]
+    ]
+
+
+def test_many_queries_are_shown_on_demand(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    labels = np.zeros(60, int)
+    np.savez(tmp_path / "a.npz", scores=np.eye(60), query_labels=labels, gallery_labels=labels)
+    words = ["rank", "retrieval", "--npz", str(tmp_path / "a.npz")]
+    assert main(words) == 0
+    short = capsys.readouterr().out
+    assert "60 queries; --per-query shows each, as JSON and CSV do" in short
+    assert main([*words, "--per-query"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) > len(short.splitlines()) + 50
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        (["--fail-under", "0.1"], 0),
+        (["--fail-under", "0.999999"], 1),
+        (["--fail-under", "P@5=0.1", "--fail-under", "min-query.AP=0.01"], 0),
+        (["--fail-under", "query:3.AP=0.999999"], 1),
+        (["--fail-under", "P@6=0.1"], 2),
+    ],
+)
+def test_floors(words: list[str], status: int, archive: Path) -> None:
+    assert main(["rank", "retrieval", "--npz", str(archive), "--k", "5", *words]) == status
+
+
+def test_baselines(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = tmp_path / "old.json"
+    assert main(["rank", "retrieval", "--npz", str(archive), "-o", str(old), "-q"]) == 0
+    worse = write_codes(tmp_path / "worse.npz", flips=0.35)
+    given = ["rank", "retrieval", "--npz", str(worse), "--baseline", str(old)]
+    assert main([*given, "--max-drop", "0.9"]) == 0
+    assert main([*given, "--max-drop", "0.01"]) == 1
+    assert "mAP fell by" in capsys.readouterr().err
+    # Other labels are another ground truth; another rule is another protocol.
+    with np.load(worse) as arrays:
+        other = dict(arrays) | {"query_labels": (arrays["query_labels"] + 1) % 4}
+    np.savez(tmp_path / "other.npz", **other)
+    words = ["--npz", str(tmp_path / "other.npz"), "--baseline", str(old), "--max-drop", "0.9"]
+    assert main(["rank", "retrieval", *words]) == 2
+    assert "ground truth: sha256" in capsys.readouterr().err
+    assert main([*given, "--max-drop", "0.9", "--ties", "expected"]) == 2
+    assert "protocol: ties" in capsys.readouterr().err
+
+
+def test_noise(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["rank", "retrieval", "--baseline-ranking", str(archive), "--confidence", "0.95"]
+    worse = write_codes(tmp_path / "worse.npz", flips=0.4)
+    assert main([*given, "--npz", str(worse), "--max-drop", "0.01"]) == 1
+    assert "95 % interval of the drop" in capsys.readouterr().err
+    like = write_codes(tmp_path / "like.npz", flips=0.21)
+    assert main([*given, "--npz", str(like), "--max-drop", "0.04"]) == 0
+    assert "inconclusive" in capsys.readouterr().err
+    assert main([*given, "--npz", str(like), "--max-drop", "query:3.AP=0.01"]) == 2
+    assert "it has no interval" in capsys.readouterr().err
+    with np.load(worse) as arrays:
+        fewer = {
+            key: rows[:10] if key.startswith("query") else rows for key, rows in arrays.items()
+        }
+    np.savez(tmp_path / "fewer.npz", **fewer)
+    assert main([*given, "--npz", str(tmp_path / "fewer.npz"), "--max-drop", "0.01"]) == 2
+    assert "ranks other queries" in capsys.readouterr().err
+
+
+def test_the_interval_of_a_mean_s_drop_covers_it() -> None:
+    """Of 200 drops of a known mean, about 90 % lie in their 90 % interval."""
+    inside = 0
+    for seed in range(200):
+        random = np.random.default_rng(seed)
+        then = random.random(120)
+        now = then - 0.05 + random.normal(0, 0.2, 120)
+        low, high = drop_interval(then, now, confidence=0.9, resamples=300, seed=seed)
+        inside += low <= 0.05 <= high
+    assert 0.84 <= inside / 200 <= 0.96
+
+
+def test_the_interval_is_of_means_over_drawn_queries() -> None:
+    then, now = np.array([1.0, 0.0, np.nan]), np.array([0.5, 0.0, 0.25])
+    stream = np.random.PCG64(3)
+    raw = np.array(stream.random_raw(50 * 3), np.uint64).reshape(50, 3)
+    drops = []
+    for row in raw.tolist():
+        chosen = [(word >> 32) * 3 >> 32 for word in row]
+        means = []
+        for values in (then, now):
+            drawn = [float(values[place]) for place in chosen if not np.isnan(values[place])]
+            means.append(sum(drawn) / len(drawn) if drawn else np.nan)
+        drops.append(means[0] - means[1])
+    due = interval(np.array(drops), 0.9)
+    assert drop_interval(then, now, confidence=0.9, resamples=50, seed=3) == pytest.approx(due)
+    none = np.zeros(0)
+    assert np.isnan(drop_interval(none, none, confidence=0.9, resamples=50, seed=0)[0])
+
+
+def test_classification_gates_and_json(tmp_path: Path) -> None:
+    scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]])
+    np.savez(tmp_path / "a.npz", scores=scores, labels=np.array([0, 1, 1]))
+    report = report_of("classification", "--npz", str(tmp_path / "a.npz"), "--k", "1")
+    assert report["summary"] == {"mAP": 1.0, "AP@1": pytest.approx(2 / 3)}
+    assert [row["AP"] for row in report["classes"]] == [1.0, 1.0]
+    assert report["samples"]["AP@1"] == {"0": 1.0, "1": 1.0, "2": 0.0}
+    words = ["rank", "classification", "--npz", str(tmp_path / "a.npz"), "--k", "1", "--fail-under"]
+    assert main([*words, "class:1.AP=1"]) == 0
+    assert main([*words, "AP@1=0.67"]) == 1
+
+
+def test_help_imports_no_numpy() -> None:
+    for words in (["rank", "--help"], ["rank", "retrieval", "--help"]):
+        code = (
+            "import sys; from detap.cli import main; "
+            f"assert main({words!r}) == 0; assert 'numpy' not in sys.modules"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("sink", ["table", "json", "csv", "markdown", "junit", "github", "gitlab"])
+def test_every_sink_takes_both_kinds(
+    sink: str, archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savez(tmp_path / "c.npz", scores=np.eye(3), labels=np.arange(3))
+    for words in (
+        ["retrieval", "--npz", str(archive), "--losses", "--batches", "2"],
+        ["classification", "--npz", str(tmp_path / "c.npz"), "--k", "1"],
+    ):
+        given = ["rank", *words, "--fail-under", "0.01", "--output-format", sink]
+        assert main(given) == 0, capsys.readouterr().err
+        assert capsys.readouterr().out

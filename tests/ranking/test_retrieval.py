@@ -1,0 +1,272 @@
+"""Galleries: codes, embeddings and scores; presets; what is left out; blocks."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.core import curves
+from detap.errors import InputError, UsageError
+from detap.ranking import protocols, retrieval
+from detap.ranking.objectives import objectives
+from detap.ranking_tables import Gallery
+from tests.ranking.cases import gallery
+
+RULES = protocols.retrieval("retrieval").with_changes(cutoffs=(1, 5, 20))
+
+
+def random_codes(seed: int, *, bits: int = 12, queries: int = 9, items: int = 150) -> Gallery:
+    random = np.random.default_rng(seed)
+    labels = random.integers(0, 5, queries), random.integers(0, 5, items)
+    return gallery(
+        kind="codes",
+        query=random.random((queries, bits)) < 0.5,
+        gallery=random.random((items, bits)) < 0.5,
+        query_labels=labels[0].astype(np.int32),
+        gallery_labels=labels[1].astype(np.int32),
+    )
+
+
+def as_embeddings(table: Gallery, kind: Any = np.float32) -> Gallery:
+    """Return codes as vectors of -1 and 1, whose products order items as distances do."""
+    vectors = [np.where(bits, 1, -1).astype(kind) for bits in (table.query, table.gallery)]
+    return gallery(
+        kind="embeddings",
+        query=vectors[0],
+        gallery=vectors[1],
+        query_labels=table.query_labels,
+        gallery_labels=table.gallery_labels,
+    )
+
+
+@pytest.mark.parametrize("similarity", ["dot", "euclidean"])
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+@pytest.mark.parametrize("ties", ["file", "trec", "expected"])
+def test_codes_and_their_vectors_rank_alike(similarity: Any, kind: Any, ties: Any) -> None:
+    table = random_codes(1)
+    rules = RULES.with_changes(ties=ties, similarity=similarity)
+    one, other = (retrieval.evaluate(t, rules) for t in (table, as_embeddings(table, kind)))
+    assert one.summary == other.summary
+
+
+def by_hand(table: Gallery, scores: Any) -> float:
+    """Return mAP from rankings that are laid out and sorted."""
+    values = []
+    for row, label in zip(scores, table.query_labels, strict=True):
+        relevant = (table.gallery_labels == label)[np.argsort(-row, kind="stable")]
+        hits = curves.hits_of(relevant)
+        values.append(curves.average_precision(hits, len(hits), interpolated=False))
+    return float(np.nanmean(values))
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean"])
+def test_embeddings_rank_by_what_is_asked_for(similarity: Any) -> None:
+    random = np.random.default_rng(4)
+    vectors = random.normal(size=(7, 16)), random.normal(size=(80, 16))
+    table = gallery(
+        kind="embeddings",
+        query=vectors[0],
+        gallery=vectors[1],
+        query_labels=random.integers(0, 3, 7),
+        gallery_labels=random.integers(0, 3, 80),
+    )
+    norms = [np.linalg.norm(v, axis=1) for v in vectors]
+    scores = {
+        "dot": vectors[0] @ vectors[1].T,
+        "cosine": vectors[0] @ vectors[1].T / norms[0][:, None] / norms[1],
+        "euclidean": -((vectors[0][:, None] - vectors[1]) ** 2).sum(-1),
+    }[similarity]
+    found = retrieval.evaluate(table, RULES.with_changes(similarity=similarity))
+    assert found.summary["mAP"] == pytest.approx(by_hand(table, scores), abs=1e-12)
+
+
+@given(st.integers(0, 10**6), st.sampled_from(("file", "trec")), st.booleans())
+def test_the_first_k_alone_give_the_numbers_at_k(seed: int, ties: Any, alone: bool) -> None:
+    table = random_codes(seed, bits=6, queries=40, items=40)
+    rules = RULES.with_changes(ties=ties, exclude_self=alone)
+    whole = retrieval.evaluate(table, rules)
+    names = [name for name in whole.summary if name[-1].isdigit()]
+    for one in (table, as_embeddings(table)):
+        similar = rules.with_changes(similarity="dot")
+        first = retrieval.evaluate(one, similar, names=names)
+        assert first.summary == {name: whole.summary[name] for name in names}
+        assert not len(first.levels)
+
+
+def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = random_codes(2, queries=70, items=500)
+    for one in (table, as_embeddings(table)):
+        whole = retrieval.evaluate(one, RULES, threads=1)
+        with monkeypatch.context() as patch:
+            patch.setattr(retrieval, "_HITS", 900)
+            patch.setattr(retrieval, "_SCORES", 1)  # two queries at a time
+            parts = retrieval.evaluate(one, RULES, threads=3)
+        assert parts.summary == whole.summary
+        assert {k: v.tolist() for k, v in parts.values.items()} == {
+            k: v.tolist() for k, v in whole.values.items()
+        }
+
+
+def test_equal_items_get_equal_scores_wherever_they_stand() -> None:
+    """Ties are the gallery's only where equal vectors tie: products must not depend on place."""
+    random = np.random.default_rng(8)
+    vectors = random.normal(size=(4099, 67)).astype(np.float32)
+    vectors[[17, 2048, 4098]] = vectors[5]
+    labels = np.zeros(4099, np.int32)
+    labels[[5, 17, 2048, 4098]] = 1
+    table = gallery(
+        kind="embeddings",
+        query=vectors[5:6],
+        gallery=vectors,
+        query_labels=np.array([1], np.int32),
+        gallery_labels=labels,
+    )
+    result = retrieval.evaluate(table, RULES.with_changes(ties="expected"))
+    assert result.summary["mAP"] == 1  # the four are one group, above all others
+
+
+def test_a_query_is_left_out_of_its_own_ranking() -> None:
+    """Items 0 and 1 are alike and of one label, item 2 is of the other: by hand."""
+    codes = np.array([[1, 1], [1, 1], [1, 0]], bool)
+    table = gallery(
+        kind="codes",
+        query=codes,
+        gallery=codes,
+        query_labels=np.array([0, 0, 1], np.int32),
+        gallery_labels=np.array([0, 0, 1], np.int32),
+    )
+    rules = protocols.retrieval("metric-learning").with_changes(cutoffs=(1,))
+    result = retrieval.evaluate(table, rules)
+    assert result.relevant.tolist() == [1, 1, 0]
+    assert result.ranked.tolist() == [2, 2, 2]
+    assert result.summary["P@1"] == result.summary["mAP@R"] == 1
+    assert retrieval.evaluate(table, rules.with_changes(no_relevant="zero")).summary[
+        "P@1"
+    ] == pytest.approx(2 / 3)
+    fewer = gallery(
+        kind="codes",
+        query=codes[:2],
+        gallery=codes,
+        query_labels=np.zeros(2, np.int32),
+        gallery_labels=np.zeros(3, np.int32),
+    )
+    with pytest.raises(InputError, match="has 2 queries and 3 items; queries can be left out"):
+        retrieval.evaluate(fewer, rules)
+
+
+def test_a_query_without_relevant_items_is_noted() -> None:
+    table = gallery(
+        kind="scores",
+        query=np.array([[1.0, 2.0], [1.0, 2.0]]),
+        query_labels=np.array([0, 7], np.int32),
+        gallery_labels=np.array([0, 1], np.int32),
+    )
+    result = retrieval.evaluate(table, RULES)
+    assert [(note.code, note.count) for note in result.notes] == [("no-relevant", 1)]
+    assert result.summary["mAP"] == 1 / 4  # second of two, and 0
+    assert np.isnan(result.values["AP"][1])
+    left = retrieval.evaluate(table, RULES.with_changes(no_relevant="left-out"))
+    assert left.summary["mAP"] == 1 / 2
+    assert left.contributions("mAP").tolist()[0] == 1 / 2
+    none = gallery(
+        kind="scores",
+        query=np.array([[1.0, 2.0]]),
+        query_labels=np.array([7], np.int32),
+        gallery_labels=np.array([0, 1], np.int32),
+    )
+    empty = retrieval.evaluate(none, RULES.with_changes(no_relevant="left-out"))
+    assert np.isnan(empty.summary["mAP"])
+
+
+def test_vectors_of_length_zero_have_no_cosine() -> None:
+    table = as_embeddings(random_codes(3))
+    zero = table.gallery.copy()
+    zero[4] = 0
+    broken = gallery(
+        kind="embeddings",
+        query=table.query,
+        gallery=zero,
+        query_labels=table.query_labels,
+        gallery_labels=table.gallery_labels,
+    )
+    with pytest.raises(InputError, match="item 4: is a vector of length 0, which has no cosine"):
+        retrieval.evaluate(broken, RULES)
+    huge = gallery(
+        kind="embeddings",
+        query=table.query * np.float32(1e30),
+        gallery=table.gallery * np.float32(1e30),
+        query_labels=table.query_labels,
+        gallery_labels=table.gallery_labels,
+    )
+    with pytest.raises(InputError, match="whose products overflow; scale them"):
+        retrieval.evaluate(huge, RULES.with_changes(similarity="dot"))
+    one = retrieval.evaluate(huge, RULES)
+    assert one.summary == retrieval.evaluate(table, RULES).summary
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_losses_of_a_gallery_are_those_of_its_scores(seed: int) -> None:
+    from detap.ranking import losses
+
+    table = random_codes(seed, queries=3, items=20)
+    cosine = as_embeddings(table, np.float64)
+    relevant = table.query_labels[:, None] == table.gallery_labels
+    scores = cosine.query @ cosine.gallery.T / 12
+    due = losses.smooth_ap_loss(scores, relevant).value
+    for one in (table, cosine):
+        found = objectives(one, RULES).losses["smooth_ap"]
+        assert found == pytest.approx(due, abs=1e-9, nan_ok=True)
+    distance = objectives(cosine, RULES.with_changes(similarity="euclidean"))
+    square = -((cosine.query[:, None] - cosine.gallery) ** 2).sum(-1)
+    due = losses.calibration_loss(square, relevant).value
+    kept = relevant.any(axis=1)
+    assert distance.losses["calibration"][kept] == pytest.approx(due[kept], abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: protocols.retrieval("trec"), "'trec' is unknown; did you mean trec_eval"),
+        (lambda: protocols.classification("x"), "'x' is unknown; choose from voc2012"),
+        (lambda: RULES.with_changes(cutoffs=(0,)), "k is 0; it must be 1 or more"),
+        (lambda: RULES.with_changes(cutoffs=(5, 1)), "the k do not ascend"),
+        (lambda: RULES.with_changes(ties="x"), "ties 'x' is unknown; choose from file"),
+        (lambda: RULES.with_changes(relevant_from=0.0), "relevant_from is 0.0"),
+        (
+            lambda: retrieval.evaluate(random_codes(0), RULES, names=["map@5"]),
+            "measure 'map@5' is unknown; did you mean mAP@5",
+        ),
+        (
+            lambda: retrieval.evaluate(random_codes(0), RULES, names=["zzz"]),
+            "measure 'zzz' is unknown; choose from mAP, ",
+        ),
+        (
+            lambda: protocols.classification("voc2007").with_changes(recall_grid="linspace"),
+            "recall_grid 'linspace' has 101 levels, not 11-point",
+        ),
+        (
+            lambda: protocols.classification("voc2007").with_changes(recall_grid="x"),
+            "recall_grid 'x' is unknown",
+        ),
+    ],
+)
+def test_what_is_no_call_is_told(call: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        call()
+
+
+def test_signatures_name_what_departs() -> None:
+    rules = protocols.retrieval("hashing").with_changes(cutoffs=(5,), exclude_self=True)
+    assert rules.signature("1.0") == (
+        "protocol:hashing|divisor:hits|ties:file|no-relevant:zero|cutoffs:5|exclude-self:yes|"
+        "detap:1.0"
+    )
+    curve = protocols.classification("voc2012").with_curve("101-point")
+    assert curve.signature("1.0") == (
+        "protocol:voc2012|curve:101-point|recall-grid:linspace|detap:1.0"
+    )
+    assert protocols.classification("voc2007").signature("1.0") == (
+        "protocol:voc2007|curve:11-point|detap:1.0"
+    )
