@@ -13,6 +13,7 @@ from detap.core.resampling import Matched, Wanted, Weights, draw_weights, resamp
 from detap.errors import UsageError
 from detap.protocols import Measure
 from detap.results import Result
+from detap.scene import Scene
 from detap.tables import Floats
 
 __all__ = ["Resampled", "Weights", "draw_weights", "interval", "resampled"]
@@ -66,7 +67,7 @@ def resampled(
     measures = [rules.measure(name) for name in names]
     if not measures:
         return Resampled({}, {})
-    part = _Part.of(result, measures)
+    part = Part.of(result, measures)
     wanted = [part.wanted(measure) for measure in measures]
     values = resample(part.matched(), weights, wanted, threads=threads)
     if rules.absent_class == "zero":
@@ -105,8 +106,8 @@ def interval(values: Floats, confidence: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Part:
-    """The area ranges and thresholds that some measures need: the rest is not matched again.
+class Part:
+    """A result's detections, matched in the area ranges and thresholds that are needed.
 
     `areas` and `thresholds` are indices into those of the result's protocol.
     """
@@ -116,7 +117,7 @@ class _Part:
     thresholds: list[int]
 
     @classmethod
-    def of(cls, result: Result, measures: Sequence[Measure]) -> "_Part":
+    def of(cls, result: Result, measures: Sequence[Measure]) -> "Part":
         every = range(len(result.protocol.iou_thresholds))
         used = {t for m in measures for t in (every if m.threshold is None else (m.threshold,))}
         return cls(result, sorted({measure.area for measure in measures}), sorted(used))
@@ -131,21 +132,29 @@ class _Part:
             measure.limit,
         )
 
-    def matched(self) -> Matched:
+    def scene(self) -> Scene:
+        """Return the boxes under the protocol with these area ranges and thresholds alone."""
         rules = self.result.protocol
-        bands = tuple(rules.area_ranges[a] for a in self.areas)
-        scene = self.result._scene.narrowed(
-            area_ranges=bands,
+        return self.result._scene.narrowed(
+            area_ranges=tuple(rules.area_ranges[a] for a in self.areas),
             iou_thresholds=tuple(rules.iou_thresholds[t] for t in self.thresholds),
         )
+
+    def matched(self) -> Matched:
+        """Return what became of the detections there."""
+        scene = self.scene()
+        rules = scene.protocol
         scores = scene.score(matches=True)
         detections, truths = scene.boxes()
-        inside = [(truths.area >= band.low) & (truths.area <= band.high) for band in bands]
+        inside = [
+            (truths.area >= band.low) & (truths.area <= band.high) for band in rules.area_ranges
+        ]
         return Matched(
             image=detections.image,
             label=detections.label,
             score=detections.score,
             counted=scores.match_counted,
+            overlap=scores.match_overlap,
             truth=scores.match_truth,
             neutral=scores.match_neutral,
             truth_image=truths.image,

@@ -30,9 +30,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.bootstrap import Resampled, draw_weights, interval, resampled
-from detap.core.matching import Boxes, Scores
+from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
 from detap.core.overlap import overlaps
+from detap.core.resampling import Matched, Ranking
 from detap.errors import UsageError
 from detap.results import Result
 from detap.scene import Scene
@@ -82,26 +82,21 @@ def mistakes(result: Result) -> Mistakes:
     rules = result.protocol
     if rules.pairing == "coverage":
         raise UsageError(f"protocol {rules.name} pairs by coverage, which knows no mistakes")
-    scene = result._scene.narrowed(
-        area_ranges=rules.area_ranges[:1], iou_thresholds=rules.iou_thresholds[:1]
-    )
-    scores = scene.score(matches=True)
-    detections, truths = scene.boxes()
-    kept = _at_operating_points(scene, scores)
-    good = scores.match_truth[0, 0, kept] >= 0
-    band = rules.area_ranges[0]
-    positive = ~scene.neutral & (truths.area >= band.low) & (truths.area <= band.high)
-    found = np.zeros(len(positive), np.bool_)
-    found[scores.match_truth[0, 0, kept[good]]] = True
-    missed = np.flatnonzero(positive & ~found)
+    part = Part(result, [0], [0])
+    matched = part.matched()
+    kept = _at_operating_points(matched)
+    good = matched.truth[0, 0, kept] >= 0
+    found = np.zeros(len(matched.truth_image), np.bool_)
+    found[matched.truth[0, 0, kept[good]]] = True
+    missed = np.flatnonzero(matched.positive[0] & ~found)
     wrong = kept[~good]
-    kinds = _kinds(scene, (detections, truths), scores.match_overlap, wrong, positive)
-    image = np.concatenate([truths.image[missed], detections.image[wrong]])
-    label = np.concatenate([truths.label[missed], detections.label[wrong]])
+    kinds = _kinds(part.scene(), matched, wrong)
+    image = np.concatenate([matched.truth_image[missed], matched.image[wrong]])
+    label = np.concatenate([matched.truth_label[missed], matched.label[wrong]])
     kind = np.concatenate([np.full(len(missed), _MISSED), kinds])
     return Mistakes(
-        by_image=_tally(image, kind, len(scene.ground_truth.images)),
-        by_class=_tally(label, kind, len(scene.classes)),
+        by_image=_tally(image, kind, matched.images),
+        by_class=_tally(label, kind, matched.classes),
         rows=(image.astype(np.int32), label.astype(np.int32), kind.astype(np.int32)),
     )
 
@@ -111,27 +106,24 @@ def _tally(place: Integers, kind: NDArray[np.integer], places: int) -> Counts:
     return cells.astype(np.int64).reshape(places, 5)
 
 
-def _at_operating_points(scene: Scene, scores: Scores) -> Integers:
+def _at_operating_points(matched: Matched) -> Integers:
     """Return the rows of the detections at or above the score of the largest F1 of their class."""
     kept = [np.zeros(0, np.int32)]
-    for label, ranked in scene.ranking():
-        rows = ranked[scores.match_counted[ranked] & ~scores.match_neutral[0, 0, ranked]]
-        found = np.cumsum(scores.match_truth[0, 0, rows] >= 0)
+    ranking = Ranking(matched)
+    positives = np.bincount(matched.truth_label[matched.positive[0]], minlength=matched.classes)
+    for label in range(matched.classes):
+        rows = ranking.of_class(label)
+        rows = rows[~matched.neutral[0, 0, rows]]
+        found = np.cumsum(matched.truth[0, 0, rows] >= 0)
         if not len(found) or not found[-1]:
             continue
-        f1 = 2 * found / (np.arange(1, len(found) + 1) + scores.positives[0, label])
-        last = scene.detections.score[rows[np.argmax(f1)]]
-        kept.append(rows[scene.detections.score[rows] >= last])
+        f1 = 2 * found / (np.arange(1, len(found) + 1) + positives[label])
+        last = matched.score[rows[np.argmax(f1)]]
+        kept.append(rows[matched.score[rows] >= last])
     return np.concatenate(kept)
 
 
-def _kinds(
-    scene: Scene,
-    boxes: tuple[Boxes, Boxes],
-    overlap: Floats,
-    wrong: Integers,
-    positive: Flags,
-) -> NDArray[np.int64]:
+def _kinds(scene: Scene, matched: Matched, wrong: Integers) -> NDArray[np.int64]:
     """Return of what kind each false positive is."""
     threshold = scene.protocol.search_thresholds[0]
 
@@ -139,22 +131,20 @@ def _kinds(
         above: Flags = values > threshold if scene.protocol.strict_iou else values >= threshold
         return above
 
-    own = overlap[wrong]
+    own = matched.overlap[wrong]
     kinds = np.full(len(wrong), _BACKGROUND)
     kinds[own >= _NEAR] = _MISLOCATED
     # What reaches nothing of its own class may reach another.
     rest = np.flatnonzero(~reaches(own))
-    other = _other_overlap(scene, boxes, wrong[rest], positive)
+    other = _other_overlap(scene, wrong[rest], matched.positive[0])
     kinds[rest[reaches(other)]] = _CONFUSED
     kinds[reaches(own)] = _DUPLICATE
     return kinds
 
 
-def _other_overlap(
-    scene: Scene, boxes: tuple[Boxes, Boxes], rows: Integers, positive: Flags
-) -> Floats:
+def _other_overlap(scene: Scene, rows: Integers, positive: Flags) -> Floats:
     """Return the largest overlap of each detection with a ground truth of another class."""
-    detections, truths = boxes
+    detections, truths = scene.boxes()
     best = np.zeros(len(rows))
     order = np.argsort(detections.image[rows], kind="stable")
     of_image = detections.image[rows][order]

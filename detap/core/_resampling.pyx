@@ -66,22 +66,25 @@ cdef extern from *:
     ) {
         for (int l = 0; l < DETAP_LANES; l++) total[l] += factor * (int32_t)w[l];
     }
-    /* One true positive, seen from below: its precision enters the envelope, then it is gone. */
+    /* A true positive, seen from below: its precision enters the envelope. */
     DETAP_WIDE static void detap_rise(
-        int32_t *DETAP_ONLY found, const int32_t *DETAP_ONLY common, const int32_t *DETAP_ONLY own,
-        double *DETAP_ONLY envelope, const uint8_t *DETAP_ONLY w, double guard
+        const int32_t *DETAP_ONLY found, const int32_t *DETAP_ONLY common,
+        const int32_t *DETAP_ONLY own, double *DETAP_ONLY envelope, double guard
     ) {
         for (int l = 0; l < DETAP_LANES; l++) {
             double hits = (double)found[l];
             double precision = hits / (((double)(common[l] + own[l]) + hits) + guard);
             envelope[l] = precision > envelope[l] ? precision : envelope[l];
-            found[l] -= (int32_t)w[l];
         }
     }
     DETAP_WIDE static void detap_integrate(
-        double *DETAP_ONLY area, const double *DETAP_ONLY envelope, const uint8_t *DETAP_ONLY w
+        double *DETAP_ONLY area, const double *DETAP_ONLY envelope,
+        const int32_t *DETAP_ONLY found, int32_t *DETAP_ONLY reached
     ) {
-        for (int l = 0; l < DETAP_LANES; l++) area[l] += envelope[l] * (double)w[l];
+        for (int l = 0; l < DETAP_LANES; l++) {
+            area[l] += envelope[l] * (double)(reached[l] - found[l]);
+            reached[l] = found[l];
+        }
     }
     static void detap_read_levels(
         double *DETAP_ONLY area, const double *DETAP_ONLY envelope,
@@ -104,10 +107,12 @@ cdef extern from *:
     void detap_move(int32_t* total, uint8_t* sums, int32_t sign) noexcept nogil
     void detap_add(int32_t* total, const uint8_t* w, int32_t factor) noexcept nogil
     void detap_rise(
-        int32_t* found, const int32_t* common, const int32_t* own, double* envelope,
-        const uint8_t* w, double guard,
+        const int32_t* found, const int32_t* common, const int32_t* own, double* envelope,
+        double guard,
     ) noexcept nogil
-    void detap_integrate(double* area, const double* envelope, const uint8_t* w) noexcept nogil
+    void detap_integrate(
+        double* area, const double* envelope, const int32_t* found, int32_t* reached
+    ) noexcept nogil
     void detap_read_levels(
         double* area, const double* envelope, const int32_t* found, int32_t* reached,
         const uint8_t* const* levels,
@@ -530,24 +535,32 @@ cdef class Resampler:
         return True
 
     cdef void _climb(self, Py_ssize_t k, const uint8_t* weights, Lanes* s) noexcept nogil:
-        """Go up the ranking, taking away what was summed up, and sum the area on the way."""
+        """Go up the ranking, taking away what was summed up, and sum the area on the way.
+
+        Of true positives with no false one between them the lowest has the largest precision. So
+        the envelope changes only at the first above a false positive, and the recall passed since
+        the last change is multiplied with it at once.
+        """
         cdef Py_ssize_t cells = self.thresholds * LANES
         cdef Py_ssize_t i, l, t, lane
         cdef Py_ssize_t rows = 0
-        cdef bint by_levels = self.levels.shape[0] > 0
+        cdef uint64_t every = (~<uint64_t>0) >> (64 - self.thresholds)
+        cdef uint64_t changed = every
         cdef const Event* event
         cdef const uint8_t* w
         cdef uint64_t bits
         memset(s.envelope, 0, cells * sizeof(double))
         memset(s.area, 0, cells * sizeof(double))
-        if by_levels:
-            for t in range(self.thresholds):
-                for l in range(LANES):
+        for t in range(self.thresholds):
+            for l in range(LANES):
+                s.reached[t * LANES + l] = s.found[t * LANES + l]
+                if self.levels.shape[0]:
                     s.reached[t * LANES + l] = s.rows[l][s.found[t * LANES + l]]
         for i in range(self.event_start[k + 1] - 1, self.event_start[k] - 1, -1):
             event = &self.events[i]
             w = weights + <Py_ssize_t>event.image * LANES
             if self._is_common(event):
+                changed = every
                 detap_add_bytes(s.bytes, w)
                 rows += 1
                 if rows == self.most_rows:
@@ -559,20 +572,31 @@ cdef class Resampler:
                 rows = 0
             bits = event.good
             while bits:
-                lane = detap_lowest(bits) * LANES
-                detap_rise(s.found + lane, s.common, s.own + lane, s.envelope + lane, w, self.guard)
-                if by_levels:
-                    detap_read_levels(
-                        s.area + lane, s.envelope + lane, s.found + lane, s.reached + lane, s.rows
-                    )
-                else:
-                    detap_integrate(s.area + lane, s.envelope + lane, w)
+                t = detap_lowest(bits)
+                lane = t * LANES
+                if (changed >> t) & 1:
+                    self._add_area(lane, s)
+                    detap_rise(s.found + lane, s.common, s.own + lane, s.envelope + lane, self.guard)
+                detap_add(s.found + lane, w, -1)
                 bits &= bits - 1
+            changed &= ~event.good
+            changed |= event.wrong
             bits = event.wrong
             while bits:
                 detap_add(s.own + detap_lowest(bits) * LANES, w, -1)
                 bits &= bits - 1
+        for t in range(self.thresholds):
+            self._add_area(t * LANES, s)
         memset(s.bytes, 0, LANES)
+
+    cdef inline void _add_area(self, Py_ssize_t lane, Lanes* s) noexcept nogil:
+        """Multiply the recall passed since the last change of the envelope with it."""
+        if self.levels.shape[0]:
+            detap_read_levels(
+                s.area + lane, s.envelope + lane, s.found + lane, s.reached + lane, s.rows
+            )
+        else:
+            detap_integrate(s.area + lane, s.envelope + lane, s.found + lane, s.reached + lane)
 
     cdef void _write(self, Py_ssize_t k, Py_ssize_t block, const Lanes* s) noexcept nogil:
         """Write each measure of the class: its sum over thresholds; undefined ones stay NaN."""

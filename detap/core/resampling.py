@@ -138,6 +138,8 @@ class Matched:
     score : (N,) float64
     counted : (N,) bool
         Whether each is within the largest detection limit.
+    overlap : (N,) float64
+        The largest overlap of each with a ground truth of its class and image.
     truth : (A, T, N) int32
         The ground truth matched, or -1.
     neutral : (A, T, N) bool
@@ -162,6 +164,7 @@ class Matched:
     label: Integers
     score: Floats
     counted: Flags
+    overlap: Floats
     truth: Integers
     neutral: Flags
     truth_image: Integers
@@ -200,7 +203,7 @@ def resample(
         bit.
     """
     out = np.full((len(wanted), matched.classes, weights.resamples), np.nan)
-    ranking = _Ranking(matched)
+    ranking = Ranking(matched)
     for area in sorted({entry.area for entry in wanted}):
         here = [q for q, entry in enumerate(wanted) if entry.area == area]
         sums = _sums((matched, ranking, weights), area, [wanted[q] for q in here], threads)
@@ -209,13 +212,23 @@ def resample(
     return out
 
 
-class _Ranking:
-    """Each class's detections that count, by falling score."""
+class Ranking:
+    """Each class's detections that count, by falling score.
+
+    Attributes
+    ----------
+    start : (K + 1,) int32
+        Where each class begins in `ranked`.
+    ranked : (n,) int32
+        Rows, class by class.
+    bucket : (n,) uint8
+        Beside it, the first detection limit that each is within.
+    """
 
     def __init__(self, matched: Matched) -> None:
+        count = len(matched.image)
         self.start = np.zeros(matched.classes + 1, np.int32)
-        self.ranked = np.zeros(len(matched.image), np.int32)
-        self.bucket = np.zeros(len(matched.image), np.uint8)
+        ranked, bucket = np.zeros(count, np.int32), np.zeros(count, np.uint8)
         _resampling.rank_rows(
             matched.image,
             matched.label,
@@ -226,13 +239,18 @@ class _Ranking:
             matched.images,
             matched.ties_by_image,
             self.start,
-            self.ranked,
-            self.bucket,
+            ranked,
+            bucket,
         )
+        self.ranked, self.bucket = ranked[: self.start[-1]], bucket[: self.start[-1]]
+
+    def of_class(self, label: int) -> Integers:
+        """Return the rows of one class."""
+        return self.ranked[self.start[label] : self.start[label + 1]]
 
 
 def _sums(
-    what: tuple[Matched, _Ranking, Weights],
+    what: tuple[Matched, Ranking, Weights],
     area: int,
     wanted: Sequence[Wanted],
     threads: int | None,
