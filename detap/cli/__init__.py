@@ -111,6 +111,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         return _guarded(lambda: _invoke(arguments, session), session)
     finally:
+        session.done()
         _on_termination(previous)
 
 

@@ -117,8 +117,10 @@ def _evaluate(
     from detap.detection import evaluate  # noqa: PLC0415
 
     session.timed("starting")
+    session.doing("Reading", inputs.fraction(sources))
     truth, detections = inputs.read(sources)
     session.timed("reading")
+    session.doing("Evaluating")
     piped = getattr(sources[1], "sha256", None)
     want_digests = outputs.want_digests or gates.want_digests
     digests = Digests(truth, detections, piped) if want_digests else None
@@ -128,7 +130,10 @@ def _evaluate(
         chosen, before = _alike(chosen, selected(truth, before, options)[1])
     result = evaluate(*chosen, rules, threads=options["threads"])
     session.timed("evaluating")
+    if options["cross_check"]:
+        session.doing("Running pycocotools")
     check = _cross_check(result, options)
+    session.doing("Reporting")
     report = detection_report(
         result,
         inputs=describe_inputs(truth, detections, digests.wait() if digests else {}),
@@ -149,6 +154,7 @@ def _evaluate(
             blocks=(*judged.blocks, *report.blocks), notes=(*report.notes, *slice_notes)
         )
         session.timed("judging")
+    session.done()
     for note in report.notes:
         session.note(note)
     judged.say(session)

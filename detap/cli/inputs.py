@@ -1,7 +1,7 @@
 """What a command reads: which files, as what, and which of their classes and images."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -71,6 +71,13 @@ class Inputs(NamedTuple):
         return prefetch.ground_truth(self.gt, **self.reading), prefetch.detections(
             self.dt, **self.reading
         )
+
+    @staticmethod
+    def fraction(sources: tuple[Any, Any]) -> "Callable[[], float] | None":
+        """Return what tells which share of the sources has been read, where that is known."""
+        if not all(hasattr(source, "fraction") for source in sources):
+            return None
+        return lambda: sum(source.fraction() for source in sources) / len(sources)
 
     def read(self, sources: tuple[Any, Any]) -> "tuple[GroundTruth, Detections]":
         """Return both tables from what :meth:`begin` has returned."""

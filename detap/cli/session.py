@@ -3,9 +3,15 @@
 import sys
 from contextlib import suppress
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from detap.errors import Note
 from detap.report.names import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from detap.cli.progress import Progress
 
 
 class Session:
@@ -23,9 +29,27 @@ class Session:
         self.debug = False
         self.verbosity = 0
         self._since = perf_counter()
+        self._progress: Progress | None = None
+
+    def doing(self, what: str, fraction: "Callable[[], float] | None" = None) -> None:
+        """Say at a terminal what goes on, should it take long; :meth:`done` ends that."""
+        if self.verbosity < 0:
+            return
+        if self._progress is None:
+            from detap.cli.progress import Progress  # noqa: PLC0415 - not for --help
+
+            self._progress = Progress()
+        self._progress.doing(what, fraction)
+
+    def done(self) -> None:
+        """Take the progress bar away, so that something can be said."""
+        if self._progress is not None:
+            self._progress.stop()
+            self._progress = None
 
     def say(self, text: str) -> None:
         """Write a line to stderr; where nobody listens, that is all right."""
+        self.done()
         if sys.stderr is None:
             return
         with suppress(OSError, ValueError):

@@ -14,6 +14,8 @@ class _Scan:
     regular: bool
     @property
     def count(self) -> int: ...
+    @property
+    def given(self) -> int: ...
     def __init__(
         self,
         descriptor: int,

@@ -1136,7 +1136,7 @@ cdef class _Scan:
     cdef object reader
     cdef uint8_t *bytes
     cdef size_t capacity, have, at, start
-    cdef uint64_t given, most_bytes
+    cdef uint64_t given_bytes, most_bytes
     cdef uint64_t start_offset  # where in the file the scan begins
     cdef uint64_t stop_offset   # where it pauses, if a record begins there; 0: nowhere
     cdef bint cancelled
@@ -1164,7 +1164,7 @@ cdef class _Scan:
 
     cdef Py_ssize_t read_into(self, uint8_t *to, size_t count) noexcept nogil:
         if self.descriptor >= 0:
-            return jc_read(self.descriptor, to, count, self.start_offset + self.given)
+            return jc_read(self.descriptor, to, count, self.start_offset + self.given_bytes)
         with gil:
             try:
                 block = self.reader(count)
@@ -1194,10 +1194,10 @@ cdef class _Scan:
             return False
         self.ended = got == 0
         self.have += got
-        self.given += got
+        self.given_bytes += got
         memset(self.bytes + self.have, 0, PADDING)
         self.cursor.end = self.bytes + self.have
-        return self.given <= self.most_bytes
+        return self.given_bytes <= self.most_bytes
 
     cdef bint again(self) noexcept nogil:
         """After a failed step: read more if it may have failed for want of bytes."""
@@ -1270,7 +1270,7 @@ cdef class _Scan:
 
     cdef inline uint64_t offset(self, Bytes p) noexcept nogil:
         """Return where in the file a byte at hand lies."""
-        return self.start_offset + self.given - <uint64_t>(self.cursor.end - p)
+        return self.start_offset + self.given_bytes - <uint64_t>(self.cursor.end - p)
 
     cdef int array(self, Kind kind, int depth) noexcept nogil:
         """Step through an array of records; `at` is behind its bracket. False declines."""
@@ -1391,6 +1391,11 @@ cdef class ResultsScan(_Scan):
         self.paused = False
         self.regular = rest.regular and self.rows + rest.rows <= self.most_records
         return self.regular
+
+    @property
+    def given(self):
+        """How many bytes have been taken; a thread may ask while another scans."""
+        return self.given_bytes
 
     def cancel(self):
         """Let a scan in another thread end soon, with nothing."""

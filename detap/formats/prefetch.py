@@ -40,6 +40,7 @@ class Handle(Generic[Scan]):
         self.sha256 = ""
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
+        self._at_work: tuple[Scan, int] | None = None
         self._content = b""
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
@@ -66,6 +67,7 @@ class Handle(Generic[Scan]):
 
         once = self.path == STDIN
         scan = new_scan(self._scanner, stream, keep if once else stream.read)
+        self._at_work = scan, stream.size
         if run(scan, stream):
             self._scan = scan
         elif once:
@@ -93,6 +95,13 @@ class Handle(Generic[Scan]):
         if self._error is not None:
             raise self._error
         return self._scan
+
+    def fraction(self) -> float:
+        """Return which share of the file has been read, as far as that can be known."""
+        if self._scan is not None or self._at_work is None:
+            return float(self._scan is not None)
+        scan, size = self._at_work
+        return min(scan.given / size, 1.0) if size else 0.0
 
     def content(self) -> bytes:
         """Return the whole file, expanded, after a scan that came to nothing.

@@ -1,0 +1,69 @@
+"""The progress bar: only for long work, only at a terminal, gone before anything is said."""
+
+import os
+import pty
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from detap.cli.progress import Progress
+from detap.formats import prefetch
+
+SLOW = """
+import time
+from detap.cli.progress import Progress
+progress = Progress(after={after})
+progress.doing("Reading", lambda: 0.5)
+time.sleep(0.6)
+progress.stop()
+print("end", flush=True)
+"""
+
+
+def at_terminal(code: str) -> str:
+    """Run code with a terminal as its stdout and stderr; return what was shown."""
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            block = os.read(ours, 4096)
+        except OSError:  # Linux: the other side is closed
+            break
+        if not block:
+            break
+        shown += block
+    os.close(ours)
+    assert process.wait() == 0
+    return shown.decode()
+
+
+def test_long_work_shows_what_goes_on() -> None:
+    shown = at_terminal(SLOW.format(after=0.1))
+    assert "Reading" in shown
+    assert "━" in shown
+    assert shown.endswith("end\r\n")
+
+
+def test_short_work_shows_nothing() -> None:
+    assert at_terminal(SLOW.format(after=60)) == "end\r\n"
+
+
+def test_nothing_is_drawn_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
+    progress = Progress(after=0)
+    progress.doing("Reading")
+    time.sleep(0.05)
+    progress.stop()
+    assert capsys.readouterr().err == ""
+
+
+def test_a_file_being_read_knows_how_far_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "results.json"
+    path.write_text("[]")
+    handle = prefetch.detections(path)
+    handle.result()
+    assert handle.fraction() == 1
