@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.reliability import coco_cases, voc_cases
-from tests.reliability.cases import ROWS, Case
-from tests.reliability.judge import faults
+from tests.reliability.cases import ROWS, Case, Refused
+from tests.reliability.judge import faults, universal_faults
 from tests.reliability.runner import Worker, run_command
 
 CASES = [*coco_cases.CASES, *voc_cases.CASES]
@@ -32,6 +32,17 @@ def test_case(case: Case, worker: Worker, tmp_path: Path) -> None:
 def test_case_in_a_process_of_its_own(case: Case, tmp_path: Path) -> None:
     outcome = run_command(case, tmp_path)
     assert faults(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_check_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> None:
+    """What eval refuses check refuses, and nothing else, whatever the target of a report."""
+    outcome = worker.run(case, tmp_path, "check")
+    assert universal_faults(outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+    refused = isinstance(case.expect, Refused)
+    assert outcome.status == (2 if refused else 0)
+    if refused:
+        assert outcome.stderr.startswith(b"Error: ") or b"\nError: " in outcome.stderr
 
 
 def test_every_row_has_a_case_for_each_format_it_applies_to() -> None:

@@ -1,0 +1,135 @@
+"""The COCO part of the corpus through other evaluators, judged as detap is."""
+
+import json
+import resource
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from benchmarks import peers
+from tests.reliability import coco_cases
+from tests.reliability.cases import Case, Scored
+from tests.reliability.runner import Worker, prepare, run_process
+
+ASKED = ("pycocotools", "faster-coco-eval", "hotcoco", "vernier", "ultrafast-pycocotools")
+
+VERDICTS = {
+    "right": "right: the number that is due, or an error that names the file or the record",
+    "unclear": "an error that names neither",
+    "refused": "a valid input refused",
+    "crash": "a crash or a hang",
+    "wrong": "silently wrong: a number where none is due, or another one",
+}
+"""What can come of a case, the last being the worst."""
+
+TOLERANCE = 1e-6
+SECONDS = 30
+MEMORY = 6 << 30
+
+_PLACES = ("annotations[", "images[", "categories[", "record", "line ", "column", "index", "byte ")
+
+
+def cases() -> list[Case]:
+    """Return the cases that other evaluators can be asked."""
+    return [case for case in coco_cases.CASES if case.for_peers and not case.options]
+
+
+def verdict_of_peer(case: Case, peer: peers.Peer, work: Path) -> str:
+    """Run one case through a peer and judge it.
+
+    A peer is not asked to warn: where the number is due, the number decides.
+    """
+    folder = work / "case"
+    prepare(case, folder)
+    line = peer.checked(Path(case.gt), Path(case.dt))
+    ended = run_process(line, folder, work / "aside", seconds=SECONDS, memory=MEMORY)
+    said = (work / "aside" / "stderr").read_text("utf-8", "replace")
+    numbers: peers.Numbers | None = None
+    if ended["status"] == 0:
+        try:
+            numbers = peer.read((work / "aside" / "stdout").read_text("utf-8", "replace"))
+        except (ValueError, IndexError, KeyError):
+            return "crash"
+    if ended["late"] or ended["status"] < 0:
+        return "crash"
+    return judge(case, None if numbers is None else numbers[0], said)
+
+
+def judge(case: Case, average_precision: float | None, said: str) -> str:
+    """Return the verdict on a number, or on a message where there is none.
+
+    Parameters
+    ----------
+    case : Case
+    average_precision : float or None
+        What the run gave; None where it gave nothing, or called it undefined.
+    said : str
+        Its stderr, which is not empty where it ended with an error.
+    """
+    failed = bool(said.strip()) and average_precision is None
+    if isinstance(case.expect, Scored):
+        due = case.expect.summary["AP"]
+        if due is None or average_precision is None:
+            if due is None and average_precision is None and not failed:
+                return "right"
+            return "refused" if failed else "wrong"
+        return "right" if abs(due - average_precision) <= TOLERANCE else "wrong"
+    if not failed:
+        return "wrong"
+    last = said.strip().splitlines()[-1]
+    names = (Path(case.expect.file).name, *_PLACES)
+    return "right" if any(name in last for name in names) else "unclear"
+
+
+def verdict_of_detap(case: Case, worker: Worker, work: Path) -> str:
+    """Run one case through detap and judge it by the same rule."""
+    outcome = worker.run(case, work)
+    if outcome.late or outcome.status not in (0, 2):
+        return "crash"
+    said = outcome.stderr.decode("utf-8", "replace") if outcome.status else ""
+    number = None
+    if not outcome.status:
+        number = json.loads(outcome.report or b"{}")["summary"]["AP"]
+    return judge(case, number, said)
+
+
+def compare(tell: Callable[[str], None]) -> dict[str, dict[str, str]]:
+    """Return every verdict, by evaluator and case."""
+    peers.prepare()
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    found: dict[str, dict[str, str]] = {"detap": {}}
+    worker = Worker()
+    for case in cases():
+        with tempfile.TemporaryDirectory() as work:
+            found["detap"][case.id] = verdict_of_detap(case, worker, Path(work))
+    worker.close()
+    for name in ASKED:
+        found[name] = {}
+        for case in cases():
+            with tempfile.TemporaryDirectory() as work:
+                found[name][case.id] = verdict_of_peer(case, peers.PEERS[name], Path(work))
+        tell(f"{name}: {dict(Counter(found[name].values()))}")
+    return found
+
+
+def table(found: dict[str, dict[str, str]], versions: dict[str, str]) -> Iterator[str]:
+    """Give the lines of the table of docs/reliability.md."""
+    yield "| evaluator | version | " + " | ".join(VERDICTS) + " |"
+    yield "|---|---|" + "---:|" * len(VERDICTS)
+    for name, verdicts in found.items():
+        counts = Counter(verdicts.values())
+        cells = [name, versions.get(name, ""), *(str(counts[key]) for key in VERDICTS)]
+        yield "| " + " | ".join(cells) + " |"
+    yield ""
+    yield "By row of the table below, how many cases each gets silently wrong:"
+    yield ""
+    yield "| row | cases | " + " | ".join(found) + " |"
+    yield "|---|---:|" + "---:|" * len(found)
+    rows: dict[str, list[str]] = {}
+    for case in cases():
+        rows.setdefault(case.row, []).append(case.id)
+    for row, ids in rows.items():
+        wrong = [sum(verdicts[i] == "wrong" for i in ids) for verdicts in found.values()]
+        if any(wrong):
+            yield f"| {row} | {len(ids)} | " + " | ".join(map(str, wrong)) + " |"
