@@ -29,8 +29,9 @@ def main() -> None:
         (corpus / f"seed-{number}").write_bytes(data)
     words = WORK / f"{TOKENS_OF[name]}.dict"
     words.write_text("".join(f'"{_escaped(token)}"\n' for token in TOKENS[TOKENS_OF[name]]))
-    options = [f"-dict={words}", f"-artifact_prefix={WORK}/{name}-", "-max_len=4096", "-timeout=10"]
-    atheris.Setup([sys.argv[0], *options, *sys.argv[2:], str(corpus)], lambda data: _one(read, data))
+    options = [f"-dict={words}", f"-artifact_prefix={WORK}/{name}-", "-max_len=4096"]
+    line = [sys.argv[0], *options, "-timeout=10", *sys.argv[2:], str(corpus)]
+    atheris.Setup(line, lambda data: _one(read, data))
     atheris.Fuzz()
 
 

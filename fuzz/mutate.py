@@ -39,7 +39,7 @@ class Mutator:
             data = self._step(data)
         return data[:_LONGEST]
 
-    def _step(self, data: bytes) -> bytes:
+    def _step(self, data: bytes) -> bytes:  # noqa: PLR0911 - one for each kind
         random = self.random
         at = random.randrange(len(data) + 1)
         end = min(len(data), at + random.choice((1, 1, 2, 3, 8, 30, 100)))
@@ -100,7 +100,7 @@ class Mutator:
         text = json.dumps(value, indent=indent, separators=spaced, ensure_ascii=ascii_)
         return text.encode("utf-8", "surrogatepass")
 
-    def _changed(self, value: Any) -> Any:
+    def _changed(self, value: Any) -> Any:  # noqa: PLR0911 - as above
         """Return the value with one thing in it, at whatever depth, changed."""
         random = self.random
         if isinstance(value, list) and value and random.random() < 0.85:
@@ -111,7 +111,7 @@ class Mutator:
             if action < 0.85:
                 return value[:at] + value[at + 1 :]
             if action < 0.95:
-                return value + [value[at]]
+                return [*value, value[at]]
             return random.sample(value, len(value))
         if isinstance(value, dict) and value and random.random() < 0.9:
             key = random.choice(list(value))
@@ -128,18 +128,11 @@ class Mutator:
         if isinstance(value, int | float) and random.random() < 0.5:
             number = value + random.choice((1, -1, 0.5, 1e-9, 2**53, 2**64, -value, value))
             return int(number) if random.random() < 0.4 and number == number // 1 else number
-        return random.choice(
-            (None, True, False, 0, 1, -1, 2, 1.0, 1.5, -0.0, 1e300, 2**53, 2**63, 2**70, "", "1")
-            + (
-                "a",
-                "\ud800",
-                "\x00",
-                [],
-                {},
-                [[]],
-                [1, 2, 3, 4],
-                [0, 0, 1, 1],
-                {"id": 1},
-                "caf\u00e9",
-            )
-        )
+        return random.choice(_ODD)
+
+
+_ODD: tuple[Any, ...] = (
+    *(None, True, False, 0, 1, -1, 2, 1.0, 1.5, -0.0, 1e300, 2**53, 2**63, 2**70, "", "1", "a"),
+    *("\ud800", "\x00", "caf\u00e9", [], {}, [[]], [1, 2, 3, 4], [0, 0, 1, 1], {"id": 1}),
+)
+"""What stands in the place of a value."""

@@ -95,7 +95,9 @@ SEEDS: dict[str, list[bytes]] = {
             "latin-1"
         ),
         _XML.replace("10", "1<!-- x -->0").encode(),
-        _XML.replace("cat", "c&amp;t&#65;").replace("dog", "<![CDATA[d<g]]>").encode(),
+        _XML.replace("<name>cat", "<name>c&amp;t&#65;")
+        .replace("<name>dog", "<name><![CDATA[d<g]]>")
+        .encode(),
         b"<annotation></annotation>",
     ],
     "voc-text": [

@@ -213,7 +213,7 @@ def voc_xml(inputs: Sequence[bytes]) -> list[str]:
         annotation = voc.read_annotation(data, "x", problems, LIMITS)
         objects = annotation.objects
         slow = list(zip(objects.names, objects.values, objects.difficult, strict=True))
-        with _blame(data):
+        with _Blame(data):
             if problems.count:
                 check_problems(problems.found)
                 _differ(number not in left, "the scanner accepts what the careful reader refuses")
@@ -279,7 +279,7 @@ def voc_text(inputs: Sequence[bytes]) -> list[str]:
         read = lines.read_lines(data, "x", FORM, problems)
         slow = [(name, *values) for name, values in zip(read.names, read.values, strict=True)]
         plain = oracle.voc_lines(data, IMAGES)
-        with _blame(data):
+        with _Blame(data):
             if problems.count:
                 check_problems(problems.found)
                 _differ(number not in left, "the scanner accepts what the careful reader refuses")
@@ -294,7 +294,7 @@ def voc_text(inputs: Sequence[bytes]) -> list[str]:
     return found
 
 
-class _blame:
+class _Blame:
     """Puts the input into whatever goes wrong with it."""
 
     def __init__(self, data: bytes) -> None:
@@ -332,7 +332,7 @@ def one_by_one(function: Callable[[bytes], str]) -> Callable[[Sequence[bytes]], 
     def all_of(inputs: Sequence[bytes]) -> list[str]:
         found = []
         for data in inputs:
-            with _blame(data):
+            with _Blame(data):
                 found.append(function(data))
         return found
 
