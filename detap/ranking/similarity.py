@@ -87,10 +87,10 @@ class Similarities:
                 "is a vector of length 0, which has no cosine",
                 "leave it out, or rank by --similarity dot or euclidean",
             )
-        scaled = vectors / largest[:, None]
+        scaled: NDArray[Any] = vectors / largest[:, None]
         length = np.sqrt(np.einsum("nd,nd->n", scaled, scaled, dtype=np.float64))
-        unit: NDArray[Any] = scaled / length[:, None].astype(vectors.dtype)
-        return unit
+        scaled /= length[:, None].astype(vectors.dtype)  # in place: a gallery may be large
+        return scaled
 
     def _check_size(self, query: NDArray[Any], gallery: NDArray[Any]) -> None:
         most = float(np.finfo(query.dtype).max) / 8

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import numpy as np
 import pytest
 
@@ -48,6 +49,32 @@ def report_of(*words: str) -> dict[str, Any]:
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)  # type: ignore[no-any-return]
+
+
+@pytest.fixture(scope="session")
+def schema() -> Any:
+    from importlib.resources import files
+
+    text = files("detap.report").joinpath("ranking.schema.json").read_text("utf-8")
+    found = json.loads(text)
+    jsonschema.Draft202012Validator.check_schema(found)
+    return jsonschema.Draft202012Validator(found)
+
+
+def test_reports_obey_the_schema(schema: Any, archive: Path, tmp_path: Path) -> None:
+    run, qrels = write_trec(tmp_path, *random_run(2))
+    np.savez(tmp_path / "c.npz", scores=np.eye(3), labels=np.arange(3))
+    for words in (
+        ["retrieval", "--npz", str(archive), "--k", "5", "--losses", "--batches", "3"],
+        ["retrieval", "--npz", str(archive), "--measures", "mAP@5"],
+        ["retrieval", "--run", str(run), "--qrels", str(qrels), "--ties", "expected"],
+        ["classification", "--npz", str(tmp_path / "c.npz"), "--k", "1"],
+    ):
+        report = report_of(*words)
+        schema.validate(report)
+        del report["curve"]
+        with pytest.raises(jsonschema.ValidationError):
+            schema.validate(report)
 
 
 def test_the_report_has_the_shape_of_a_detector_s(archive: Path) -> None:

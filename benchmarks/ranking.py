@@ -1,0 +1,160 @@
+"""How long rankings take, and in how much memory, beside NumPy and faiss.
+
+``python -m benchmarks.ranking`` prints a table in Markdown. Every measurement runs in a process of
+its own, whose wall time (without making the data) and peak memory are taken. A NumPy product of
+matrices with `argpartition`, in blocks, is what people write; faiss is the library made for it
+(``--faiss PYTHON`` names an interpreter that has it). Both only find the first k: labels, average
+precision and the rest are detap's alone here.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+BITS = DIMENSIONS = 128
+CLASSES = 1000
+BLOCK = 64
+
+
+def data(queries: int, items: int, kind: str) -> tuple[Any, Any, Any, Any]:
+    """Return queries, gallery and labels: noisy copies of a vector for each class."""
+    random = np.random.default_rng(0)
+    labels = random.integers(0, CLASSES, queries), random.integers(0, CLASSES, items)
+    centres = random.normal(size=(CLASSES, DIMENSIONS)).astype(np.float32)
+    made = []
+    for own in labels:
+        vectors = np.empty((len(own), DIMENSIONS), np.float32)
+        for low in range(0, len(own), 50_000):
+            part = own[low : low + 50_000]
+            noise = random.normal(size=(len(part), DIMENSIONS)).astype(np.float32)
+            vectors[low : low + len(part)] = centres[part] + 2 * noise
+        made.append(vectors > 0 if kind == "codes" else vectors)
+    return *made, *(x.astype(np.int32) for x in labels)
+
+
+def detap(names: list[str] | None, threads: int) -> Callable[..., dict[str, float]]:
+    def run(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[str, float]:
+        from detap.ranking import retrieval  # noqa: PLC0415 - each candidate imports its own
+        from detap.ranking_tables import Gallery  # noqa: PLC0415
+
+        table = Gallery(
+            kind="codes" if kind == "codes" else "embeddings",
+            query=query,
+            gallery=gallery,
+            query_labels=own,
+            gallery_labels=theirs,
+            queries=tuple(map(str, range(len(query)))),
+        )
+        return dict(retrieval.evaluate(table, names=names, threads=threads).summary)
+
+    return run
+
+
+def product(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[str, float]:
+    """Return the share of relevant items among the first 100, by products of matrices."""
+    if kind == "codes":
+        query, gallery = (np.where(x, 1, -1).astype(np.float32) for x in (query, gallery))
+    else:
+        query, gallery = (x / np.linalg.norm(x, axis=1)[:, None] for x in (query, gallery))
+    found = 0
+    for low in range(0, len(query), BLOCK):
+        scores = query[low : low + BLOCK] @ gallery.T
+        best = np.argpartition(-scores, 100, axis=1)[:, :100]
+        found += int((theirs[best] == own[low : low + BLOCK, None]).sum())
+    return {"P@100": found / 100 / len(query)}
+
+
+def faiss(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[str, float]:
+    """Return the share of relevant items among the first 100, by faiss."""
+    import faiss as library  # noqa: PLC0415
+
+    if kind == "codes":
+        packed = [np.packbits(x, axis=1) for x in (query, gallery)]
+        index = library.IndexBinaryFlat(BITS)
+    else:
+        packed = [
+            np.ascontiguousarray(x / np.linalg.norm(x, axis=1)[:, None]) for x in (query, gallery)
+        ]
+        index = library.IndexFlatIP(DIMENSIONS)
+    index.add(packed[1])
+    found = 0
+    for low in range(0, len(query), 1000):
+        _, best = index.search(packed[0][low : low + 1000], 100)
+        found += int((theirs[best] == own[low : low + 1000, None]).sum())
+    return {"P@100": found / 100 / len(query)}
+
+
+CANDIDATES: dict[str, Callable[[int], Callable[..., dict[str, float]]]] = {
+    "detap, mAP@100 and P@100": lambda threads: detap(["mAP@100", "P@100"], threads),
+    "detap, all ranks": lambda threads: detap(None, threads),
+    "NumPy product and argpartition, P@100": lambda _: product,
+    "faiss flat index, P@100": lambda _: faiss,
+}
+
+
+def measure(name: str, kind: str, queries: int, items: int, threads: int) -> dict[str, Any]:
+    """Run one candidate in this process."""
+    arrays = data(queries, items, kind)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start, used = time.perf_counter(), time.process_time()
+    found = CANDIDATES[name](threads)(*arrays, kind)
+    return {
+        "seconds": time.perf_counter() - start,
+        "processor": time.process_time() - used,
+        "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        "data": before / 1024,
+        "found": {key: found[key] for key in ("P@100", "mAP@100", "mAP") if key in found},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--queries", type=int, default=10_000)
+    parser.add_argument("--items", type=int, default=1_000_000)
+    parser.add_argument("--kind", choices=["codes", "embeddings"], action="append")
+    parser.add_argument("--only", action="append", help="candidates whose name has this word")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--faiss", default=sys.executable, help="a Python that has faiss")
+    parser.add_argument("--one", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    sizes = given.queries, given.items, given.threads
+    if given.one:
+        print(json.dumps(measure(given.one, given.kind[0], *sizes)))
+        return
+    print("| what | wall, s | processor, s | peak, MB | of it data | found |")
+    print("|---|---|---|---|---|---|")
+    for kind in given.kind or ["codes", "embeddings"]:
+        for name in CANDIDATES:
+            if given.only and not any(word in name for word in given.only):
+                continue
+            python = given.faiss if name.startswith("faiss") else sys.executable
+            words = ["--queries", str(given.queries), "--items", str(given.items)]
+            words += ["--threads", str(given.threads), "--kind", kind, "--one", name]
+            done = subprocess.run(
+                [python, "-m", "benchmarks.ranking", *words],
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            if done.returncode:
+                why = (done.stderr.strip().splitlines() or ["failed"])[-1]
+                print(f"| {kind}: {name} | {why} |||||", flush=True)
+                continue
+            row = json.loads(done.stdout)
+            found = ", ".join(f"{key} {value:.6f}" for key, value in row["found"].items())
+            print(
+                f"| {kind}: {name} | {row['seconds']:.1f} | {row['processor']:.1f} "
+                f"| {row['megabytes']:.0f} | {row['data']:.0f} | {found} |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
