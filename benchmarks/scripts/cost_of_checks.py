@@ -25,6 +25,7 @@ CHECKS = {
         "detection_notes",
     ),
     "detap.scene": ("Scene.notes",),
+    "detap.cli.eval": ("_suspicions",),
 }
 
 

@@ -29,7 +29,8 @@ from detap.report.rows import describe_inputs, detection_report, sort_keys
 if TYPE_CHECKING:
     from detap.crosscheck import CrossCheck
     from detap.detection import Result
-    from detap.report.model import Report
+    from detap.errors import Note
+    from detap.report.model import Block, Report
     from detap.tables import Detections, GroundTruth, Name
 
 DEFAULT_PROTOCOLS = {"coco": "coco", "voc": "voc2012"}
@@ -49,6 +50,12 @@ eval_options = stack(
         group="Output",
         metavar="FILE",
         help="Write every precision-recall curve here, as .json or .csv.",
+    ),
+    option(
+        "--tie-range",
+        group="Output",
+        is_flag=True,
+        help="Report how far the numbers move with the order of equally scored detections.",
     ),
     option(
         "--cross-check",
@@ -113,7 +120,6 @@ def _evaluate(
     # numpy is imported here, while threads read the files. It would start a thread of its linear
     # algebra for each core, which evaluation never uses.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from detap.checking import suspicions_of  # noqa: PLC0415
     from detap.detection import evaluate  # noqa: PLC0415
 
     session.timed("starting")
@@ -133,13 +139,16 @@ def _evaluate(
     if options["cross_check"]:
         session.doing("Running pycocotools")
     check = _cross_check(result, options)
+    blocks = [check.block()] if check else []
+    if options["tie_range"]:
+        blocks.append(_tie_block(result, options))
     session.doing("Reporting")
     report = detection_report(
         result,
         inputs=describe_inputs(truth, detections, digests.wait() if digests else {}),
-        notes=(*suspicions_of(result), *(check.notes if check else ())),
+        notes=(*_suspicions(result), *(check.notes if check else ())),
         blocks=[
-            *([check.block()] if check else []),
+            *blocks,
             *([block] if (block := selection_block(result, truth, detections, options)) else []),
         ],
         sort=options["sort"],
@@ -205,6 +214,26 @@ def _alike(
     truth, detections = chosen
     detections, before = numbered_alike(detections, before)
     return (truth, detections), before
+
+
+_LITTLE = 0.02
+"""A headline below this is worth a second look at the tables."""
+
+
+def _suspicions(result: "Result") -> "tuple[Note, ...]":
+    headline = next(iter(result.summary.values()))
+    if not headline < _LITTLE:
+        return ()
+    from detap.checking import suspicions_of  # noqa: PLC0415 - takes 0.001 s to import
+
+    return suspicions_of(result)
+
+
+def _tie_block(result: "Result", options: Mapping[str, Any]) -> "Block":
+    from detap.report.rows import tie_block  # noqa: PLC0415 - rarely wanted
+    from detap.tie_range import tie_range  # noqa: PLC0415 - rarely wanted
+
+    return tie_block(tie_range(result, threads=options["threads"]))
 
 
 def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | None":
