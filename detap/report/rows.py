@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from detap.detection import Result
     from detap.protocols import Measure, Protocol
     from detap.tables import Detections, GroundTruth, SourceFile
+    from detap.tie_range import TieRange
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),
@@ -24,6 +25,23 @@ _COUNTS = (
     Column("false_positives", "false pos.", "FP", "count"),
     Column("duplicates", "duplicates", "dup", "count"),
 )
+
+
+def tie_block(ranges: "Mapping[str, TieRange]") -> Block:
+    """Return how far each number moves with the order of equal scores, as a part of a report."""
+    columns = (
+        Column("name", "number", "number", "name"),
+        Column("lowest", "lowest", "lowest", "share"),
+        Column("value", "as ranked", "ranked", "share"),
+        Column("highest", "highest", "highest", "share"),
+    )
+    rows = [{"name": name, **found._asdict()} for name, found in ranges.items()]
+    data = {
+        name: {end: None if isnan(value) else value for end, value in found._asdict().items()}
+        for name, found in ranges.items()
+    }
+    title = "with equal scores in another order"
+    return Block("tie_range", title, data, table=Table(columns, tuple(rows)))
 
 
 def detection_report(
