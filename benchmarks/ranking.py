@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -99,9 +100,9 @@ CANDIDATES: dict[str, Callable[[int], Callable[..., dict[str, float]]]] = {
 }
 
 
-def measure(name: str, kind: str, queries: int, items: int, threads: int) -> dict[str, Any]:
-    """Run one candidate in this process."""
-    arrays = data(queries, items, kind)
+def measure(name: str, kind: str, folder: str, threads: int) -> dict[str, Any]:
+    """Run one candidate in this process, on arrays from files."""
+    arrays = [np.load(f"{folder}/{number}.npy") for number in range(4)]
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start, used = time.perf_counter(), time.process_time()
     found = CANDIDATES[name](threads)(*arrays, kind)
@@ -123,37 +124,37 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--faiss", default=sys.executable, help="a Python that has faiss")
     parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    sizes = given.queries, given.items, given.threads
     if given.one:
-        print(json.dumps(measure(given.one, given.kind[0], *sizes)))
+        print(json.dumps(measure(given.one, given.kind[0], given.folder, given.threads)))
         return
     print("| what | wall, s | processor, s | peak, MB | of it data | found |")
     print("|---|---|---|---|---|---|")
     for kind in given.kind or ["codes", "embeddings"]:
-        for name in CANDIDATES:
-            if given.only and not any(word in name for word in given.only):
-                continue
-            python = given.faiss if name.startswith("faiss") else sys.executable
-            words = ["--queries", str(given.queries), "--items", str(given.items)]
-            words += ["--threads", str(given.threads), "--kind", kind, "--one", name]
-            done = subprocess.run(
-                [python, "-m", "benchmarks.ranking", *words],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
-            if done.returncode:
-                why = (done.stderr.strip().splitlines() or ["failed"])[-1]
-                print(f"| {kind}: {name} | {why} |||||", flush=True)
-                continue
-            row = json.loads(done.stdout)
-            found = ", ".join(f"{key} {value:.6f}" for key, value in row["found"].items())
-            print(
-                f"| {kind}: {name} | {row['seconds']:.1f} | {row['processor']:.1f} "
-                f"| {row['megabytes']:.0f} | {row['data']:.0f} | {found} |",
-                flush=True,
-            )
+        with TemporaryDirectory() as folder:
+            for number, array in enumerate(data(given.queries, given.items, kind)):
+                np.save(f"{folder}/{number}.npy", array)
+            for name in CANDIDATES:
+                if not given.only or any(word in name for word in given.only):
+                    python = given.faiss if name.startswith("faiss") else sys.executable
+                    words = ["--threads", str(given.threads), "--folder", folder]
+                    print(row([python, "-m", "benchmarks.ranking", *words], kind, name), flush=True)
+
+
+def row(command: list[str], kind: str, name: str) -> str:
+    """Return one line of the table."""
+    words = [*command, "--kind", kind, "--one", name]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = (done.stderr.strip().splitlines() or ["failed"])[-1]
+        return f"| {kind}: {name} | {why} |||||"
+    found = json.loads(done.stdout)
+    numbers = ", ".join(f"{key} {value:.6f}" for key, value in found["found"].items())
+    return (
+        f"| {kind}: {name} | {found['seconds']:.1f} | {found['processor']:.1f} "
+        f"| {found['megabytes']:.0f} | {found['data']:.0f} | {numbers} |"
+    )
 
 
 if __name__ == "__main__":

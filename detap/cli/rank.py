@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -473,6 +474,7 @@ class _Work(NamedTuple):
         from detap.report.ranking_rows import brief  # noqa: PLC0415 - not for --help
 
         report = report._replace(blocks=(*judged.blocks, *report.blocks))
+        self.session.done()
         for note in report.notes:
             self.session.note(note)
         judged.say(self.session)
@@ -485,6 +487,7 @@ class _Work(NamedTuple):
         rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
         full = self.outputs.stdout.name in _DATA
         self.outputs._replace(files=rest).write(report if full else short, members)
+        self.session.timed("reporting")
         return judged.status
 
 
@@ -496,9 +499,17 @@ def _score_retrieval(work: _Work, rules: "Retrieval") -> int:
 
     names = _names(work.options["measures"])
     measures(rules, names)  # a misspelt one is told before anything is read
+    work.session.timed("starting")
+    work.session.doing("Reading")
     table = work.read.read_retrieval()
+    work.session.timed("reading")
     threads = work.options["threads"]
-    result = evaluate(table, rules, names=names, threads=threads)
+    share = [0.0]
+    work.session.doing("Ranking", lambda: share[0])
+    result = evaluate(
+        table, rules, names=names, threads=threads, progress=partial(share.__setitem__, 0)
+    )
+    work.session.timed("ranking")
     before = None
     if work.gates.before is not None:
         then = work.read.read_retrieval(work.gates.before)
@@ -508,6 +519,7 @@ def _score_retrieval(work: _Work, rules: "Retrieval") -> int:
     if work.options["losses"] or work.options["batches"]:
         from detap.ranking.objectives import objectives as compute  # noqa: PLC0415 - seldom wanted
 
+        work.session.doing("Computing losses")
         with_losses, batches = work.options["losses"], work.options["batches"]
         objectives = compute(table, rules, with_losses=with_losses, batches=batches)
     inputs = ranking_rows.describe(_described(table, work)) if work.want_digests else []

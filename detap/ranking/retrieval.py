@@ -4,7 +4,7 @@ Queries are taken in blocks: their relevant items are placed by core/ranking.py,
 read off, and the places forgotten. Memory does not grow with the number of queries.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import nan
 from typing import NamedTuple, Protocol
@@ -29,6 +29,9 @@ CURVE_RANKS = 1000
 
 _HITS = 1 << 23
 """How many places of relevant items are held at once; a query's own are held in any case."""
+
+_TOGETHER = 512
+"""Queries of codes in a block at most, so that it is seen how far the work is."""
 
 _SCORES = 1 << 28
 """How many bytes of scores are held at once; those of two queries are in any case."""
@@ -95,6 +98,7 @@ def evaluate(
     *,
     names: Iterable[str] | None = None,
     threads: int | None = None,
+    progress: Callable[[float], None] | None = None,
 ) -> RetrievalResult:
     """Score a retrieval.
 
@@ -109,6 +113,8 @@ def evaluate(
         which is much faster for a large gallery.
     threads : int, optional
         As many as the machine has, by default. The result does not depend on it.
+    progress : callable, optional
+        Is told now and then which share of the queries is done.
 
     Raises
     ------
@@ -122,7 +128,11 @@ def evaluate(
     source = _RunLists(table, rules) if isinstance(table, Run) else _lists(table, rules, threads)
     depths = [measure.depth for measure in wanted]
     depth = None if None in depths else max(d or 0 for d in depths)
-    return _Tally(source, rules, wanted).result(depth)
+    return _Tally(source, rules, wanted).result(depth, progress or _untold)
+
+
+def _untold(_: float) -> None:
+    """Tell nobody how far the work is."""
 
 
 class _Scored(Protocol):
@@ -179,13 +189,14 @@ class _Tally:
         queries = len(self.known.queries)
         self.values = {measure.key: np.full(queries, nan) for measure in wanted}
 
-    def result(self, depth: int | None) -> RetrievalResult:
+    def result(self, depth: int | None, progress: Callable[[float], None]) -> RetrievalResult:
         """Return what all lists give, looked at to a depth (None: to their ends)."""
         longest = int(self.known.ranked.max(initial=0))
         ranks = min(longest, CURVE_RANKS, longest if depth is None else depth)
         levels, precision, recall = np.zeros(11), np.zeros(ranks), np.zeros(ranks)
         at = np.arange(1, ranks + 1)
         for query, ranked in self.source.lists(depth):
+            progress(query / len(self.known.queries))
             if not ranked.relevant:
                 continue
             for measure in self.wanted:
@@ -364,7 +375,7 @@ class _GalleryLists:
     def _blocks(self, shallow: bool) -> Iterator[tuple[int, int]]:
         """Give ranges of queries whose scores and places fit into memory together."""
         counts = self.known.relevant
-        most = max(16, len(counts)) if self.codes else self.similarities.rows(_SCORES)
+        most = _TOGETHER if self.codes else self.similarities.rows(_SCORES)
         low = 0
         while low < len(counts):
             high = min(low + most, len(counts))
