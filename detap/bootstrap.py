@@ -5,6 +5,7 @@ See docs/bootstrap.md for the method, what it assumes, and how its coverage was 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from detap.results import Result
 from detap.scene import Scene
 from detap.tables import Floats
 
-__all__ = ["Resampled", "Weights", "draw_weights", "interval", "resampled"]
+__all__ = ["Part", "Resampled", "Weights", "draw_weights", "interval", "resampled"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,14 +37,18 @@ class Resampled:
 
 
 def resampled(
-    result: Result, weights: Weights, names: Sequence[str], *, threads: int | None = None
+    result: "Result | Part",
+    weights: Weights,
+    names: Sequence[str],
+    *,
+    threads: int | None = None,
 ) -> Resampled:
     """Return numbers of a result in each resample of its images.
 
     Parameters
     ----------
-    result : Result
-        Of :func:`detap.evaluate`; its matches are used, and made where it has none.
+    result : Result or Part
+        Of :func:`detap.evaluate`, or its part for at least these numbers, already matched.
     weights : Weights
         As from :func:`draw_weights`. For a paired comparison, the same for both results.
     names : sequence of str
@@ -58,18 +63,17 @@ def resampled(
     KeyError
         Where the protocol has no such number.
     """
-    rules = result.protocol
+    part = result if isinstance(result, Part) else Part.of(result, names)
+    rules = part.result.protocol
     if rules.pairing == "coverage":
         raise UsageError(
             f"protocol {rules.name} pairs by coverage, whose recall cannot be resampled; "
             "leave out --confidence"
         )
-    measures = [rules.measure(name) for name in names]
-    if not measures:
+    wanted = [part.wanted(rules.measure(name)) for name in names]
+    if not wanted:
         return Resampled({}, {})
-    part = Part.of(result, measures)
-    wanted = [part.wanted(measure) for measure in measures]
-    values = resample(part.matched(), weights, wanted, threads=threads)
+    values = resample(part.matched, weights, wanted, threads=threads)
     if rules.absent_class == "zero":
         for entry, table in zip(wanted, values, strict=True):
             if entry.precision:
@@ -105,7 +109,7 @@ def interval(values: Floats, confidence: float) -> tuple[float, float]:
     return float(low), float(high)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Part:
     """A result's detections, matched in the area ranges and thresholds that are needed.
 
@@ -117,12 +121,15 @@ class Part:
     thresholds: list[int]
 
     @classmethod
-    def of(cls, result: Result, measures: Sequence[Measure]) -> "Part":
+    def of(cls, result: Result, names: Sequence[str]) -> "Part":
+        """Return what some numbers need."""
+        measures = [result.protocol.measure(name) for name in names]
         every = range(len(result.protocol.iou_thresholds))
         used = {t for m in measures for t in (every if m.threshold is None else (m.threshold,))}
         return cls(result, sorted({measure.area for measure in measures}), sorted(used))
 
     def wanted(self, measure: Measure) -> Wanted:
+        """Return where a number is found in this part."""
         every = range(len(self.thresholds))
         place = None if measure.threshold is None else self.thresholds.index(measure.threshold)
         return Wanted(
@@ -140,8 +147,9 @@ class Part:
             iou_thresholds=tuple(rules.iou_thresholds[t] for t in self.thresholds),
         )
 
+    @cached_property
     def matched(self) -> Matched:
-        """Return what became of the detections there."""
+        """What became of the detections there."""
         scene = self.scene()
         rules = scene.protocol
         scores = scene.score(matches=True)

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 
 from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
 from detap.core.overlap import overlaps
-from detap.core.resampling import Matched, Ranking
+from detap.core.resampling import Matched
 from detap.errors import UsageError
 from detap.results import Result
 from detap.scene import Scene
@@ -71,8 +71,14 @@ class Mistakes:
         return _tally(image[kept], kind[kept], len(self.by_image))
 
 
-def mistakes(result: Result) -> Mistakes:
+def mistakes(result: Result, part: Part | None = None) -> Mistakes:
     """Count the mistakes of a detector by image and by class.
+
+    Parameters
+    ----------
+    result : Result
+    part : Part, optional
+        Of this result, already matched: used where it has what is needed.
 
     Raises
     ------
@@ -82,15 +88,17 @@ def mistakes(result: Result) -> Mistakes:
     rules = result.protocol
     if rules.pairing == "coverage":
         raise UsageError(f"protocol {rules.name} pairs by coverage, which knows no mistakes")
-    part = Part(result, [0], [0])
-    matched = part.matched()
-    kept = _at_operating_points(matched)
-    good = matched.truth[0, 0, kept] >= 0
+    if part is None or 0 not in part.areas or 0 not in part.thresholds:
+        part = Part(result, [0], [0])
+    matched, area = part.matched, part.areas.index(0)
+    place = (area, part.thresholds.index(0))
+    kept = _at_operating_points(matched, place)
+    good = matched.truth[place][kept] >= 0
     found = np.zeros(len(matched.truth_image), np.bool_)
-    found[matched.truth[0, 0, kept[good]]] = True
-    missed = np.flatnonzero(matched.positive[0] & ~found)
+    found[matched.truth[place][kept[good]]] = True
+    missed = np.flatnonzero(matched.positive[area] & ~found)
     wrong = kept[~good]
-    kinds = _kinds(part.scene(), matched, wrong)
+    kinds = _kinds(part.scene(), matched, wrong, area)
     image = np.concatenate([matched.truth_image[missed], matched.image[wrong]])
     label = np.concatenate([matched.truth_label[missed], matched.label[wrong]])
     kind = np.concatenate([np.full(len(missed), _MISSED), kinds])
@@ -106,15 +114,16 @@ def _tally(place: Integers, kind: NDArray[np.integer], places: int) -> Counts:
     return cells.astype(np.int64).reshape(places, 5)
 
 
-def _at_operating_points(matched: Matched) -> Integers:
+def _at_operating_points(matched: Matched, place: tuple[int, int]) -> Integers:
     """Return the rows of the detections at or above the score of the largest F1 of their class."""
     kept = [np.zeros(0, np.int32)]
-    ranking = Ranking(matched)
-    positives = np.bincount(matched.truth_label[matched.positive[0]], minlength=matched.classes)
+    truth, neutral = matched.truth[place], matched.neutral[place]
+    positive = matched.positive[place[0]]
+    positives = np.bincount(matched.truth_label[positive], minlength=matched.classes)
     for label in range(matched.classes):
-        rows = ranking.of_class(label)
-        rows = rows[~matched.neutral[0, 0, rows]]
-        found = np.cumsum(matched.truth[0, 0, rows] >= 0)
+        rows = matched.ranking.of_class(label)
+        rows = rows[~neutral[rows]]
+        found = np.cumsum(truth[rows] >= 0)
         if not len(found) or not found[-1]:
             continue
         f1 = 2 * found / (np.arange(1, len(found) + 1) + positives[label])
@@ -123,7 +132,7 @@ def _at_operating_points(matched: Matched) -> Integers:
     return np.concatenate(kept)
 
 
-def _kinds(scene: Scene, matched: Matched, wrong: Integers) -> NDArray[np.int64]:
+def _kinds(scene: Scene, matched: Matched, wrong: Integers, area: int) -> NDArray[np.int64]:
     """Return of what kind each false positive is."""
     threshold = scene.protocol.search_thresholds[0]
 
@@ -136,7 +145,7 @@ def _kinds(scene: Scene, matched: Matched, wrong: Integers) -> NDArray[np.int64]
     kinds[own >= _NEAR] = _MISLOCATED
     # What reaches nothing of its own class may reach another.
     rest = np.flatnonzero(~reaches(own))
-    other = _other_overlap(scene, wrong[rest], matched.positive[0])
+    other = _other_overlap(scene, wrong[rest], matched.positive[area])
     kinds[rest[reaches(other)]] = _CONFUSED
     kinds[reaches(own)] = _DUPLICATE
     return kinds
@@ -273,12 +282,14 @@ def compare(
     if first.ground_truth.images != second.ground_truth.images:
         raise UsageError("the two results are of different images")
     names = tuple(first.summary)
+    parts = (Part.of(first, names), Part.of(second, names))
     pair = None
     if resamples:
         weights = draw_weights(max(len(first.ground_truth.images), 1), resamples, seed)
         pair = (
-            resampled(first, weights, names, threads=threads),
-            resampled(second, weights, names, threads=threads),
+            resampled(parts[0], weights, names, threads=threads),
+            resampled(parts[1], weights, names, threads=threads),
         )
-    both = (mistakes(first), mistakes(second))
+    used = parts if resamples else (None, None)
+    both = (mistakes(first, used[0]), mistakes(second, used[1]))
     return Comparison(first, second, names, pair, both, confidence)

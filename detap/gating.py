@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from detap.bootstrap import Resampled, draw_weights, interval, resampled
+from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
 from detap.comparison import KINDS, Mistakes, mistakes
 from detap.detection import evaluate, select
 from detap.errors import UsageError
@@ -171,6 +171,7 @@ class Intervals:
         self.confidence = confidence
         numbers = now.numbers()
         names = [name for limit in limits for name in resolve(limit.name, numbers)]
+        self.parts: dict[str | None, tuple[Part, Part]] = {}
         self._pairs: dict[str | None, tuple[Resampled, Resampled] | None] = {}
         for tag in dict.fromkeys(name.slice for name in names):
             wanted = sorted({_measure(now, name) for name in names if name.slice == tag})
@@ -179,9 +180,11 @@ class Intervals:
                 self._pairs[tag] = None
                 continue
             weights = draw_weights(len(after.ground_truth.images), resamples, seed)
+            parts = (Part.of(before, wanted), Part.of(after, wanted))
+            self.parts[tag] = parts
             self._pairs[tag] = (
-                resampled(before, weights, wanted, threads=threads),
-                resampled(after, weights, wanted, threads=threads),
+                resampled(parts[0], weights, wanted, threads=threads),
+                resampled(parts[1], weights, wanted, threads=threads),
             )
         self._now = now
 
@@ -226,7 +229,11 @@ def _series(one: Resampled, name: Name, measure: str) -> Floats:
 
 
 def culprits(
-    gates: Sequence[Gate], now: Result, baseline: Numbers | None, then: Result | None
+    gates: Sequence[Gate],
+    now: Result,
+    baseline: Numbers | None,
+    then: Result | None,
+    intervals: Intervals | None = None,
 ) -> Block | None:
     """Return the classes and images that the gates which did not pass are about.
 
@@ -239,6 +246,8 @@ def culprits(
     then : Result, optional
         The detector before: with it, images are those that got worse; without it, those with most
         mistakes.
+    intervals : Intervals, optional
+        Which have matched both already.
     """
     doubtful = [gate for gate in gates if gate.failed or gate.warned]
     if not doubtful:
@@ -248,7 +257,8 @@ def culprits(
     if None in rows or not labels:
         labels = list(range(len(now.classes)))
     classes = _classes(labels, now, baseline)
-    images = _images(labels, now, then)
+    parts = (None, None) if intervals is None else intervals.parts.get(None, (None, None))
+    images = _images(labels, (now, parts[1]), (then, parts[0]))
     if not classes and not images:
         return None
     worse = then is not None or baseline is not None
@@ -296,12 +306,17 @@ def _classes(labels: Sequence[int], now: Result, baseline: Numbers | None) -> li
     return found[:_MOST_CULPRITS]
 
 
-def _images(labels: Sequence[int], now: Result, then: Result | None) -> list[dict[str, Any]]:
+def _images(
+    labels: Sequence[int],
+    after: tuple[Result, Part | None],
+    before: tuple[Result | None, Part | None],
+) -> list[dict[str, Any]]:
+    now, then = after[0], before[0]
     if now.protocol.pairing == "coverage":
         return []
-    counts = mistakes(now).of_classes(labels)
+    counts = mistakes(*after).of_classes(labels)
     if then is not None:
-        counts = counts - _of_names(mistakes(then), then, now, labels)
+        counts = counts - _of_names(mistakes(then, before[1]), then, now, labels)
     total = counts.sum(axis=1)
     order = np.argsort(-total, kind="stable")[:_MOST_CULPRITS]
     return [

@@ -12,8 +12,8 @@ from detap.errors import Note, UsageError
 from detap.report.names import printable
 
 if TYPE_CHECKING:
-    from detap.gate import Gate, Limit, Noise, Numbers
-    from detap.gating import Scored
+    from detap.gate import Gate, Limit, Numbers
+    from detap.gating import Intervals, Scored
     from detap.report.model import Block, Report
     from detap.results import Result
     from detap.tables import Detections, GroundTruth
@@ -334,25 +334,28 @@ class Judge(NamedTuple):
         UsageError
             Where a gate names no number, or the baseline may not be compared with.
         """
-        from detap.gate import check_drops, check_floors  # noqa: PLC0415 - only with gates
+        from detap.gate import Noise, check_drops, check_floors  # noqa: PLC0415 - only with gates
         from detap.gating import culprits  # noqa: PLC0415
         from detap.report.gates import gate_block  # noqa: PLC0415
 
         numbers = self.scored.numbers()
         gates = check_floors(self.gates.floors, numbers)
         then = self._baseline_numbers(report)
+        intervals = self._intervals()
         if then is not None:
             gates += check_drops(
                 self.gates.drops,
                 numbers,
                 then,
-                noise=self._noise(),
+                noise=None
+                if intervals is None
+                else Noise(confidence=intervals.confidence, interval=intervals.of),
                 min_ground_truths=self.gates.fewest,
             )
         blocks = [self.scored.block()]
         if gates:
             before = None if self.before is None else self.before.whole
-            blame = culprits(gates, self.scored.whole, then, before)
+            blame = culprits(gates, self.scored.whole, then, before, intervals)
             blocks = [gate_block(gates), blame, *blocks]
         return Judged(tuple(block for block in blocks if block is not None), tuple(gates))
 
@@ -376,13 +379,12 @@ class Judge(NamedTuple):
                 return numbers_of_record(self.baseline)
         return None if self.before is None else self.before.numbers()
 
-    def _noise(self) -> "Noise | None":
+    def _intervals(self) -> "Intervals | None":
         if self.gates.confidence is None or self.before is None:
             return None
-        from detap.gate import Noise  # noqa: PLC0415 - only with gates
-        from detap.gating import Intervals  # noqa: PLC0415
+        from detap.gating import Intervals  # noqa: PLC0415 - only with gates
 
-        intervals = Intervals(
+        return Intervals(
             self.scored,
             self.before,
             self.gates.drops,
@@ -391,7 +393,6 @@ class Judge(NamedTuple):
             seed=self.gates.seed,
             threads=self.threads,
         )
-        return Noise(confidence=self.gates.confidence, interval=intervals.of)
 
 
 def selection_block(

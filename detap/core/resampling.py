@@ -16,6 +16,7 @@ Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 6 and 13.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Thread
 
 import numpy as np
@@ -128,7 +129,7 @@ class Wanted:
     limit: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Matched:
     """A detector's detections, what became of them, and the ground truths.
 
@@ -178,6 +179,11 @@ class Matched:
     levels: Floats
     guard: float
 
+    @cached_property
+    def ranking(self) -> "Ranking":
+        """The detections that count, class by class, by falling score."""
+        return Ranking(self)
+
 
 def resample(
     matched: Matched, weights: Weights, wanted: Sequence[Wanted], *, threads: int | None = None
@@ -203,10 +209,9 @@ def resample(
         bit.
     """
     out = np.full((len(wanted), matched.classes, weights.resamples), np.nan)
-    ranking = Ranking(matched)
     for area in sorted({entry.area for entry in wanted}):
         here = [q for q, entry in enumerate(wanted) if entry.area == area]
-        sums = _sums((matched, ranking, weights), area, [wanted[q] for q in here], threads)
+        sums = _sums((matched, weights), area, [wanted[q] for q in here], threads)
         for q, values in zip(here, sums, strict=True):
             out[q] = values / len(wanted[q].thresholds)
     return out
@@ -250,13 +255,14 @@ class Ranking:
 
 
 def _sums(
-    what: tuple[Matched, Ranking, Weights],
+    what: tuple[Matched, Weights],
     area: int,
     wanted: Sequence[Wanted],
     threads: int | None,
 ) -> list[Floats]:
     """Return, for numbers of one area range, the sum over their thresholds, (K, B) float64."""
-    matched, ranking, weights = what
+    matched, weights = what
+    ranking = matched.ranking
     shape = (matched.classes, weights.resamples)
     precisions = [entry for entry in wanted if entry.precision]
     recalls = [entry for entry in wanted if not entry.precision]
