@@ -1,5 +1,5 @@
 # The one task runner. Each target runs with the tools of the environment that is active.
-.PHONY: build test lint types docs format check sanitize fuzz reliability bench clean
+.PHONY: build test lint types docs format check sanitize audit fuzz reliability bench clean
 
 build:  ## compile the core in place, after a change to a .pyx or .pxd file
 	python setup.py --quiet build_ext --inplace
@@ -36,6 +36,11 @@ sanitize:  ## the suite over a core with AddressSanitizer and UndefinedBehaviorS
 	    LD_PRELOAD="$(call LIBRARY,asan) $(call LIBRARY,ubsan)" PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 \
 	    python -m pytest --quiet -p no:cacheprovider $(TESTS)
+
+audit:  ## known vulnerabilities of what is installed; asks a service on the network
+	python -m pip install --quiet pip-audit
+	python -m pip_audit --skip-editable || \
+	    { echo "pip-audit found something, or could not reach its service: see above"; exit 1; }
 
 MUTATIONS = 2000000
 FUZZ = fuzz/cache/environment

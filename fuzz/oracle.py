@@ -154,7 +154,7 @@ def coco_truth(data: bytes) -> Truth | None:
 def _unique(records: Any) -> list[tuple[Any, Any]]:
     """Return id and record of each, a repeated record once."""
     found: dict[Any, Any] = {}
-    kept = []
+    kept: list[tuple[Any, Any]] = []
     _need(isinstance(records, list))
     for record in records:
         _need(isinstance(record, dict))

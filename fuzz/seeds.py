@@ -3,7 +3,7 @@
 import json
 
 IMAGES = (1, 2, 3, 40)
-CATEGORIES = {1: "cat", 2: "dog", 90: "toothbrush"}
+CATEGORIES: dict[int | str, str] = {1: "cat", 2: "dog", 90: "toothbrush"}
 
 _RESULTS = [
     {"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.9},

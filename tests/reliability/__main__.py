@@ -6,27 +6,50 @@ import re
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
 from detap import __version__
-from tests.reliability import kills
+from tests.reliability import coco_cases, kills, voc_cases
+from tests.reliability.cases import BOTH, ROWS
 from tests.reliability.runner import ROOT
 
 PAGE = ROOT / "docs" / "reliability.md"
-MARKS = ("<!-- comparison -->\n", "<!-- end of comparison -->")
 
 
 def run_kills(count: int, seed: int) -> int:
     """Kill the command so often, and say what came of it."""
     began = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        found = kills.run(Path(folder), count, seed)
-    seconds = time.monotonic() - began
-    print(
-        f"{count} kills in {seconds:.0f} s: {dict(found.reports)}; statuses "
-        f"{dict(found.statuses)}; {found.leftovers} unfinished files beside it"
-    )
+    for run, what in ((kills.run_writes, "while writing"), (kills.run, "of whole runs")):
+        with tempfile.TemporaryDirectory() as folder:
+            found = run(Path(folder), count, seed)
+        seconds = time.monotonic() - began
+        print(
+            f"{count} kills {what}, {seconds:.0f} s: {dict(found.reports)}; statuses "
+            f"{dict(found.statuses)}; {found.leftovers} unfinished files beside it",
+            flush=True,
+        )
     return 0
+
+
+def run_rows() -> int:
+    """Write the table of what each kind of input gets."""
+    cases = Counter((case.row, case.format) for case in [*coco_cases.CASES, *voc_cases.CASES])
+    lines = ["| row | what it gets | COCO cases | VOC cases |", "|---|---|---:|---:|"]
+    for row, (text, formats) in ROWS.items():
+        counts = [str(cases[row, name]) if name in formats else "-" for name in BOTH]
+        lines.append(f"| `{row}` | {text} | {' | '.join(counts)} |")
+    write_between("rows", "\n".join(lines))
+    return 0
+
+
+def write_between(name: str, text: str) -> None:
+    """Put text between the two marks of that name in the page."""
+    page = PAGE.read_text("utf-8")
+    first, last = f"<!-- {name} -->\n", f"<!-- end of {name} -->"
+    pattern = re.compile(f"{re.escape(first)}.*?{re.escape(last)}", re.DOTALL)
+    assert pattern.search(page), f"{PAGE.name} has no place for {name}"
+    PAGE.write_text(pattern.sub(lambda _: f"{first}\n{text}\n\n{last}", page), "utf-8")
 
 
 def run_comparison(keep: Path | None) -> int:
@@ -39,10 +62,7 @@ def run_comparison(keep: Path | None) -> int:
         keep.write_text(json.dumps(found, indent=1))
     versions = peers.versions() | {"detap": __version__}
     lines = "\n".join(comparison.table(found, versions))
-    page = PAGE.read_text("utf-8")
-    pattern = re.compile(f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}", re.DOTALL)
-    assert pattern.search(page), f"{PAGE.name} has no place for the table"
-    PAGE.write_text(pattern.sub(lambda _: f"{MARKS[0]}\n{lines}\n\n{MARKS[1]}", page), "utf-8")
+    write_between("comparison", lines)
     print(lines)
     return 0
 
@@ -55,10 +75,11 @@ def main() -> int:
     killing.add_argument("--seed", type=int, default=1)
     comparing = commands.add_parser("compare", help="other evaluators on the same corpus")
     comparing.add_argument("--keep", type=Path, help="write every verdict here, as JSON")
+    commands.add_parser("rows", help="the table of what each kind of input gets")
     options = parser.parse_args()
     if options.command == "kills":
         return run_kills(options.count, options.seed)
-    return run_comparison(options.keep)
+    return run_rows() if options.command == "rows" else run_comparison(options.keep)
 
 
 if __name__ == "__main__":

@@ -318,7 +318,7 @@ refused(
     "",
     "ground truth",
     dt_path="link.json",
-    build=lambda folder: (files()(folder), os.symlink(GT, folder / "link.json"))[0],
+    build=lambda folder: (files()(folder), (folder / "link.json").symlink_to(GT))[0],
 )
 refused("same-file", "results-as-truth", GT, "", "list", gt=results())
 
@@ -849,7 +849,7 @@ refused(
 )
 
 # Two detections of equal score: the right one first gives precision 1, the wrong one first 1/2.
-TIE = {
+TIE: dict[str, Any] = {
     "gt": lambda t: t | {"annotations": [annotation(1, 1, 1, [10, 10, 20, 20])]},
 }
 scored(
@@ -939,7 +939,7 @@ for name, (data, looks) in CONTENT.items():
         refused("other-content", f"truth-{name}", GT, "", looks, gt=data)
 refused("other-content", "truth-python", GT, "", "Python", gt=repr(truth()).encode())
 refused("other-content", "record-list", DT, r"\[0\]", r"is \[", dt=[[1, 1, 10, 10, 20, 20, 0.9]])
-refused("other-content", "record-null", DT, r"\[1\]", "is null", dt=lambda r: r.insert(1, None))  # type: ignore[arg-type]
+refused("other-content", "record-null", DT, r"\[1\]", "is null", dt=lambda r: r.insert(1, None))
 refused(
     "other-content", "other-object", DT, "", "annotations or predictions", dt={"results": results()}
 )

@@ -130,3 +130,45 @@ def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SI
         else:
             raise AssertionError(f"kill {number}: a report of {len(now)} bytes that is neither")
     return found
+
+
+WRITING = """
+import sys
+from detap.report.writing import write
+versions = [bytes([65 + n]) * size for n, size in ((0, 300_000), (1, 900_000))]
+print("ready", flush=True)
+for turn in range(10**9):
+    write("report.json", versions[turn % 2])
+"""
+"""Nothing but writing, so that every kill hits it."""
+
+
+def run_writes(folder: Path, count: int, seed: int = 1) -> Kills:
+    """Kill a process that only writes reports; raise where one is neither the one nor the other."""
+    report = folder / "report.json"
+    report.write_bytes(b"A" * 300_000)
+    chance = random.Random(seed)
+    found = Kills()
+    for number in range(count):
+        process = subprocess.Popen(
+            [sys.executable, "-c", WRITING],
+            cwd=folder,
+            env=os.environ | {"PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        with process.stdout:
+            assert process.stdout.readline() == b"ready\n"
+            time.sleep(chance.uniform(0, 0.05))
+            process.kill()
+            process.wait(60)
+        found.statuses[process.returncode] += 1
+        left = [entry for entry in folder.iterdir() if entry.name.endswith(".tmp")]
+        found.leftovers += len(left)
+        for entry in left:
+            entry.unlink()
+        now = report.read_bytes()
+        if now not in (b"A" * 300_000, b"B" * 900_000):
+            raise AssertionError(f"kill {number}: a report of {len(now)} bytes that is neither")
+        found.reports["old" if now[:1] == b"A" else "new"] += 1
+    return found

@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detap.formats import _coco_careful as careful
+from detap.formats import voc
 from fuzz import targets
 from fuzz.__main__ import run
 from fuzz.mutate import Mutator
@@ -37,14 +39,14 @@ def test_mutations_follow_from_the_seed() -> None:
 
 def test_a_reader_that_differs_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     valid = SEEDS["coco-results"][0]
-    real = targets.careful.read_results
+    real = careful.read_results
 
     def off_by_an_ulp(*given: Any) -> Any:
         columns = real(*given)
         columns.score[0] = 0.9000000000000001
         return columns
 
-    monkeypatch.setattr(targets.careful, "read_results", off_by_an_ulp)
+    monkeypatch.setattr(careful, "read_results", off_by_an_ulp)
     with pytest.raises(Disagreement, match="reads other values"):
         targets.coco_results(valid)
 
@@ -55,7 +57,7 @@ def test_a_reader_that_crashes_is_seen(
     def crash(*_: Any) -> Any:
         raise RecursionError("deep")
 
-    monkeypatch.setattr(targets.voc, "read_annotation", crash)
+    monkeypatch.setattr(voc, "read_annotation", crash)
     _, wrong = run("voc-xml", 5, seed=1)
     assert wrong == 5
     assert "RecursionError: deep" in capsys.readouterr().out

@@ -78,8 +78,8 @@ CASES: list[Case] = []
 
 def _add(row: str, name: str, expect: Refused | Scored, given: Any, more: dict[str, Any]) -> None:
     build = given if callable(given) else Tree(given or {})
-    more = {"gt": GT, "dt": DT, "for_peers": False} | more
-    CASES.append(Case(row, name, "voc", build, expect, **more))
+    given_more: dict[str, Any] = {"gt": GT, "dt": DT, "for_peers": False, **more}
+    CASES.append(Case(row, name, "voc", build, expect, **given_more))
 
 
 def refused(  # noqa: PLR0917 - a table, column by column
@@ -849,6 +849,11 @@ def _socket(path: Path) -> None:
         os.chdir(here)
 
 
+def _with_fifo(folder: Path) -> None:
+    Tree()(folder)
+    os.mkfifo(folder / "set.txt")
+
+
 for which, side in ((A, "xml"), (CATS, "text")):
     refused("no-file", f"{side}-fifo", which, "", "FIFO", instead(os.mkfifo, which))
     refused("no-file", f"{side}-socket", which, "", "socket", instead(_socket, which))
@@ -894,7 +899,7 @@ refused(
     "set.txt",
     "",
     "FIFO",
-    lambda folder: (Tree()(folder), os.mkfifo(folder / "set.txt")),
+    _with_fifo,
     options=("--image-set", "set.txt"),
 )
 refused("no-file", "set-is-folder", "gt", "", "folder", {}, options=("--image-set", "gt"))
