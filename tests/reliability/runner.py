@@ -55,6 +55,17 @@ class Outcome:
 def arguments(case: Case, command: str = "eval") -> list[str]:
     """Return the command line of a case."""
     found = [command, "--format", case.format, "--gt", case.gt, "--dt", case.dt]
+    if command == "compare":
+        return [
+            "compare",
+            "--format",
+            case.format,
+            "--gt",
+            case.gt,
+            *case.options,
+            case.dt,
+            case.dt,
+        ]
     if command == "eval" or case.row == "target":
         found += ["-o", case.output]
     # What only an evaluation takes is no part of an examination.

@@ -45,6 +45,15 @@ def test_check_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> N
         assert outcome.stderr.startswith(b"Error: ") or b"\nError: " in outcome.stderr
 
 
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+def test_compare_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> None:
+    """A detector against itself; standard input cannot be read twice, and is refused or empty."""
+    outcome = worker.run(case, tmp_path, "compare")
+    assert universal_faults(outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
+    refused = isinstance(case.expect, Refused) and case.row != "target"
+    assert outcome.status == (2 if refused or case.dt == "-" else 0)
+
+
 def test_every_row_has_a_case_for_each_format_it_applies_to() -> None:
     due = {(row, name) for row, (_, formats) in ROWS.items() for name in formats}
     assert due == {(case.row, case.format) for case in CASES}
