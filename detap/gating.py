@@ -288,7 +288,7 @@ def _classes(labels: Sequence[int], now: Result, baseline: Numbers | None) -> li
     for row in (table[label] for label in labels):
         value = float(row["AP"])
         was = before.get((str(row["name"]), str(row["id"])), nan)
-        if not row["ground_truths"] or (baseline is not None and not was > value):
+        if isnan(value) or (baseline is not None and not was > value):
             continue
         found.append(
             {

@@ -1,0 +1,98 @@
+"""The summary of a step: appended to, only where GitHub asks, and within its limit."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from detap.report.github import MOST_SUMMARY, annotation
+from tests.cli.conftest import Ended, Files, coco, detap
+
+__all__ = ["coco", "detap"]
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def summary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(path))
+    return path
+
+
+def test_the_report_is_appended(coco: Files, detap: Run, summary: Path) -> None:
+    summary.write_text("before\n")
+    for _ in range(2):
+        assert detap(*coco.arguments, "--output-format", "github").status == 0
+    text = summary.read_text()
+    assert text.startswith("before\n## detap: AP 0.7525\n")
+    assert text.count("## detap: ") == 2
+
+
+def test_other_formats_leave_it_alone(coco: Files, detap: Run, summary: Path) -> None:
+    assert detap(*coco.arguments, "--output-format", "markdown").status == 0
+    assert not summary.exists()
+
+
+def test_it_is_written_too_where_github_is_a_file(coco: Files, detap: Run, summary: Path) -> None:
+    target = coco.folder / "annotations.txt"
+    assert detap(*coco.arguments, "-o", f"github={target}").status == 0
+    assert summary.exists()
+    warning, notice = target.read_text().splitlines()
+    assert warning.startswith("::warning title=detap%3A detections-only::detections of classes ")
+    assert notice.startswith("::notice title=detap%3A detap::AP 0.7525, AP50 0.7525, AP75 0.7525, ")
+
+
+def test_a_full_summary_gets_the_outcome_and_then_nothing(
+    coco: Files, detap: Run, summary: Path
+) -> None:
+    call = [*coco.arguments, "--output-format", "github", "--fail-under", "0.1"]
+    summary.write_text("x" * (MOST_SUMMARY - 100))
+    assert detap(*call).status == 0
+    assert summary.read_text().endswith("x## detap: 1 gate passed\n")
+    summary.write_text("x" * MOST_SUMMARY)
+    assert detap(*call).status == 0
+    assert summary.stat().st_size == MOST_SUMMARY
+
+
+@pytest.mark.parametrize("place", ["/dev/null", ".", "absent/summary.md"])
+def test_what_cannot_be_a_summary_is_an_error(
+    coco: Files, detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", place)
+    ended = detap(*coco.arguments, "--output-format", "github")
+    assert (ended.status, ended.out) == (2, "")
+    assert f"$GITHUB_STEP_SUMMARY: {place}" in ended.err
+
+
+def test_an_annotation_is_escaped_as_github_documents() -> None:
+    assert annotation("error", "a:b,c%", "50%: x,y") == (
+        "::error title=detap%3A a%3Ab%2Cc%25::50%25: x,y"
+    )
+    assert len(annotation("error", "t" * 1000, "m" * 10_000)) < 4300
+
+
+def test_several_limits_in_the_environment(
+    coco: Files, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DETAP_FAIL_UNDER", "AP50=0.7;class:cat.AP=0.9")
+    ended = detap(*coco.arguments, "--output-format", "json")
+    assert ended.status == 1
+    checks = json.loads(ended.out)["gates"]["checks"]
+    assert [(check["name"], check["verdict"]) for check in checks] == [
+        ("class:cat.AP", "failed"),
+        ("AP50", "passed"),
+    ]
+
+
+def test_proposals_have_gates_but_no_intervals(coco: Files, detap: Run) -> None:
+    call = [*coco.arguments, "--protocol", "proposals", "--class-agnostic"]
+    ended = detap(*call, "--fail-under", "AR100=0.99")
+    assert ended.status == 1
+    assert "nan" not in ended.out + ended.err
+    noise = ["--baseline-detections", coco.dt, "--max-drop", "0", "--confidence", "0.9"]
+    ended = detap(*call, *noise)
+    assert ended.status == 2
+    assert "pairs by coverage" in ended.err
