@@ -8,6 +8,7 @@ import click
 
 from detap.cli.options import option, stack
 from detap.cli.session import Session
+from detap.cli.values import Type
 from detap.errors import Note, UsageError
 from detap.report.names import printable
 
@@ -23,7 +24,7 @@ DEFAULT_RESAMPLES = 1000
 DEFAULT_FEWEST = 20
 
 
-class _Limit(click.ParamType[Any]):
+class _Limit(Type):
     """``[NAME=]NUMBER``, as ``Limit.floor`` or ``Limit.drop`` reads it."""
 
     envvar_list_splitter = ";"  # names have spaces
@@ -46,7 +47,7 @@ class _Limit(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-class Share(click.ParamType[Any]):
+class Share(Type):
     """A number between 0 and 1, neither included."""
 
     name = "share"

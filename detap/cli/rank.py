@@ -19,7 +19,7 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.values import number
+from detap.cli.values import Type, number
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.files import STDIN
 from detap.report.names import printable
@@ -39,7 +39,7 @@ _DIVISORS = click.Choice(["all", "hits", "min"])
 _UNDEFINED = click.Choice(["zero", "left-out"])
 
 
-class Cutoffs(click.ParamType[Any]):
+class Cutoffs(Type):
     """The k of measures at k: ``1,5,10``."""
 
     name = "cutoffs"
@@ -56,7 +56,7 @@ class Cutoffs(click.ParamType[Any]):
         return tuple(map(int, parts))
 
 
-class Positive(click.ParamType[Any]):
+class Positive(Type):
     """A number above 0."""
 
     name = "number"

@@ -37,12 +37,12 @@ def number(text: str) -> float:
 
 # click's types take a parameter to mypy, but not in every version that runs.
 if TYPE_CHECKING:
-    _Type = click.ParamType[Any]
+    Type = click.ParamType[Any]
 else:
-    _Type = click.ParamType
+    Type = click.ParamType
 
 
-class _Parsed(_Type):
+class _Parsed(Type):
     """A type whose `parse` raises ValueError with the message."""
 
     def parse(self, text: str) -> Any:
