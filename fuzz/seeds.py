@@ -206,7 +206,15 @@ TOKENS: dict[str, list[bytes]] = {
     ],
 }
 
+SEEDS["coco-split"] = [
+    *SEEDS["coco-results"],
+    json.dumps(_RESULTS * 6).encode(),
+    json.dumps([{**record, "note": "a},{b"} for record in _RESULTS * 3]).encode(),
+    json.dumps([{**record, "parts": [{"x": 1}, {"y": 2}, {}]} for record in _RESULTS * 3]).encode(),
+]
+
 TOKENS_OF = {
+    "coco-split": "json",
     "coco-results": "json",
     "coco-truth": "json",
     "voc-xml": "xml",

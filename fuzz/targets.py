@@ -17,7 +17,7 @@ import numpy as np
 from detap.errors import InputError
 from detap.formats import _coco_careful as careful
 from detap.formats import _voc_lines as lines
-from detap.formats import _voc_rows, coco, voc
+from detap.formats import _voc_rows, coco, prefetch, voc
 from detap.formats import _voc_xml as scanner
 from detap.formats._json_columns import ResultsScan, TruthScan
 from detap.formats._voc_folder import Folder
@@ -115,6 +115,34 @@ def coco_results(data: bytes) -> str:
     if fast is not None:
         _differ(not same(_result_rows(fast), rows), "the readers read different values")
         _differ(not same(fast.unknown, slow.unknown), "the readers count categories differently")
+    return "valid"
+
+
+def coco_split(inputs: Sequence[bytes]) -> list[str]:
+    """Read results files by two threads, each from its own place, as those of many MiB are."""
+    usual = prefetch.SPLIT_FROM
+    prefetch.SPLIT_FROM = 1
+    found = []
+    try:
+        with _Files() as files:
+            for member, data in zip(files.write(inputs), inputs, strict=True):
+                with _Blame(data):
+                    found.append(_coco_split(str(files.path / member), data))
+    finally:
+        prefetch.SPLIT_FROM = usual
+    return found
+
+
+def _coco_split(path: str, data: bytes) -> str:
+    fast = coco.scanned_detections(prefetch.detections(path).result(), TRUTH)
+    try:
+        slow = careful.read_results(data, path, LIMITS, TRUTH)
+    except InputError:
+        _differ(fast is not None, "two threads accept what the careful reader refuses")
+        return "refused"
+    if fast is not None:
+        _differ(not same(_result_rows(fast), _result_rows(slow)), "two threads read other values")
+        _differ(not same(fast.unknown, slow.unknown), "two threads count categories differently")
     return "valid"
 
 
@@ -342,6 +370,7 @@ def one_by_one(function: Callable[[bytes], str]) -> Callable[[Sequence[bytes]], 
 TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
     "coco-results": one_by_one(coco_results),
     "coco-truth": one_by_one(coco_truth),
+    "coco-split": coco_split,
     "voc-xml": voc_xml,
     "voc-text": voc_text,
 }
