@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -340,6 +341,21 @@ def test_the_command_reports_facts(tmp_path: Path) -> None:
     assert [source["role"] for source in report["inputs"]] == ["ground_truth", "detections"]
     assert all(len(source["sha256"]) == 64 for source in report["inputs"])
     assert run("--gt", gt, "--dt", dt, "--strict").exit_code == 0
+
+
+def test_the_report_obeys_its_schema(tmp_path: Path) -> None:
+    import jsonschema
+
+    text = files("detap.report").joinpath("check.schema.json").read_text("utf-8")
+    schema = json.loads(text)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    gt, dt = write(tmp_path, [FOUND, {**FOUND, "score": 0.8}])
+    for arguments in (("--gt", gt, "--dt", dt), ("--gt", gt), ("--dt", dt), ("--gt", dt)):
+        run(*arguments, "-o", str(tmp_path / "out.json"))
+        report = json.loads((tmp_path / "out.json").read_text())
+        jsonschema.validate(report, schema)
+        with pytest.raises(jsonschema.ValidationError):
+            jsonschema.validate(report | {"kind": "detection"}, schema)
 
 
 def test_the_command_shows_a_table(tmp_path: Path) -> None:
