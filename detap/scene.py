@@ -187,6 +187,9 @@ class Scene:
                     )
                 )
         strangers = (scores.counts[0] == 0) & (scores.counts[1] == 0) & (scores.counts[2] > 0)
+        # Of classes that the ground truth does not even list, the VOC reader has said so.
+        if any(note.code == "unknown-classes" for note in self.detections.notes):
+            strangers[len(truth.classes) :] = False
         if strangers.any():
             names = [self.classes[k] for k in np.flatnonzero(strangers)]
             found.append(
