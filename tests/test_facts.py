@@ -243,7 +243,9 @@ def test_fact_10_classes_only_in_detections(fixtures: Path, files: str, preset: 
     assert np.isnan(result.by_class["AP"][bird])
     assert result.false_positives[bird] == 2
     assert next(iter(result.summary.values())) == pytest.approx(1, abs=1e-12)
-    note = next(note for note in result.notes if note.code == "detections-only")
+    # Said once: by the VOC reader, whose ground truth does not list the class, or by the evaluation.
+    codes = {"unknown-classes", "detections-only"}
+    (note,) = (note for note in result.notes if note.code in codes)
     assert note.count == 2
     assert "bird" in note.message
 
