@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 
 _DATA = ("json", "csv")
 _ARRAYS = ("queries", "gallery", "query_labels", "gallery_labels")
+_ONLY = {
+    "similarity": "embeddings",
+    "exclude_self": "galleries",
+    "missing_queries": "runs",
+    "relevant_from": "grades",
+    "gain": "grades",
+}
+"""Rules that mean something for some inputs alone, and for which."""
 _DIVISORS = click.Choice(["all", "hits", "min"])
 _UNDEFINED = click.Choice(["zero", "left-out"])
 
@@ -260,9 +268,10 @@ def retrieval(session: Session, /, **options: Any) -> int:
     """
     read = _retrieval_input(options)
     gates = _gates(options)
+    given = tuple(name for name in _ONLY if options[name] is not None)
     rules = _retrieval_rules(options, "ir_measures" if read.kind == "run" else "retrieval")
     outputs = _outputs(options, read, gates)
-    return _score_retrieval(_Work(read, gates, outputs, options, session), rules)
+    return _score_retrieval(_Work(read, gates, outputs, options, session), rules, given)
 
 
 classification_inputs = stack(
@@ -491,7 +500,19 @@ class _Work(NamedTuple):
         return judged.status
 
 
-def _score_retrieval(work: _Work, rules: "Retrieval") -> int:
+def _refuse_useless(given: tuple[str, ...], table: "Run | Gallery") -> None:
+    """Refuse options that would change nothing, rather than drop them in silence."""
+    kind = getattr(table, "kind", "run")
+    means = {"run": ("runs", "grades"), "embeddings": ("galleries", "embeddings")}
+    for name in given:
+        if _ONLY[name] not in means.get(kind, ("galleries",)):
+            option_name = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{option_name} is for {_ONLY[name]}: of this input it changes nothing"
+            )
+
+
+def _score_retrieval(work: _Work, rules: "Retrieval", given: tuple[str, ...]) -> int:
     baseline = work.gates.read_baseline()
     from detap.ranking.measures import measures  # noqa: PLC0415 - numpy comes with it
     from detap.ranking.retrieval import evaluate  # noqa: PLC0415
@@ -502,6 +523,7 @@ def _score_retrieval(work: _Work, rules: "Retrieval") -> int:
     work.session.timed("starting")
     work.session.doing("Reading")
     table = work.read.read_retrieval()
+    _refuse_useless(given, table)
     work.session.timed("reading")
     threads = work.options["threads"]
     share = [0.0]

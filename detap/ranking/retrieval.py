@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from detap.core import ranking, ties
 from detap.core.ties import Groups
-from detap.errors import InputError, Note, Problem
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.ranking import protocols
 from detap.ranking.measures import Expected, Gains, Measure, Ordered, RankedList, measures
 from detap.ranking.protocols import Retrieval
@@ -119,12 +119,18 @@ def evaluate(
     Raises
     ------
     UsageError
-        Where the protocol or a measure is unknown.
+        Where the protocol or a measure is unknown, or the queries of a run are to be left out of
+        their own rankings.
     InputError
         Where the embeddings have no similarity of the kind asked for.
     """
     rules = protocols.retrieval(protocol) if isinstance(protocol, str) else protocol
     wanted = measures(rules, names)
+    if isinstance(table, Run) and rules.exclude_self:
+        raise UsageError(
+            "queries can be left out of their own rankings in a gallery alone: of a run it is not "
+            "known which item a query is"
+        )
     source = _RunLists(table, rules) if isinstance(table, Run) else _lists(table, rules, threads)
     depths = [measure.depth for measure in wanted]
     depth = None if None in depths else max(d or 0 for d in depths)

@@ -237,6 +237,26 @@ def test_classification_gates_and_json(tmp_path: Path) -> None:
     assert main([*words, "AP@1=0.67"]) == 1
 
 
+def test_options_that_would_change_nothing_are_refused(
+    archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, qrels = write_trec(tmp_path, *random_run(1))
+    np.savez(tmp_path / "graded.npz", scores=np.eye(2), relevance=np.eye(2))
+    judged = ["--run", str(run), "--qrels", str(qrels)]
+    for words, message in (
+        ([*judged, "--similarity", "dot"], "--similarity is for embeddings"),
+        ([*judged, "--no-exclude-self"], "--exclude-self is for galleries"),
+        ([*judged, "--protocol", "metric-learning"], "in a gallery alone"),
+        (["--npz", str(archive), "--similarity", "dot"], "--similarity is for embeddings"),
+        (["--npz", str(archive), "--gain", "linear"], "--gain is for grades"),
+        (["--npz", str(archive), "--missing-queries", "zero"], "--missing-queries is for runs"),
+    ):
+        assert main(["rank", "retrieval", *words]) == 2
+        assert message in capsys.readouterr().err
+    graded = ["--npz", str(tmp_path / "graded.npz"), "--gain", "exponential"]
+    assert main(["rank", "retrieval", *graded, "--relevant-from", "1"]) == 0
+
+
 def test_help_imports_no_numpy() -> None:
     for words in (["rank", "--help"], ["rank", "retrieval", "--help"]):
         code = (

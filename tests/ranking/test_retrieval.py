@@ -97,16 +97,23 @@ def test_the_first_k_alone_give_the_numbers_at_k(seed: int, ties: Any, alone: bo
 
 def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     table = random_codes(2, queries=70, items=500)
-    for one in (table, as_embeddings(table)):
+    random = np.random.default_rng(2)
+    many = gallery(
+        kind="codes",
+        query=table.query,
+        gallery=table.gallery,
+        query_labels=random.random((70, 90)) < 0.02,
+        gallery_labels=random.random((500, 90)) < 0.05,
+    )
+    for one in (table, as_embeddings(table), many):
         whole = retrieval.evaluate(one, RULES, threads=1)
         with monkeypatch.context() as patch:
             patch.setattr(retrieval, "_HITS", 900)
             patch.setattr(retrieval, "_SCORES", 1)  # two queries at a time
+            patch.setattr(retrieval, "_TOGETHER", 24)
             parts = retrieval.evaluate(one, RULES, threads=3)
         assert parts.summary == whole.summary
-        assert {k: v.tolist() for k, v in parts.values.items()} == {
-            k: v.tolist() for k, v in whole.values.items()
-        }
+        np.testing.assert_equal(parts.values, whole.values)
 
 
 def test_equal_items_get_equal_scores_wherever_they_stand() -> None:
