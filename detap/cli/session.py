@@ -5,6 +5,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
 
+from detap.cli.progress import is_watched
 from detap.errors import Note
 from detap.report.names import printable
 
@@ -61,7 +62,7 @@ class Session:
         if self.verbosity >= 0:
             kind = "warning" if note.warning else "note"
             count = f" ({note.count})" if note.count > 1 else ""
-            self.say(f"{kind}: {printable(note.message)}{count} [{note.code}]")
+            self.say(_fitted(f"{kind}: {printable(note.message)}{count} [{note.code}]"))
 
     def timed(self, step: str) -> None:
         """Say how long the step took that now ends, to those who want to hear it."""
@@ -69,3 +70,14 @@ class Session:
         if self.verbosity > 0:
             self.say(f"{step}: {now - self._since:.3f} s")
         self._since = now
+
+
+def _fitted(text: str) -> str:
+    """Return a sentence in lines that a terminal need not break inside words."""
+    if not is_watched():
+        return text
+    from shutil import get_terminal_size  # noqa: PLC0415 - only at a terminal
+    from textwrap import fill  # noqa: PLC0415 - only at a terminal
+
+    width = max(get_terminal_size().columns, 20)
+    return fill(text, width, subsequent_indent="  ", break_on_hyphens=False)

@@ -4,21 +4,18 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limit
 G ground truths. Undefined is NaN.
 """
 
-import os
-from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
+from detap.core.threads import share, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 
 UNLIMITED = np.iinfo(np.int64).max
-SMALL_WORK = 20_000
-"""Below so many boxes a second thread costs more than it brings."""
 
 
 class Boxes(NamedTuple):
@@ -103,16 +100,6 @@ class Scores(NamedTuple):
 def detection_limits(limits: tuple[int | None, ...]) -> NDArray[np.int64]:
     """Return the limits as an array, the absent one as a number that no count reaches."""
     return np.array([UNLIMITED if limit is None else limit for limit in limits], np.int64)
-
-
-def thread_count(work: int) -> int:
-    """Return how many threads suit so many boxes on this machine."""
-    if work < SMALL_WORK:
-        return 1
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on macOS and Windows
-        return os.cpu_count() or 1
 
 
 def score(
@@ -219,25 +206,6 @@ def score(
         if matches
         else None,
     )
-    _run(scorer, min(threads or thread_count(n + len(truths.image)), max(classes, 1)))
+    wanted = threads or thread_count(n + len(truths.image))
+    share(scorer.work, min(wanted, max(classes, 1)))
     return scores
-
-
-def _run(scorer: _matching.Scorer, threads: int) -> None:
-    """Let so many threads, this one among them, take classes until none is left."""
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            scorer.work()
-        except BaseException as error:  # handed to the caller's thread below
-            failures.append(error)
-
-    helpers = [Thread(target=work, daemon=True) for _ in range(threads - 1)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
-    if failures:
-        raise failures[0]

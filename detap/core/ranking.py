@@ -7,9 +7,7 @@ Memory is what the results need, plus a few rows.
 Axes: Q queries, N items of the gallery, W words of 64 bits.
 """
 
-import os
 from collections.abc import Callable
-from threading import Thread
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 
 from detap.core import _ranking
 from detap.core._ranking import Relevance
+from detap.core.threads import share, thread_count
 
 __all__ = [
     "Hits",
@@ -38,8 +37,8 @@ Scores = NDArray[np.float32] | NDArray[np.float64]
 TOGETHER = 16
 """Queries that the compiled loop takes at a time."""
 
-SMALL_WORK = 200_000
-"""Below so many pairs of query and item a second thread costs more than it brings."""
+PAIRS_PER_BOX = 10
+"""A pair of query and item is so much less work than a box that thread_count weighs."""
 
 
 class Hits(NamedTuple):
@@ -261,26 +260,11 @@ def _share(
 ) -> None:
     """Have `step` rows at a time worked on by whichever thread is free."""
     pieces = [(low, min(low + step, rows)) for low in range(0, rows, step)]
-    wanted = (os.cpu_count() or 1) if threads is None else threads
-    if rows * items < SMALL_WORK:
-        wanted = 1
-    failures: list[BaseException] = []
+    wanted = threads or thread_count(rows * items // PAIRS_PER_BOX)
     waiting = iter(pieces)  # next() on it is atomic under the GIL
 
     def run() -> None:
-        try:
-            for low, high in waiting:
-                if failures:
-                    return
-                work(low, high)
-        except BaseException as error:  # handed to the caller, who may have been interrupted
-            failures.append(error)
+        for low, high in waiting:
+            work(low, high)
 
-    helpers = [Thread(target=run, daemon=True) for _ in range(min(wanted, len(pieces)) - 1)]
-    for helper in helpers:
-        helper.start()
-    run()
-    for helper in helpers:
-        helper.join()
-    if failures:
-        raise failures[0]
+    share(run, min(wanted, len(pieces)))

@@ -17,13 +17,12 @@ Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 6 and 13.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from threading import Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _resampling
-from detap.core.matching import thread_count
+from detap.core.threads import share, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -301,7 +300,7 @@ def _sums(
         recall_out=recall_out,
     )
     work = len(matched.image) * weights.resamples // 100
-    _run(resampler, threads or thread_count(work))
+    share(resampler.work, threads or thread_count(work))
     sums = {True: iter(precision_out), False: iter(recall_out)}
     return [next(sums[entry.precision]) for entry in wanted]
 
@@ -309,22 +308,3 @@ def _sums(
 def _bits(wanted: Sequence[Wanted], used: Sequence[int]) -> NDArray[np.uint64]:
     words = [sum(1 << used.index(t) for t in entry.thresholds) for entry in wanted]
     return np.array(words, np.uint64)
-
-
-def _run(resampler: _resampling.Resampler, threads: int) -> None:
-    failures: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            resampler.work()
-        except BaseException as error:  # handed to the caller's thread below
-            failures.append(error)
-
-    helpers = [Thread(target=work, daemon=True) for _ in range(threads - 1)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
-    if failures:
-        raise failures[0]
