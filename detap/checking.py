@@ -37,7 +37,7 @@ _PAIRS = 1_000_000
 """Pairs of boxes that a sample may have."""
 _IMAGES = 1_000
 _FEW = 0.02
-_LOW = 0.02
+_LOW = 0.05
 
 
 class Fact(NamedTuple):
@@ -114,7 +114,7 @@ def suspicions_of(result: "Result") -> tuple[Note, ...]:
     """Return what looks wrong about tables that score next to nothing; nothing where they score.
 
     The sample of overlaps is taken only where the average precision at the lowest threshold is
-    below 0.02, so that it costs nothing where all is well.
+    below 0.05, so that it costs nothing where all is well.
 
     Parameters
     ----------

@@ -216,7 +216,7 @@ def _alike(
     return (truth, detections), before
 
 
-_LITTLE = 0.02
+_LITTLE = 0.05
 """A headline below this is worth a second look at the tables."""
 
 

@@ -782,7 +782,7 @@ def _detections(
                     stray,
                 ),
             ),
-            *class_notes(classes),
+            *(class_notes(classes) if strangers else ()),
             *detection_notes(truth, image, corners, score, job.boxes),
         ),
     )

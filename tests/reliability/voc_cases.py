@@ -165,7 +165,7 @@ scored(
     "unknown-category",
     "extra",
     BASE,
-    ("unknown-classes", "detections-only"),
+    ("unknown-classes",),
     {"bird": None},
     {"dt/det_test_bird.txt": "a 0.5 1 1 5 5\n"},
 )
