@@ -16,6 +16,7 @@ EXTRA = os.environ.get("DETAP_BUILD_FLAGS", "").split()
 MODULES = sorted(str(path) for path in Path("detap").rglob("*.pyx"))
 
 setup(
+    options={"build_ext": {"parallel": os.cpu_count() or 1}},
     ext_modules=cythonize(
         [
             Extension(
