@@ -33,6 +33,9 @@ MEETS = 0.5
 MOST_MET = 0.5
 """Where more ground truths than this are met, boxes are what they should be."""
 
+_FAR = 1e150
+"""Corners are looked at no further out, so that no area overflows."""
+
 _PAIRS = 1_000_000
 """Pairs of boxes that a sample may have."""
 _IMAGES = 1_000
@@ -188,8 +191,10 @@ def _box_facts(key: str, table: GroundTruth | Detections, sizes: Floats | None) 
 def _median_side(table: GroundTruth | Detections) -> float | None:
     if not len(table):
         return None
-    sides = table.corners[:, 2:] - table.corners[:, :2]
-    return float(np.median(sides.min(axis=1)))
+    with np.errstate(over="ignore"):
+        sides = table.corners[:, 2:] - table.corners[:, :2]
+        middle = float(np.median(sides.min(axis=1)))
+    return middle if np.isfinite(middle) else None
 
 
 def _ties(detections: Detections) -> tuple[int, int]:
@@ -415,7 +420,7 @@ def _joined(parts: list[Any], kind: Any = np.intp) -> Any:
 
 def _boxes(corners: Floats) -> Floats:
     """Return boxes of which none ends before it begins: such have no area instead."""
-    corners = np.nan_to_num(corners)
+    corners = np.clip(np.nan_to_num(corners), -_FAR, _FAR)
     corners[:, 2:] = np.maximum(corners[:, 2:], corners[:, :2])
     return corners
 
@@ -474,6 +479,12 @@ def suspicions(
     sample = sample or Sample(truth, detections)
     if not len(sample.rows):
         return []
+    # What a box would be in another convention may be beyond every float.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _suspicions(sample)
+
+
+def _suspicions(sample: Sample) -> list[Note]:
     met = float(sample.met.mean())
     convention = _convention(sample, met)
     if convention:

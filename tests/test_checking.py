@@ -227,6 +227,23 @@ def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:
     assert not checking._said("few-overlaps", {"detections-look-like-corners"})
 
 
+def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
+    """Warnings are errors here: none of numpy's may reach a user."""
+    ends = np.array(
+        [[-1.7e308, 0, 1, 1], [1e150, 1e150, 2e150, 2e150], [1.7e308, 0, 1.7e308, 5e-324]]
+    )
+    table = GroundTruth.from_arrays(image=[1, 2, 3], label=[1, 1, 1], boxes=ends)
+    table = replace(table, image_sizes=np.array([[9e15, 1], [np.nan, np.nan], [5e-324, 1e308]]))
+    found = Detections.from_arrays(
+        image=[1, 2, 3], label=[1, 1, 1], boxes=ends, score=[1e308, -1e308, 0]
+    )
+    found = found.numbered_as(table)
+    assert facts(examine(table, found))["met"] >= 0
+    shifted = with_corners(found, found.corners[[1, 2, 0]])
+    examine(table, shifted)
+    examine(with_corners(table, ends[[2, 0, 1]]), found)
+
+
 def test_crowds_are_no_objects_to_be_met() -> None:
     table = truth()
     crowd = replace(table, crowd=np.ones(len(table), np.bool_))
