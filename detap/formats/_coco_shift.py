@@ -8,7 +8,7 @@ and its ids differ from theirs in always the same way: that is looked for, in so
 import numpy as np
 
 from detap.formats._coco_columns import DetectionColumns
-from detap.formats._json_columns import found_classes
+from detap.formats._surveys import found_classes
 from detap.tables import GroundTruth, Name
 
 _IMAGES = 16

@@ -1,14 +1,7 @@
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-import numpy as np
-from numpy.typing import NDArray
-
-class Column:
-    def __len__(self) -> int: ...
-    def __buffer__(self, flags: int, /) -> memoryview: ...
-
-class IdTable:
-    def __init__(self, ids: Iterable[int]) -> None: ...
+from detap.formats._columns import Column
+from detap.formats._id_tables import IdTable
 
 class _Scan:
     regular: bool
@@ -51,22 +44,4 @@ class TruthScan(_Scan):
     def categories(self) -> bytes: ...
     def columns(self, categories: IdTable) -> tuple[list[int], *tuple[Column, ...]] | None: ...
 
-def parse_number(text: bytes) -> float | None: ...
-def nesting(data: bytes) -> int: ...
-def survey_boxes(
-    corners: NDArray[np.float64],
-    image: NDArray[np.int32],
-    sizes: NDArray[np.float64],
-    margin: float,
-) -> tuple[int, int]: ...
-def survey_values(values: NDArray[np.float64]) -> tuple[float, float, int, int]: ...
-def found_classes(
-    truths: NDArray[np.float64],
-    truth_image: NDArray[np.int32],
-    truth_label: NDArray[np.int32],
-    corners: NDArray[np.float64],
-    image: NDArray[np.int32],
-    label: NDArray[np.int32],
-    wanted: NDArray[np.uint8],
-    threshold: float,
-) -> list[tuple[int, int]]: ...
+def nesting(text: bytes) -> int: ...

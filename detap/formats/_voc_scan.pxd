@@ -4,9 +4,14 @@ Only functions to be inlined: nothing of this module exists when the program run
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING
+from libc.math cimport isfinite
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcmp, memcpy
+
+from detap.formats._bytes cimport Bytes
+from detap.formats._columns cimport grow, take
+from detap.formats._numbers cimport read_decimal
 
 
 cdef extern from *:
@@ -60,12 +65,13 @@ cdef extern from *:
     ) noexcept nogil
 
 
-cdef inline double long_number(const char *word, size_t length) noexcept with gil:
-    """Convert a number of many digits as Python does; infinite where it cannot."""
-    try:
-        return float((<bytes>word[:length]).decode("ascii"))
-    except (ValueError, MemoryError):
-        return float("inf")
+cdef inline bint scan_number(
+    const char *at, const char *end, const char **stop, double *value
+) noexcept nogil:
+    """Read a finite decimal number that begins at `at`, and leave `stop` behind it."""
+    return (
+        read_decimal(<Bytes>at, <Bytes>end, <Bytes *>stop, value, False) and isfinite(value[0])
+    )
 
 
 cdef struct Names:
@@ -215,26 +221,16 @@ cdef inline void rows_close(Rows *rows) noexcept nogil:
 cdef inline bint rows_reserve(Rows *rows) noexcept nogil:
     """Make room for one more row; False when out of memory."""
     cdef size_t room
-    cdef void *larger
     if rows.count < rows.room:
         return True
     room = rows.room + rows.room // 2 + 1024
-    larger = realloc(rows.file, room * sizeof(int32_t))
-    if not larger:
+    if not (
+        grow(<void **>&rows.file, room, sizeof(int32_t))
+        and grow(<void **>&rows.name, room, sizeof(int32_t))
+        and grow(<void **>&rows.flag, room, 1)
+        and grow(<void **>&rows.values, room, rows.width * sizeof(double))
+    ):
         return False
-    rows.file = <int32_t *>larger
-    larger = realloc(rows.name, room * sizeof(int32_t))
-    if not larger:
-        return False
-    rows.name = <int32_t *>larger
-    larger = realloc(rows.flag, room)
-    if not larger:
-        return False
-    rows.flag = <uint8_t *>larger
-    larger = realloc(rows.values, room * rows.width * sizeof(double))
-    if not larger:
-        return False
-    rows.values = <double *>larger
     rows.room = room
     return True
 
@@ -299,3 +295,90 @@ cdef inline long long inputs_read(Inputs *inputs, int32_t at) noexcept nogil:
     free(inputs.data)
     inputs.data = exact
     return <long long>inputs.sizes[at]
+
+
+cdef struct Scan:
+    # What both scanners work on, from the first file to the last.
+    Names names
+    Rows rows
+    Inputs inputs
+    size_t records          # how many rows there may be
+    uint8_t *declined       # of each file, whether it was
+
+
+# Appends the rows of one file, which lies from `at` to `end`; False declines it.
+ctypedef bint (*Reader)(
+    const char *at, const char *end, int32_t file, Scan *scan, void *how
+) noexcept nogil
+
+
+cdef inline void scan_start(Scan *scan, int width, size_t records) noexcept nogil:
+    """Have an empty scan, which `scan_close` may be given whatever happens next."""
+    names_open(&scan.names)
+    rows_open(&scan.rows, width)
+    scan.inputs.given = NULL
+    scan.inputs.sizes = NULL
+    scan.inputs.data = NULL
+    scan.records = records
+    scan.declined = NULL
+
+
+cdef inline int scan_inputs(
+    Scan *scan, int folder, list members, bint contents, size_t limit
+) except -1:
+    inputs_open(&scan.inputs, folder, members, contents, limit)
+    scan.declined = <uint8_t *>malloc(scan.inputs.count + 1)
+    if scan.declined == NULL:
+        raise MemoryError
+    return 0
+
+
+cdef inline void scan_run(Scan *scan, Reader read, void *how) noexcept nogil:
+    """Read every file: one stretch without the GIL, so that other threads run meanwhile."""
+    cdef int32_t at
+    cdef size_t before
+    cdef long long size
+    cdef bint fine
+    for at in range(scan.inputs.count):
+        before = scan.rows.count
+        size = inputs_read(&scan.inputs, at)
+        fine = (
+            size >= 0
+            and read(scan.inputs.data, scan.inputs.data + size, at, scan, how)
+            and scan.rows.count <= scan.records
+        )
+        scan.declined[at] = not fine
+        if not fine:
+            scan.rows.count = before
+
+
+cdef inline list scan_declined(const Scan *scan):
+    """Return the files that were not read."""
+    cdef int32_t at
+    return [at for at in range(scan.inputs.count) if scan.declined[at]]
+
+
+cdef inline list scan_words(const Scan *scan):
+    """Return the words, in the order of their numbers."""
+    cdef const Names *names = &scan.names
+    cdef int32_t at
+    return [names.text[names.start[at] : names.start[at + 1]] for at in range(names.count)]
+
+
+cdef inline tuple scan_columns(Scan *scan):
+    """Return file, name, flag and numbers of each row; the rows are gone afterwards."""
+    cdef Rows *rows = &scan.rows
+    cdef size_t count = rows.count
+    return (
+        take(<void **>&rows.file, count, 1, sizeof(int32_t), b"i"),
+        take(<void **>&rows.name, count, 1, sizeof(int32_t), b"i"),
+        take(<void **>&rows.flag, count, 1, 1, b"?"),
+        take(<void **>&rows.values, count, rows.width, sizeof(double), b"d"),
+    )
+
+
+cdef inline void scan_close(Scan *scan) noexcept nogil:
+    inputs_close(&scan.inputs)
+    names_close(&scan.names)
+    rows_close(&scan.rows)
+    free(scan.declined)

@@ -7,15 +7,18 @@ it with care. What is read here is what is read there, to the last bit.
 
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memcpy
 
-from detap.formats._numbers cimport NUMBER_LONG, NUMBER_NONE, scan_decimal
 from detap.formats._voc_scan cimport (
-    Inputs, Names, Rows, inputs_close, inputs_open, inputs_read, long_number, names_close,
-    names_find, names_open, rows_close, rows_open, rows_reserve,
+    Rows, Scan, names_find, rows_reserve, scan_close, scan_columns, scan_declined, scan_inputs,
+    scan_number, scan_run, scan_start, scan_words,
 )
 
 import numpy as np
+
+
+cdef struct Form:
+    bint grow       # whether lines may begin with words that are not known
+    bint sides      # whether the last two numbers are width and height
 
 
 cdef bint _is_box(const double *box, bint scored, bint sides) noexcept nogil:
@@ -36,17 +39,17 @@ cdef bint _is_box(const double *box, bint scored, bint sides) noexcept nogil:
 
 
 cdef bint _scan_lines(
-    const char *at, const char *end, int32_t file, Names *names, bint grow, bint sides, Rows *rows
+    const char *at, const char *end, int32_t file, Scan *scan, void *how
 ) noexcept nogil:
     """Append the lines from `at` to `end`; False where one is not regular."""
+    cdef Form *form = <Form *>how
+    cdef Rows *rows = &scan.rows
     cdef const char *word
-    cdef const char *stop
-    cdef double value
     cdef double *values
     cdef bint scored = rows.width == 5
     cdef bint ascii
     cdef int32_t number
-    cdef int column, kind
+    cdef int column
     while True:
         while at < end and (at[0] == c' ' or at[0] == c'\t'):
             at += 1
@@ -67,9 +70,9 @@ cdef bint _scan_lines(
             ascii = ascii and <uint8_t>at[0] < 128
             at += 1
         # Whether a new word is UTF-8 is for the careful reader to say.
-        if grow and not ascii:
+        if form.grow and not ascii:
             return False
-        number = names_find(names, word, at - word, grow)
+        number = names_find(&scan.names, word, at - word, form.grow)
         if number < 0 or not rows_reserve(rows):
             return False
         values = rows.values + rows.count * rows.width
@@ -78,15 +81,8 @@ cdef bint _scan_lines(
                 return False
             while at < end and (at[0] == c' ' or at[0] == c'\t'):
                 at += 1
-            kind = scan_decimal(at, end, &stop, &value)
-            if kind == NUMBER_NONE:
+            if not scan_number(at, end, &at, &values[column]):
                 return False
-            if kind == NUMBER_LONG:
-                value = long_number(at, stop - at)
-                if not isfinite(value):
-                    return False
-            values[column] = value
-            at = stop
         while at < end and (at[0] == c' ' or at[0] == c'\t'):
             at += 1
         if at < end and at[0] == c'\r':
@@ -97,7 +93,7 @@ cdef bint _scan_lines(
             if at[0] != c'\n':
                 return False
             at += 1
-        if not _is_box(values + rows.width - 4, scored, sides):
+        if not _is_box(values + rows.width - 4, scored, form.sides):
             return False
         rows.file[rows.count] = file
         rows.name[rows.count] = number
@@ -141,59 +137,23 @@ def scan_files(
         Those of `known`, then those that were met besides.
     values : (N, width) float64 array
     """
-    cdef Names names
-    cdef Rows rows
-    cdef Inputs inputs
-    cdef size_t before
-    cdef long long size
-    cdef list words = []
-    cdef int32_t at
-    cdef bint fine
+    cdef Scan scan
+    cdef Form form
     cdef bytes word
-    cdef uint8_t[::1] declined = np.zeros(len(members), np.uint8)
-    rows_open(&rows, width)
-    names_open(&names)
-    inputs.given = NULL
-    inputs.sizes = NULL
-    inputs.data = NULL
+    form.grow = grow
+    form.sides = sides
+    scan_start(&scan, width, records)
     try:
-        inputs_open(&inputs, folder, members, contents, file_bytes)
+        scan_inputs(&scan, folder, members, contents, file_bytes)
         for word in known:
-            if names_find(&names, word, len(word), True) < 0:
+            if names_find(&scan.names, word, len(word), True) < 0:
                 raise MemoryError
-        if names.count != len(known):
+        if scan.names.count != len(known):
             raise ValueError("a known word is listed twice")
-        # One stretch without the GIL, so that other threads run, and other imports with them.
         with nogil:
-            for at in range(inputs.count):
-                before = rows.count
-                size = inputs_read(&inputs, at)
-                fine = False
-                if size >= 0:
-                    fine = _scan_lines(inputs.data, inputs.data + size, at, &names, grow, sides, &rows)
-                    fine = fine and rows.count <= records
-                declined[at] = not fine
-                if not fine:
-                    rows.count = before
-        for at in range(names.count):
-            words.append(names.text[names.start[at] : names.start[at + 1]])
-        return np.flatnonzero(declined).tolist(), *_columns(&rows), words
+            scan_run(&scan, _scan_lines, &form)
+        words = scan_words(&scan)
+        file, name, _, values = map(np.asarray, scan_columns(&scan))
+        return scan_declined(&scan), file, name, values, words
     finally:
-        inputs_close(&inputs)
-        names_close(&names)
-        rows_close(&rows)
-
-
-cdef tuple _columns(Rows *rows):
-    cdef size_t count = rows.count
-    file = np.empty(count, np.int32)
-    name = np.empty(count, np.int32)
-    values = np.empty((count, rows.width), np.float64)
-    cdef int32_t[::1] file_view = file
-    cdef int32_t[::1] name_view = name
-    cdef double[:, ::1] values_view = values
-    if count:
-        memcpy(&file_view[0], rows.file, count * sizeof(int32_t))
-        memcpy(&name_view[0], rows.name, count * sizeof(int32_t))
-        memcpy(&values_view[0, 0], rows.values, count * rows.width * sizeof(double))
-    return file, name, values
+        scan_close(&scan)

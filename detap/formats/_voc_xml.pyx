@@ -7,14 +7,16 @@ as it should be are declined with the whole file, which lxml then reads with car
 below has to be stricter than XML, never laxer: what it does not know, it declines.
 """
 
-from libc.math cimport NAN, isfinite, isnan
+from libc.math cimport NAN, isnan, isfinite
 from libc.stdint cimport int32_t, uint8_t
-from libc.string cimport memcmp, memcpy
+from libc.stdlib cimport free
+from libc.string cimport memcmp
 
-from detap.formats._numbers cimport NUMBER_LONG, NUMBER_NONE, scan_decimal
+from detap.formats._bytes cimport Bytes, is_word, skip_character
+from detap.formats._columns cimport grow, take
 from detap.formats._voc_scan cimport (
-    Inputs, Names, Rows, inputs_close, inputs_open, inputs_read, long_number, names_close,
-    names_find, names_open, rows_close, rows_open, rows_reserve,
+    Names, Rows, Scan, names_find, rows_reserve, scan_close, scan_columns, scan_declined,
+    scan_inputs, scan_number, scan_run, scan_start, scan_words,
 )
 
 import numpy as np
@@ -89,10 +91,6 @@ cdef struct Open:
     Role role
 
 
-cdef inline bint _is(const char *tag, size_t length, const char *name, size_t due) noexcept nogil:
-    return length == due and memcmp(tag, name, due) == 0
-
-
 cdef bint _is_object_miswritten(const char *tag, size_t length) noexcept nogil:
     """Return whether a tag is "object" but for its case."""
     cdef int i
@@ -106,16 +104,16 @@ cdef bint _is_object_miswritten(const char *tag, size_t length) noexcept nogil:
 
 cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
     if parent == ROOT:
-        if _is(tag, length, b"object", 6):
+        if is_word(tag, length, b"object", 6):
             return OBJECT
-        if _is(tag, length, b"size", 4):
+        if is_word(tag, length, b"size", 4):
             return SIZE
     elif parent == OBJECT:
-        if _is(tag, length, b"name", 4):
+        if is_word(tag, length, b"name", 4):
             return NAME
-        if _is(tag, length, b"bndbox", 6):
+        if is_word(tag, length, b"bndbox", 6):
             return BOX
-        if _is(tag, length, b"difficult", 9):
+        if is_word(tag, length, b"difficult", 9):
             return DIFFICULT
     elif parent == BOX and length == 4:
         if memcmp(tag, b"xmin", 4) == 0:
@@ -127,39 +125,20 @@ cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
         if memcmp(tag, b"ymax", 4) == 0:
             return YMAX
     elif parent == SIZE:
-        if _is(tag, length, b"width", 5):
+        if is_word(tag, length, b"width", 5):
             return WIDTH
-        if _is(tag, length, b"height", 6):
+        if is_word(tag, length, b"height", 6):
             return HEIGHT
     return IGNORED
 
 
 cdef const char *_skip_character(const char *at, const char *end) noexcept nogil:
     """Return what is behind a character of several bytes in UTF-8, or NULL where it is none."""
-    cdef int i
-    cdef uint8_t first = <uint8_t>at[0]
-    cdef int more, low = 0x80, high = 0xBF
-    if 0xC2 <= first <= 0xDF:
-        more = 1
-    elif 0xE0 <= first <= 0xEF:
-        more = 2
-        low = 0xA0 if first == 0xE0 else 0x80
-        high = 0x9F if first == 0xED else 0xBF
-    elif 0xF0 <= first <= 0xF4:
-        more = 3
-        low = 0x90 if first == 0xF0 else 0x80
-        high = 0x8F if first == 0xF4 else 0xBF
-    else:
-        return NULL
-    if end - at <= more or not low <= <uint8_t>at[1] <= high:
-        return NULL
-    for i in range(2, more + 1):
-        if not 0x80 <= <uint8_t>at[i] <= 0xBF:
-            return NULL
+    cdef Bytes behind = skip_character(<Bytes>at, <Bytes>end)
     # U+FFFE and U+FFFF may not stand in XML.
-    if first == 0xEF and <uint8_t>at[1] == 0xBF and <uint8_t>at[2] >= 0xBE:
+    if behind != NULL and memcmp(at, b"\xef\xbf", 2) == 0 and <uint8_t>at[2] >= 0xBE:
         return NULL
-    return at + more + 1
+    return <const char *>behind
 
 
 cdef const char *_skip_reference(const char *at, const char *end) noexcept nogil:
@@ -303,7 +282,7 @@ cdef bint _take_text(
     cdef int i
     cdef const char *stop
     cdef double value
-    cdef int kind, bit = 1 << <int>role
+    cdef int bit = 1 << <int>role
     at = _skip_blanks(at, end)
     while end > at and detap_kind[<uint8_t>(end - 1)[0]] & BLANK:
         end -= 1
@@ -321,13 +300,8 @@ cdef bint _take_text(
             return False
         now.difficult = at[0] == c'1'
     else:
-        kind = scan_decimal(at, end, &stop, &value)
-        if kind == NUMBER_NONE or stop != end:
+        if not scan_number(at, end, &stop, &value) or stop != end:
             return False
-        if kind == NUMBER_LONG:
-            value = long_number(at, end - at)
-            if not isfinite(value):
-                return False
         if role == WIDTH or role == HEIGHT:
             # Written twice, or as 0, which some tools mean for unknown: not regular.
             if not isnan(size[role - WIDTH]) or value <= 0:
@@ -363,11 +337,17 @@ cdef bint _take_object(const Object *now, int32_t file, Rows *rows) noexcept nog
     return True
 
 
+cdef struct Form:
+    int deepest
+    double *sizes       # of each file's image, NaN where unknown
+
+
 cdef bint _scan_annotation(
-    const char *at, const char *end, int deepest, int32_t file, Names *names, Rows *rows,
-    double *size,
+    const char *at, const char *end, int32_t file, Scan *scan, void *how
 ) noexcept nogil:
-    """Append the objects of one file and set the image's `size`; False where it is declined."""
+    """Append the objects of one file and set the image's size; False where it is declined."""
+    cdef Form *form = <Form *>how
+    cdef double *size = form.sizes + 2 * file
     cdef Open[DEEPEST] stack
     cdef Object now
     cdef int depth = 0
@@ -396,7 +376,7 @@ cdef bint _scan_annotation(
             if <size_t>(end - tag) <= length or memcmp(tag, stack[depth - 1].tag, length) != 0:
                 return False
             role = stack[depth - 1].role
-            if role >= NAME and not _take_text(role, text, at - 1, &now, size, names):
+            if role >= NAME and not _take_text(role, text, at - 1, &now, size, &scan.names):
                 return False
             at = _skip_blanks(tag + length, end)
             if at == end or at[0] != c'>':
@@ -405,12 +385,12 @@ cdef bint _scan_annotation(
         else:
             tag = at
             at = _skip_name(at, end)
-            if at == NULL or depth == deepest:
+            if at == NULL or depth == form.deepest:
                 return False
             length = at - tag
             if depth == 0:
                 role = ROOT
-                if not _is(tag, length, b"annotation", 10):
+                if not is_word(tag, length, b"annotation", 10):
                     return False
             else:
                 if stack[depth - 1].role >= NAME:
@@ -450,7 +430,7 @@ cdef bint _scan_annotation(
             depth += 1
         # An element has ended.
         depth -= 1
-        if role == OBJECT and not _take_object(&now, file, rows):
+        if role == OBJECT and not _take_object(&now, file, &scan.rows):
             return False
         if depth == 0:
             return _skip_blanks(at, end) == end
@@ -491,62 +471,27 @@ def scan_files(
     sizes : (I, 2) float64 array
         Width and height of each file's image, NaN where unknown.
     """
-    cdef Names names
-    cdef Rows rows
-    cdef Inputs inputs
-    cdef size_t before
-    cdef long long size
-    cdef list words = []
-    cdef int32_t at
-    cdef bint fine
-    cdef int deepest = min(nesting, DEEPEST)
-    cdef uint8_t[::1] declined = np.zeros(len(members), np.uint8)
-    sizes = np.full((len(members), 2), np.nan)
-    cdef double[:, ::1] sizes_view = sizes
-    rows_open(&rows, 4)
-    names_open(&names)
-    inputs.given = NULL
-    inputs.sizes = NULL
-    inputs.data = NULL
+    cdef Scan scan
+    cdef Form form
+    cdef Py_ssize_t count = len(members), at
+    form.deepest = min(nesting, DEEPEST)
+    form.sizes = NULL
+    scan_start(&scan, 4, records)
     try:
-        inputs_open(&inputs, folder, members, contents, file_bytes)
-        # One stretch without the GIL, so that other threads run, and other imports with them.
+        scan_inputs(&scan, folder, members, contents, file_bytes)
+        if not grow(<void **>&form.sizes, count + 1, 2 * sizeof(double)):
+            raise MemoryError
+        for at in range(2 * count):
+            form.sizes[at] = NAN
         with nogil:
-            for at in range(inputs.count):
-                before = rows.count
-                size = inputs_read(&inputs, at)
-                fine = False
-                if size >= 0:
-                    fine = _scan_annotation(
-                        inputs.data, inputs.data + size, deepest, at, &names, &rows, &sizes_view[at, 0]
-                    )
-                    fine = fine and rows.count <= records
-                declined[at] = not fine
-                if not fine:
-                    rows.count = before
-                    sizes_view[at, 0] = sizes_view[at, 1] = NAN
-        for at in range(names.count):
-            words.append(names.text[names.start[at] : names.start[at + 1]])
-        return np.flatnonzero(declined).tolist(), *_columns(&rows), words, sizes
+            scan_run(&scan, _scan_annotation, &form)
+        for at in range(count):
+            if scan.declined[at]:
+                form.sizes[2 * at] = form.sizes[2 * at + 1] = NAN
+        words = scan_words(&scan)
+        sizes = np.asarray(take(<void **>&form.sizes, count, 2, sizeof(double), b"d"))
+        file, name, difficult, corners = map(np.asarray, scan_columns(&scan))
+        return scan_declined(&scan), file, name, difficult, corners, words, sizes
     finally:
-        inputs_close(&inputs)
-        names_close(&names)
-        rows_close(&rows)
-
-
-cdef tuple _columns(Rows *rows):
-    cdef size_t count = rows.count
-    file = np.empty(count, np.int32)
-    name = np.empty(count, np.int32)
-    difficult = np.empty(count, np.bool_)
-    corners = np.empty((count, 4), np.float64)
-    cdef int32_t[::1] file_view = file
-    cdef int32_t[::1] name_view = name
-    cdef uint8_t[::1] difficult_view = difficult.view(np.uint8)
-    cdef double[:, ::1] corners_view = corners
-    if count:
-        memcpy(&file_view[0], rows.file, count * sizeof(int32_t))
-        memcpy(&name_view[0], rows.name, count * sizeof(int32_t))
-        memcpy(&difficult_view[0], rows.flag, count)
-        memcpy(&corners_view[0, 0], rows.values, 4 * count * sizeof(double))
-    return file, name, difficult, corners
+        scan_close(&scan)
+        free(form.sizes)

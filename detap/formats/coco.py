@@ -17,14 +17,10 @@ from detap.formats import _coco_careful as careful
 from detap.formats import prefetch
 from detap.formats._coco_columns import DetectionColumns, TruthColumns
 from detap.formats._coco_shift import category_shift
-from detap.formats._json_columns import (
-    IdTable,
-    ResultsScan,
-    TruthScan,
-    survey_boxes,
-    survey_values,
-)
+from detap.formats._id_tables import IdTable
+from detap.formats._json_columns import ResultsScan, TruthScan
 from detap.formats._json_text import spelt
+from detap.formats._surveys import survey_boxes, survey_values
 from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, read_bytes, shown
 from detap.formats.prefetch import Handle
 from detap.tables import Detections, GroundTruth, Name, SourceFile

@@ -2,18 +2,16 @@
 
 import os
 import random
-import struct
-from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.errors import InputError
 from detap.formats import _coco_careful as careful
 from detap.formats import coco, prefetch
-from detap.formats._json_columns import ResultsScan, TruthScan, parse_number
+from detap.formats._json_columns import ResultsScan, TruthScan
 from detap.formats.files import DEFAULT_LIMITS, Stream, read_bytes
 from detap.tables import GroundTruth
 from tests.formats import fuzz_coco as fuzz
@@ -78,73 +76,6 @@ def test_the_fast_reader_takes_no_truncated_file() -> None:
         assert fuzz.scan(TruthScan, chance, data) is None, data
     for data in truncations(as_bytes(RESULTS)):
         assert fuzz.scan(ResultsScan, chance, data) is None, data
-
-
-def bits(value: float) -> bytes:
-    return struct.pack("d", value)
-
-
-def assert_parsed(text: str) -> None:
-    """Hold one spelling to Python's float, or to int where it is an integer."""
-    value = float(text)
-    if text.lstrip("-").isdigit() and value == 0:
-        value = 0.0
-    parsed = parse_number(text.encode())
-    if value in (float("inf"), float("-inf")):
-        assert parsed is None, text
-    else:
-        assert parsed is not None, text
-        assert bits(parsed) == bits(value), text
-
-
-@given(st.floats(allow_nan=False, allow_infinity=False))
-@example(5e-324)
-@example(2.2250738585072011e-308)
-@example(1.7976931348623157e308)
-@example(-0.0)
-def test_every_float_is_read_as_python_reads_it(value: float) -> None:
-    assert_parsed(repr(value))
-    assert_parsed(f"{value:.25e}")
-    assert_parsed(f"{value:.16g}")
-
-
-@given(st.integers(0, 10**40), st.integers(-400, 310))
-def test_any_mantissa_and_exponent_is_read_as_python_reads_it(mantissa: int, power: int) -> None:
-    assert_parsed(f"{mantissa}e{power}")
-    assert_parsed(f"-{mantissa}.{abs(power)}")
-
-
-@given(st.integers(0, 2**63 - 2**52), st.integers(-2, 2), st.integers(17, 800))
-def test_numbers_between_two_floats_are_read_as_python_reads_them(
-    number: int, off: int, places: int
-) -> None:
-    """Numbers halfway between two neighbouring floats, and just beside."""
-    low, high = (struct.unpack("d", struct.pack("q", n))[0] for n in (number, number + 1))
-    if high == float("inf"):
-        return
-    middle = (Fraction(low) + Fraction(high)) / 2
-    power = 0 if middle >= 1 else len(str(middle.denominator // middle.numerator))
-    digits = int(middle * 10 ** (power + places)) + off
-    if digits >= 0:
-        assert_parsed(f"{digits}e{-power - places}")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "-", "01", "-01", "1.", ".5", "1e", "1e+", "+1", "--1", "1.e5", "1_0", "0x1"),
-        *("1e999", "-1e999", "9" * 400, "nan", "inf", "NaN", "1 ", " 1", "1,", "1.5.5", "1ee5"),
-    ],
-)
-def test_what_is_no_number_is_none(text: str) -> None:
-    assert parse_number(text.encode()) is None
-
-
-def test_hard_numbers_by_the_thousand() -> None:
-    chance = random.Random(5)
-    write = fuzz.Writer(chance, plain=True)
-    for _ in range(int(os.environ.get("DETAP_NUMBERS", "50000"))):
-        assert_parsed(write.any_number())
 
 
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), unique=True, min_size=1, max_size=40))

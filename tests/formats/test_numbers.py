@@ -1,0 +1,142 @@
+"""The one reader of numbers gives what Python's float() gives, to the last bit."""
+
+import math
+import os
+import random
+import re
+import struct
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from detap.formats._numbers import parse, parse_json
+from detap.formats._voc_lines import NUMBER
+from tests.formats import fuzz_coco as fuzz
+
+
+def bits(value: float) -> bytes:
+    return struct.pack("d", value)
+
+
+def assert_parsed(text: str) -> None:
+    """Hold one spelling to Python's float, and as JSON to int where it is an integer."""
+    value = float(text)
+    parsed = parse(text.encode())
+    assert parsed is not None, text
+    assert bits(parsed) == bits(value), text
+    if text.lstrip("-").isdigit() and value == 0:
+        value = 0.0
+    parsed = parse_json(text.encode())
+    if math.isinf(value):
+        assert parsed is None, text
+    else:
+        assert parsed is not None, text
+        assert bits(parsed) == bits(value), text
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False))
+@example(5e-324)
+@example(2.2250738585072011e-308)
+@example(1.7976931348623157e308)
+@example(-0.0)
+def test_every_float_is_read_as_python_reads_it(value: float) -> None:
+    assert_parsed(repr(value))
+    assert_parsed(f"{value:.25e}")
+    assert_parsed(f"{value:.16g}")
+
+
+@given(st.integers(0, 10**40), st.integers(-400, 310))
+def test_any_mantissa_and_exponent_is_read_as_python_reads_it(mantissa: int, power: int) -> None:
+    assert_parsed(f"{mantissa}e{power}")
+    assert_parsed(f"-{mantissa}.{abs(power)}")
+
+
+@given(st.integers(0, 2**63 - 2**52), st.integers(-2, 2), st.integers(17, 800))
+def test_numbers_between_two_floats_are_read_as_python_reads_them(
+    number: int, off: int, places: int
+) -> None:
+    """Numbers halfway between two neighbouring floats, and just beside."""
+    low, high = (struct.unpack("d", struct.pack("q", n))[0] for n in (number, number + 1))
+    if high == float("inf"):
+        return
+    middle = (Fraction(low) + Fraction(high)) / 2
+    power = 0 if middle >= 1 else len(str(middle.denominator // middle.numerator))
+    digits = int(middle * 10 ** (power + places)) + off
+    if digits >= 0:
+        assert_parsed(f"{digits}e{-power - places}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "-", "01", "-01", "1.", ".5", "1e", "1e+", "+1", "--1", "1.e5", "1_0", "0x1"),
+        *("1e999", "-1e999", "9" * 400, "nan", "inf", "NaN", "1 ", " 1", "1,", "1.5.5", "1ee5"),
+    ],
+)
+def test_what_is_no_number_of_json_is_none(text: str) -> None:
+    assert parse_json(text.encode()) is None
+
+
+def test_hard_numbers_by_the_thousand() -> None:
+    chance = random.Random(5)
+    write = fuzz.Writer(chance, plain=True)
+    for _ in range(int(os.environ.get("DETAP_NUMBERS", "50000"))):
+        assert_parsed(write.any_number())
+
+
+JSON_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+
+
+@given(st.text("0123456789.eE+-", max_size=30))
+@example(".")
+@example("+.e1")
+@example("0" * 30 + ".")
+def test_each_grammar_takes_its_own_numbers(text: str) -> None:
+    number = parse(text.encode())
+    assert (number is not None) == (NUMBER.fullmatch(text) is not None)
+    if number is not None:
+        assert bits(number) == bits(float(text))
+    json = parse_json(text.encode())
+    finite = number is not None and math.isfinite(number)
+    assert (json is not None) == (finite and JSON_NUMBER.fullmatch(text) is not None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["+1", "1.", ".5", "-.5e-3", "00012.50", "+0", "1.e5", "-0.", "0" * 400 + ".5", "5.e-324"],
+)
+def test_numbers_that_are_none_of_json(text: str) -> None:
+    number = parse(text.encode())
+    assert number is not None
+    assert bits(number) == bits(float(text))
+    assert parse_json(text.encode()) is None
+
+
+@pytest.mark.parametrize("power", [-400, -343, -71, -70, -28, -27, 0, 22, 23, 55, 56, 290, 309])
+@pytest.mark.parametrize("mantissa", [1, 2**53, 2**53 + 1, 10**19 - 1, 2**64 - 1, 10**30 + 1, 0])
+def test_powers_at_the_ends_of_the_ways_of_converting(mantissa: int, power: int) -> None:
+    """Quotients of two doubles end at 10**22, the table of powers at -70 and 55."""
+    assert_parsed(f"{mantissa}e{power}")
+    assert_parsed(f"-0.{mantissa}e{power}")
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_every_single_is_read_as_python_reads_it(number: int) -> None:
+    value = struct.unpack("f", struct.pack("I", number))[0]
+    if math.isfinite(value):
+        assert_parsed(repr(value))
+        assert_parsed(f"{value:.8e}")
+
+
+@pytest.mark.parametrize("zeros", [18, 19, 20, 400, 100_000])
+def test_many_zeros_change_nothing(zeros: int) -> None:
+    for text in (
+        f"0.{'0' * zeros}1e{zeros}",
+        f"1{'0' * zeros}e-{zeros}",
+        f"1.5{'0' * zeros}",
+        f"1{'0' * zeros}1e-{zeros}",
+        f"0.{'0' * zeros}",
+    ):
+        assert_parsed(text)
