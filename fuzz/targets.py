@@ -243,7 +243,7 @@ def voc_xml(inputs: Sequence[bytes]) -> list[str]:
         slow = list(zip(objects.names, objects.values, objects.difficult, strict=True))
         with _Blame(data):
             if problems.count:
-                check_problems(problems.found)
+                check_problems(problems.listed)
                 _differ(number not in left, "the scanner accepts what the careful reader refuses")
                 found.append("refused")
                 continue
@@ -309,7 +309,7 @@ def voc_text(inputs: Sequence[bytes]) -> list[str]:
         plain = oracle.voc_lines(data, IMAGES)
         with _Blame(data):
             if problems.count:
-                check_problems(problems.found)
+                check_problems(problems.listed)
                 _differ(number not in left, "the scanner accepts what the careful reader refuses")
                 _differ(plain is not None, "the careful reader refuses what is valid")
                 found.append("refused")

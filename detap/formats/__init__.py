@@ -111,17 +111,8 @@ def read_detections(
         A file or a folder, as the format has it; ``"-"`` is standard input.
     truth : GroundTruth
         The ground truth that they are scored against.
-    format : str, optional
-        One of :data:`FORMATS`; told from the files where left out.
-    **options
-        Those of the format's own function of this name.
-
-    Raises
-    ------
-    UsageError
-        Where the format is unknown or cannot be told.
-    InputError
-        Where the input is not right.
+    format, **options
+        As :func:`read_ground_truth` has them; so is what is raised.
     """
     reader = _reader(format or tell_format(None, path))
     table: Detections = reader.read_detections(path, truth, **options)

@@ -13,12 +13,11 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.formats._appearances import BYTE_ORDER_MARK, MERGE_MARKER
 from detap.formats._coco_columns import DetectionColumns, TruthColumns
 from detap.formats._json_columns import nesting
 from detap.formats._json_text import (
-    BYTE_ORDER_MARK,
     MERGE_CONFLICT,
-    MERGE_MARKER,
     JsonText,
     LongInteger,
     NotJsonError,
@@ -448,10 +447,10 @@ def read_truth(data: bytes, file: str, limits: Limits) -> TruthColumns:
     InputError
         With all problems of the file.
     """
-    problems = Problems(file, limits.problems)
-    cursor = _cursor(data, problems, limits)
+    document = _Document(data, file, limits)
+    cursor, problems = document.cursor, document.problems
     reader = _TruthReader(cursor, problems, limits)
-    with _Syntax(data, cursor, problems):
+    with document:
         first = cursor.peek()
         if first == "[":
             problems.lead("", "is a list, as results are", SHAPE_OF_TRUTH)
@@ -684,24 +683,15 @@ def read_results(
 
     Parameters
     ----------
-    data : bytes
-        The file, expanded.
-    file : str
-        What messages call it.
-    limits : Limits
-        `records`, `nesting` and `problems` are obeyed.
+    data, file, limits
+        As :func:`read_truth` has them; so is what is raised.
     truth : GroundTruth
         Its images and classes are what the rows are numbered by.
-
-    Raises
-    ------
-    InputError
-        With all problems of the file.
     """
-    problems = Problems(file, limits.problems)
-    cursor = _cursor(data, problems, limits)
+    document = _Document(data, file, limits)
+    cursor, problems = document.cursor, document.problems
     reader = _ResultsReader(cursor, problems, limits)
-    with _Syntax(data, cursor, problems):
+    with document:
         if cursor.peek() not in ("[", "{"):
             raise NotJsonError(cursor.index, "is no JSON array", SHAPE_OF_RESULTS)
         reader.read()
@@ -726,13 +716,13 @@ def _cursor(data: bytes, problems: Problems, limits: Limits) -> JsonText:
     return JsonText(text, problems)
 
 
-class _Syntax:
-    """Turns what is no JSON into the problem that is read first."""
+class _Document:
+    """A file being read: what turns out to be no JSON becomes the problem that is read first."""
 
-    def __init__(self, data: bytes, cursor: JsonText, problems: Problems) -> None:
+    def __init__(self, data: bytes, file: str, limits: Limits) -> None:
         self.data = data
-        self.cursor = cursor
-        self.problems = problems
+        self.problems = Problems(file, limits.problems)
+        self.cursor = _cursor(data, self.problems, limits)
 
     def __enter__(self) -> None:
         return None

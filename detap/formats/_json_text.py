@@ -11,14 +11,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from detap.formats._appearances import BYTE_ORDER_MARK, kind_of
 from detap.formats._problems import Problems
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRUCTURE = re.compile(r"[,:\]}]|.{20}", re.DOTALL)
 _LONGEST_INTEGER = 400
 _SHOWN = 60
-
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class NotJsonError(Exception):
@@ -228,27 +227,24 @@ class JsonText:
         return NotJsonError(index, f"is not JSON at {found}{reason}", "write it as JSON")
 
 
-_APPEARANCES = (
-    (b"version https://git-lfs", "a Git LFS pointer", "fetch the file with `git lfs pull`"),
-    (b"\x80", "a Python pickle", "save it as JSON"),
-    (b"\x1f\x8b", "gzip within gzip", "expand it once"),
-    (b"PK\x03\x04", "a zip archive", "unpack it"),
-    (b"\x93NUMPY", "a NumPy array", "save it as JSON"),
-    (b"\x89PNG", "an image", "name the JSON file"),
-    (b"\xff\xd8\xff", "an image", "name the JSON file"),
-    (b"%PDF", "a PDF document", "name the JSON file"),
-)
-
-MERGE_MARKER = re.compile(rb"(?m)^(?:<{7} |>{7} |={7}\r?$)")
+_HTML = ("an HTML page", "the download failed: fetch the file itself")
 MERGE_CONFLICT = ("a file with unresolved merge conflicts", "resolve them and save it")
 
+_KINDS = {
+    "git-lfs": ("a Git LFS pointer", "fetch the file with `git lfs pull`"),
+    "pickle": ("a Python pickle", "save it as JSON"),
+    "gzip": ("gzip within gzip", "expand it once"),
+    "zip": ("a zip archive", "unpack it"),
+    "numpy": ("a NumPy array", "save it as JSON"),
+    "png": ("an image", "name the JSON file"),
+    "jpeg": ("an image", "name the JSON file"),
+    "pdf": ("a PDF document", "name the JSON file"),
+    "html": _HTML,
+    "merge": MERGE_CONFLICT,
+}
+
 _PATTERNS = (
-    (MERGE_MARKER, *MERGE_CONFLICT),
-    (
-        re.compile(rb"(?i)\A\s*<(?:!doctype html|html|head|body)"),
-        "an HTML page",
-        "the download failed: fetch the file itself",
-    ),
+    (re.compile(rb"(?i)\A\s*<(?:head|body)"), *_HTML),
     (re.compile(rb"\A\s*<"), "XML", "use --format voc if it is an annotation of PASCAL VOC"),
     (
         re.compile(rb"\A\s*\{[^\n]*\}[ \t\r]*\n\s*\{"),
@@ -276,9 +272,9 @@ def looks_like(data: bytes) -> tuple[str, str]:
         The file, or its beginning.
     """
     head = data[: 1 << 16]
-    for start, name, remedy in _APPEARANCES:
-        if head.startswith(start):
-            return name, remedy
+    kind = kind_of(head)
+    if kind:
+        return _KINDS[kind]
     for pattern, name, remedy in _PATTERNS:
         if pattern.search(head):
             return name, remedy

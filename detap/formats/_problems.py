@@ -3,8 +3,35 @@
 from detap.errors import InputError, Problem
 
 
-class Problems:
-    """The problems of one file: listed up to a limit, counted beyond it.
+class Listed:
+    """Problems: listed up to a limit, counted beyond it.
+
+    Parameters
+    ----------
+    limit : int
+        How many are listed.
+
+    Attributes
+    ----------
+    listed : list of Problem
+    count : int
+        How many there are, listed or not.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = max(1, limit)
+        self.listed: list[Problem] = []
+        self.count = 0
+
+    def note(self, problem: Problem) -> None:
+        """Note one problem."""
+        self.count += 1
+        if len(self.listed) < self.limit:
+            self.listed.append(problem)
+
+
+class Problems(Listed):
+    """The problems of one file.
 
     Parameters
     ----------
@@ -15,16 +42,12 @@ class Problems:
     """
 
     def __init__(self, file: str, limit: int) -> None:
+        super().__init__(limit)
         self.file = file
-        self.limit = max(1, limit)
-        self.listed: list[Problem] = []
-        self.count = 0
 
     def add(self, place: str, message: str, remedy: str = "") -> None:
         """Note one problem."""
-        self.count += 1
-        if len(self.listed) < self.limit:
-            self.listed.append(Problem(self.file, place, message, remedy))
+        self.note(Problem(self.file, place, message, remedy))
 
     def lead(self, place: str, message: str, remedy: str = "") -> None:
         """Note a problem that is to be read before all others."""

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from detap.errors import InputError, Problem
+from detap.formats._appearances import BYTE_ORDER_MARK, kind_of
+from detap.formats._problems import Listed
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """A decimal number in ASCII. float() would take ``2_63``, ``nan`` and full-width digits besides."""
@@ -24,8 +26,8 @@ _SEPARATOR = re.compile(r"[ \t]+")
 _SHOWN = 60
 
 
-class Problems:
-    """What is wrong with the input so far: listed up to a limit, counted beyond it.
+class Problems(Listed):
+    """What is wrong with the files of one input so far.
 
     Attributes
     ----------
@@ -38,9 +40,7 @@ class Problems:
     """
 
     def __init__(self, limit: int) -> None:
-        self.limit = max(1, limit)
-        self.found: list[Problem] = []
-        self.count = 0
+        super().__init__(limit)
         self.lead: Problem | None = None
         self.boxes = 0
         self.swapped = 0
@@ -48,9 +48,7 @@ class Problems:
 
     def add(self, file: str, place: str, message: str, remedy: str = "") -> None:
         """Note one problem."""
-        self.count += 1
-        if len(self.found) < self.limit:
-            self.found.append(Problem(file, place, message, remedy))
+        self.note(Problem(file, place, message, remedy))
 
     def raise_any(self, path: str) -> None:
         """Raise what was found, led by the cause that many of them share.
@@ -60,7 +58,7 @@ class Problems:
         InputError
             Where anything was found.
         """
-        if not self.found:
+        if not self.listed:
             return
         if self.lead is None and self.swapped > 1 and 4 * self.swapped >= self.boxes:
             self.lead = Problem(
@@ -70,8 +68,8 @@ class Problems:
                 "width and height where two corners are due",
                 "give boxes='xywh' (--boxes xywh) if they are",
             )
-        listed = self.found if self.lead is None else [self.lead, *self.found]
-        raise InputError(listed, self.count - len(self.found))
+        listed = self.listed if self.lead is None else [self.lead, *self.listed]
+        raise InputError(listed, self.count - len(self.listed))
 
 
 class UnknownNameError(Exception):
@@ -228,31 +226,26 @@ def looks_like(data: bytes) -> str:
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return "UTF-16 text (UTF-8 is due)"
-    head = data[:4096].removeprefix(b"\xef\xbb\xbf").lstrip()
-    known = next((name for start, name in _APPEARANCES if head.startswith(start)), "")
-    if known:
-        return known
-    if head[:15].lower().startswith((b"<!doctype html", b"<html")):
-        return "an HTML page (a download that failed?)"
-    if re.search(rb"(?m)^(?:<{7} |>{7} |={7}\r?$)", data):
-        return "a file with unresolved merge markers"
+    kind = kind_of(data)
+    if kind:
+        return _KINDS[kind]
+    head = data[:4096].removeprefix(BYTE_ORDER_MARK).lstrip()
     bracket = {b"{": "JSON", b"[": "JSON", b"<": "XML"}.get(head[:1], "")
     return bracket or ("binary data" if b"\0" in head else "")
 
 
-_APPEARANCES = (
-    (b"version https://git-lfs.github.com/spec/", "a Git LFS pointer (fetch it with git lfs pull)"),
-    (b"\x80\x02", "a Python pickle"),
-    (b"\x80\x03", "a Python pickle"),
-    (b"\x80\x04", "a Python pickle"),
-    (b"\x80\x05", "a Python pickle"),
-    (b"\x1f\x8b", "gzip data"),
-    (b"PK\x03\x04", "a zip archive"),
-    (b"\x89PNG", "a PNG image"),
-    (b"\xff\xd8\xff", "a JPEG image"),
-    (b"\x93NUMPY", "a NumPy array"),
-    (b"%PDF", "a PDF document"),
-)
+_KINDS = {
+    "git-lfs": "a Git LFS pointer (fetch it with git lfs pull)",
+    "pickle": "a Python pickle",
+    "gzip": "gzip data",
+    "zip": "a zip archive",
+    "numpy": "a NumPy array",
+    "png": "a PNG image",
+    "jpeg": "a JPEG image",
+    "pdf": "a PDF document",
+    "html": "an HTML page (a download that failed?)",
+    "merge": "a file with unresolved merge markers",
+}
 
 
 _WEAK = ("JSON", "XML", "binary data")
@@ -269,7 +262,7 @@ def _spelt(form: LineForm) -> str:
 
 def _decoded(data: bytes, file: str, problems: Problems) -> Iterator[tuple[int, str]]:
     """Give the lines that are not blank, with their numbers from 1."""
-    for number, raw in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
+    for number, raw in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         line = raw.removesuffix(b"\r")
         if not line.strip(b" \t"):
             continue

@@ -98,7 +98,7 @@ def check_lines(content: bytes, width: int, encoding: str, known: Sequence[str] 
         return False
     problems = Problems(1)
     lines = read_lines(content, "a.txt", form(width, encoding, known), problems)
-    assert not problems.count, (content, problems.found)
+    assert not problems.count, (content, problems.listed)
     assert not any(lines.difficult)
     assert [words[number].decode() for number in name.tolist()] == lines.names, content
     assert [_hex(row) for row in values.tolist()] == [_hex(row) for row in lines.values], content
