@@ -159,7 +159,10 @@ def _repeated(image: Integers, label: Integers, corners: Floats) -> int:
     for column, odd in zip(bits.T, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F) * 2, strict=True):
         mixed = (mixed ^ (column >> np.uint64(29)) ^ column) * np.uint64(odd)
     ordered = np.sort(mixed)
-    if not (ordered[1:] == ordered[:-1]).any():
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
         return 0
-    table = zip(image.tolist(), label.tolist(), map(tuple, corners.tolist()), strict=True)
-    return len(image) - len(set(table))
+    rows = np.flatnonzero(np.isin(mixed, repeated))
+    boxes = map(tuple, corners[rows].tolist())
+    table = zip(image[rows].tolist(), label[rows].tolist(), boxes, strict=True)
+    return len(rows) - len(set(table))
