@@ -114,7 +114,9 @@ def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SI
         time.sleep(share * seconds)
         process.send_signal(how)
         said = finish(process)
-        found.statuses[process.returncode] += 1
+        # Python, interrupted while it sets itself up, ends with 1 before any of detap is loaded.
+        unborn = b"init_import_site" in said
+        found.statuses[-how if unborn else process.returncode] += 1
         # An interrupt before the command line is loaded is shown by Python itself.
         assert b"Traceback" not in said or b"detap/cli/" not in said, said
         now = report.read_bytes() if report.exists() else b""
