@@ -139,9 +139,14 @@ def suspicions_of(result: "Result") -> tuple[Note, ...]:
 
 def _said(code: str, known: set[str]) -> bool:
     """Return whether a reader has said the same already, under its own name."""
-    alike = {"looks-like-corners": "look-like-corners", "looks-relative": "relative-boxes"}
-    ending = next((other for part, other in alike.items() if code.endswith(part)), code)
-    return any(name.endswith(ending) for name in known)
+    # Readers go by the images' borders, of which both sides' boxes may have crossed one.
+    for ending, other in (
+        ("look-like-corners", "look-like-corners"),
+        ("look-relative", "relative-boxes"),
+    ):
+        if code.endswith(ending):
+            return any(name.endswith(other) for name in known)
+    return code in known
 
 
 # --- one table
@@ -548,13 +553,13 @@ def _centre_scaled(corners: Floats, sizes: Floats) -> Floats:
 
 
 _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
-    ("looks-like-corners", "x1, y1, x2, y2 where x, y, width, height is due", _as_corners),
-    ("looks-like-sides", "x, y, width, height where x1, y1, x2, y2 is due", _as_sides),
-    ("looks-centred", "given by their centre where the corner is due", _from_centre),
+    ("look-like-corners", "x1, y1, x2, y2 where x, y, width, height is due", _as_corners),
+    ("look-like-sides", "x, y, width, height where x1, y1, x2, y2 is due", _as_sides),
+    ("look-centred", "given by their centre where the corner is due", _from_centre),
     ("axes-look-swapped", "given with x and y swapped", _axes_swapped),
     ("sides-look-swapped", "given with width and height swapped", _sides_swapped),
-    ("looks-relative", "shares of the image's size where pixels are due", _scaled),
-    ("looks-relative", "shares of the image's size, by their centre", _centre_scaled),
+    ("look-relative", "shares of the image's size where pixels are due", _scaled),
+    ("look-relative", "shares of the image's size, by their centre", _centre_scaled),
 )
 
 
@@ -597,7 +602,7 @@ def _readings(sample: Sample) -> Iterator[_Reading]:
         outside = float((table.corners[:, 2:] > known).any(axis=1).mean())
         relative = bool(table.corners.max(initial=0.0) <= 2)
         for code, meaning, change in _CONVENTIONS:
-            if code == "looks-relative" and (sizes is None or not relative):
+            if code == "look-relative" and (sizes is None or not relative):
                 continue
             changed = change(table.corners, known)
             share = (
@@ -619,7 +624,7 @@ def _relative(sample: Sample) -> Note | None:
                 f"the boxes of the {what} look like shares of the image's size where pixels are "
                 f"due: none reaches beyond {reach[what]:.3g}"
             )
-            code = f"{what.replace(' ', '-')}-looks-relative"
+            code = f"{what.replace(' ', '-')}-look-relative"
             return Note(code, message, len(tables[what]))
     return None
 

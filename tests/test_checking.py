@@ -106,12 +106,12 @@ def sides_swapped(c: Any) -> Any:
 
 MISREAD: dict[str, Callable[[Any], Any]] = {
     # x1 y1 x2 y2 in the file, read as x y w h: the far corner is the sum.
-    "looks-like-corners": as_sides,
+    "look-like-corners": as_sides,
     # x y w h in the file, read as corners.
-    "looks-like-sides": as_corners,
-    "looks-centred": centred,
+    "look-like-sides": as_corners,
+    "look-centred": centred,
     "axes-look-swapped": lambda c: c[:, [1, 0, 3, 2]],
-    "looks-relative": relative,
+    "look-relative": relative,
 }
 
 
@@ -126,7 +126,7 @@ def test_a_convention_of_detections_is_recognised(code: str) -> None:
     assert "as they stand" in note.message
 
 
-@pytest.mark.parametrize("code", ["looks-like-corners", "axes-look-swapped", "looks-relative"])
+@pytest.mark.parametrize("code", ["look-like-corners", "axes-look-swapped", "look-relative"])
 def test_a_convention_of_ground_truth_is_recognised(code: str) -> None:
     table = truth()
     found = detector(table)
@@ -151,14 +151,14 @@ def test_shares_by_their_centre_are_recognised() -> None:
     table = truth()
     found = detector(table)
     wrong = with_corners(found, relative(centred(found.corners)))
-    assert codes(table, wrong) == ["detections-looks-relative"]
+    assert codes(table, wrong) == ["detections-look-relative"]
 
 
 def test_shares_are_recognised_without_the_sizes_of_images() -> None:
     table = replace(truth(), image_sizes=None)
     found = detector(table)
     assert codes(table, with_corners(found, relative(found.corners))) == [
-        "detections-looks-relative"
+        "detections-look-relative"
     ]
 
 
@@ -217,13 +217,13 @@ def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
     assert suspicions_of(evaluate(table, found)) == ()
     wrong = with_corners(found, as_sides(found.corners))
     assert [note.code for note in suspicions_of(evaluate(table, wrong))] == [
-        "detections-looks-like-corners"
+        "detections-look-like-corners"
     ]
 
 
 def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:
-    assert checking._said("detections-looks-like-corners", {"detections-look-like-corners"})
-    assert checking._said("detections-looks-relative", {"relative-boxes"})
+    assert checking._said("detections-look-like-corners", {"detections-look-like-corners"})
+    assert checking._said("detections-look-relative", {"relative-boxes"})
     assert not checking._said("few-overlaps", {"detections-look-like-corners"})
 
 
