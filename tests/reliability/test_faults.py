@@ -17,11 +17,9 @@ import pytest
 from tests.reliability import kills
 from tests.reliability.coco_cases import BASE, results, truth
 from tests.reliability.judge import strict_json, text_faults
-from tests.reliability.runner import ROOT
+from tests.reliability.runner import ROOT, SANITIZED
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
-SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
-"""AddressSanitizer reserves terabytes of address space, so that it cannot be limited."""
 
 
 def detap(folder: Path, *arguments: str, **options: Any) -> "subprocess.CompletedProcess[bytes]":
