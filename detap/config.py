@@ -7,7 +7,6 @@ those of the same name. Paths are relative to the file's folder.
 
 import os
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from detap.errors import UsageError
@@ -232,5 +231,7 @@ def _shown(path: str) -> str:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # noqa: PLC0415 - only after a slip
+
     near = get_close_matches(name.replace("_", "-"), list(known), n=3)
     return f"; did you mean {' or '.join(near)}?" if near else ""

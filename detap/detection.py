@@ -6,7 +6,6 @@ them, and puts names on what comes back (results.py).
 
 from collections.abc import Iterable
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import TypeVar
 
 import numpy as np
@@ -140,6 +139,8 @@ def _wanted(
         raise UsageError(f"no {what} is selected")
     unknown = sorted(map(str, wanted - set(names)))
     if unknown:
+        from difflib import get_close_matches  # noqa: PLC0415 - only after a slip
+
         near = get_close_matches(unknown[0], [str(name) for name in names], n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         raise UsageError(f"{what} {unknown[0]!r} is not in the ground truth{hint}")

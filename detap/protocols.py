@@ -7,7 +7,6 @@ departs from it, and detap's version: two numbers may be compared only when thei
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
 from functools import cache
 from math import inf, isinf
 from typing import Any, Literal, NamedTuple
@@ -544,6 +543,8 @@ def protocol(name: str) -> Protocol:
     try:
         return PRESETS[name]
     except KeyError:
+        from difflib import get_close_matches  # noqa: PLC0415 - only after a slip
+
         near = get_close_matches(name, PRESETS, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(PRESETS)}"
         raise UsageError(f"protocol {name!r} is unknown; {hint}") from None

@@ -14,7 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats._appearances import BYTE_ORDER_MARK, MERGE_MARKER
-from detap.formats._coco_columns import DetectionColumns, TruthColumns
+from detap.formats._coco_columns import (
+    SHAPE_OF_RESULTS,
+    SHAPE_OF_TRUTH,
+    DetectionColumns,
+    TruthColumns,
+    distinct_name,
+)
 from detap.formats._json_columns import nesting
 from detap.formats._json_text import (
     MERGE_CONFLICT,
@@ -34,8 +40,6 @@ Record = dict[str, Any]
 _WHOLE_FLOATS = 2.0**53
 """From here on, not every integer is a float: a float no longer says which id was meant."""
 
-SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
-SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
 _NEARBY = 1000
 _BOX_REMEDY = "give [x, y, width, height]"
 
@@ -654,11 +658,6 @@ def read_file_names(data: bytes) -> dict[Name, str]:
     """Return what an instances file calls each image; only of a file that was read before."""
     document = json.loads(data.removeprefix(BYTE_ORDER_MARK))
     return _file_names(document["images"])
-
-
-def distinct_name(name: str, identifier: Name) -> str:
-    """Return the name of a category that bears the same name as another."""
-    return f"{name} (id {identifier})"
 
 
 def describe_ids(ids: Sequence[Name]) -> str:

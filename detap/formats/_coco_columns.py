@@ -1,12 +1,19 @@
 """What both readers of COCO files hand over: checked columns, not yet tables."""
 
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from detap.tables import Flags, Floats, Integers, Name
 
+SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
+SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
 
-@dataclass(slots=True)
-class TruthColumns:
+
+def distinct_name(name: str, identifier: Name) -> str:
+    """Return the name of a category that bears the same name as another."""
+    return f"{name} (id {identifier})"
+
+
+class TruthColumns(NamedTuple):
     """An instances file; G annotations in file order, I images and K categories by ascending id.
 
     Attributes
@@ -50,12 +57,11 @@ class TruthColumns:
     ignore: Flags
     group_of: Flags
     records: int
-    zero_row: int = -1
-    counts: dict[str, int] = field(default_factory=dict)
+    zero_row: int
+    counts: dict[str, int]
 
 
-@dataclass(slots=True)
-class DetectionColumns:
+class DetectionColumns(NamedTuple):
     """A results file; N detections in file order.
 
     Attributes
@@ -81,5 +87,5 @@ class DetectionColumns:
     corners: Floats
     box_area: Floats
     score: Floats
-    unknown: dict[Name, int] = field(default_factory=dict)
-    file_names: dict[Name, str] = field(default_factory=dict)
+    unknown: dict[Name, int]
+    file_names: dict[Name, str]

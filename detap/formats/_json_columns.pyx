@@ -19,8 +19,8 @@ from detap.formats._columns cimport grow, take
 from detap.formats._id_tables cimport IdTable, are_distinct, ascend, renumber
 from detap.formats._json_grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
 from detap.formats._json_records cimport (
-    ANNOTATION, AREA, BBOX, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD, ISGROUPOF,
-    Kind, RESULT, Row, SCORE, SKIPPED, Shape, WIDTH, put_corners, read_record,
+    ANNOTATION, AREA, BBOX, CATEGORY, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD,
+    ISGROUPOF, Kind, NAME, RESULT, Row, SCORE, SKIPPED, Shape, WIDTH, put_corners, read_record,
 )
 
 
@@ -515,6 +515,41 @@ def find_record(bytes block):
     return -1
 
 
+def class_names(bytes categories):
+    """Return the name of each category, by ascending id; None where any is not regular.
+
+    Parameters
+    ----------
+    categories : bytes
+        A valid list, as a `TruthScan` met it.
+
+    Returns
+    -------
+    dict of int to str or None
+        None for a category without a name.
+    """
+    cdef bytes padded = categories + bytes(PADDING)
+    cdef Bytes p = padded
+    cdef Cursor cursor
+    cdef Shape shape
+    cdef Row row
+    cdef dict names = {}
+    cursor.end = p + len(categories)
+    cursor.deepest = 64
+    cursor.keys = 0
+    shape.count = 0
+    p = skip_space(p + 1)
+    while p[0] != c']':
+        p = read_record(&cursor, &shape, &row, CATEGORY, p, 3)
+        if p == NULL or not row.seen & (1 << <int>ID) or row.id in names:
+            return None
+        names[row.id] = row.name[: row.name_length].decode() if row.seen & (1 << <int>NAME) else None
+        p = skip_space(p)
+        if p[0] == c',':
+            p = skip_space(p + 1)
+    return dict(sorted(names.items()))
+
+
 def nesting(bytes text):
     """Return how many arrays and objects of JSON text lie inside each other at most.
 
@@ -616,7 +651,7 @@ cdef class TruthScan(_Scan):
 
     @property
     def categories(self):
-        """The bytes of the list of categories, for the careful reader."""
+        """The bytes of the list of categories: see `class_names`."""
         return (<char *>self.listed)[:self.listed_length]
 
     cdef bint document(self) noexcept nogil:

@@ -10,7 +10,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from detap.formats._bytes cimport ALL_BITS, Bytes, is_digit, is_word, load
 from detap.formats._json_grammar cimport (
-    Cursor, fail, skip_colon, skip_key, skip_space, skip_value, skip_word,
+    Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
 )
 from detap.formats._numbers cimport read_integer, read_number
 
@@ -21,9 +21,10 @@ cdef enum:
 
 cdef enum Field:
     OTHER, ID, IMAGE_ID, CATEGORY_ID, BBOX, AREA, ISCROWD, IGNORE, ISGROUPOF, SCORE, WIDTH, HEIGHT
+    NAME
 
 cdef enum Kind:
-    RESULT, ANNOTATION, IMAGE, SKIPPED
+    RESULT, ANNOTATION, IMAGE, CATEGORY, SKIPPED
 
 cdef struct Slot:
     int length                  # of the literal, from the value before to the value; -1: too long
@@ -42,6 +43,8 @@ cdef struct Row:
     double[4] box
     double area, score, width, height
     uint8_t crowd, ignore, group_of
+    Bytes name                  # UTF-8, within the bytes at hand
+    Py_ssize_t name_length
     uint32_t seen               # bits by field
 
 
@@ -53,6 +56,10 @@ cdef inline Field _field(Kind kind, Bytes key, Py_ssize_t length) noexcept nogil
         if is_word(key, length, b"width", 5):
             return WIDTH
         return HEIGHT if is_word(key, length, b"height", 6) else OTHER
+    if kind == CATEGORY:
+        if is_word(key, length, b"id", 2):
+            return ID
+        return NAME if is_word(key, length, b"name", 4) else OTHER
     if is_word(key, length, b"image_id", 8):
         return IMAGE_ID
     if is_word(key, length, b"category_id", 11):
@@ -159,6 +166,20 @@ cdef inline Bytes _read_flag(Cursor *cursor, Bytes p, uint8_t *flag) noexcept no
     return skip_word(cursor, p, b"false", 5)
 
 
+cdef inline Bytes _read_name(Cursor *cursor, Bytes p, Row *row) noexcept nogil:
+    """Read a string, unless it has escapes."""
+    cdef bint escapes
+    cdef Bytes behind
+    if p[0] != c'"':
+        return fail(cursor, p)
+    behind = skip_string(cursor, p, &escapes)
+    if behind == NULL or escapes:
+        return fail(cursor, p)
+    row.name = p + 1
+    row.name_length = behind - p - 2
+    return behind
+
+
 cdef inline Bytes _read_value(
     Cursor *cursor, Row *row, Field field, Bytes p, int depth
 ) noexcept nogil:
@@ -183,6 +204,8 @@ cdef inline Bytes _read_value(
         return _read_flag(cursor, p, &row.ignore)
     if field == ISGROUPOF:
         return _read_flag(cursor, p, &row.group_of)
+    if field == NAME:
+        return _read_name(cursor, p, row)
     if field == WIDTH:
         return read_number(p, cursor.end, &cursor.failed, &row.width)
     return read_number(p, cursor.end, &cursor.failed, &row.height)

@@ -13,13 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.formats import _coco_careful as careful
 from detap.formats import prefetch
-from detap.formats._coco_columns import DetectionColumns, TruthColumns
+from detap.formats._coco_columns import (
+    SHAPE_OF_RESULTS,
+    DetectionColumns,
+    TruthColumns,
+    distinct_name,
+)
 from detap.formats._coco_shift import category_shift
 from detap.formats._id_tables import IdTable
-from detap.formats._json_columns import ResultsScan, TruthScan
-from detap.formats._json_text import spelt
+from detap.formats._json_columns import ResultsScan, TruthScan, class_names
 from detap.formats._surveys import survey_boxes, survey_values
 from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, read_bytes, shown
 from detap.formats.prefetch import Handle
@@ -61,14 +64,18 @@ def read_ground_truth(
     handle = path if isinstance(path, Handle) else prefetch.ground_truth(path, limits)
     columns = scanned_truth(handle.result())
     if columns is None:
+        from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
+
         columns = careful.read_truth(handle.content(), shown(handle.path), handle.limits)
     return _truth_table(handle, columns)
 
 
 def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
     """Return what the fast reader read; None where the careful one must."""
-    categories = careful.read_categories(scan.categories) if scan else None
-    if scan is None or categories is None:
+    if scan is None:
+        return None
+    categories = _categories(scan.categories)
+    if categories is None:
         return None
     counts = {
         "missing-annotation-ids": scan.without_id,
@@ -105,6 +112,16 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
     )
 
 
+def _categories(listed: bytes) -> dict[int, str | None] | None:
+    """Return the name of each category by ascending id; None where the file needs care."""
+    names = class_names(listed)
+    if names is None:
+        from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
+
+        names = careful.read_categories(listed)
+    return names
+
+
 def read_detections(
     path: Path | Handle[ResultsScan], truth: GroundTruth, *, limits: Limits = DEFAULT_LIMITS
 ) -> Detections:
@@ -130,6 +147,8 @@ def read_detections(
     _refuse_same_file(handle.path, truth)
     columns = scanned_detections(handle.result(), truth)
     if columns is None:
+        from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
+
         file = shown(handle.path)
         columns = careful.read_results(handle.content(), file, handle.limits, truth)
     return _detection_table(handle, columns, truth)
@@ -155,6 +174,7 @@ def scanned_detections(scan: ResultsScan | None, truth: GroundTruth) -> Detectio
         box_area=box_area,
         score=score,
         unknown=unknown,
+        file_names={},
     )
 
 
@@ -168,7 +188,7 @@ def _refuse_same_file(path: Path, truth: GroundTruth) -> None:
             continue  # reading it will say what is wrong with it
         if same:
             message = f"is the ground truth itself ({source.path})"
-            raise InputError(Problem(shown(path), "", message, careful.SHAPE_OF_RESULTS))
+            raise InputError(Problem(shown(path), "", message, SHAPE_OF_RESULTS))
 
 
 def _source(handle: Handle[Any], records: int) -> SourceFile:
@@ -236,7 +256,7 @@ def _distinct_names(
     distinct = given
     while shared := {name for name, count in Counter(distinct).items() if count > 1}:
         distinct = [
-            careful.distinct_name(name, identifier) if name in shared else name
+            distinct_name(name, identifier) if name in shared else name
             for identifier, name in zip(ids, distinct, strict=True)
         ]
     if equal:
@@ -278,10 +298,11 @@ def _check_labels(path: str, columns: DetectionColumns, truth: GroundTruth) -> N
     remedy = "use the ground truth's category ids"
     unknown = sum(columns.unknown.values())
     if unknown and unknown == len(columns.label):
+        from detap.formats._coco_careful import describe_ids  # noqa: PLC0415 - only for this
+
         message = (
             "no category in common with the ground truth: category_id is "
-            f"{careful.describe_ids(list(columns.unknown))} here, "
-            f"{careful.describe_ids(truth.class_ids)} there"
+            f"{describe_ids(list(columns.unknown))} here, {describe_ids(truth.class_ids)} there"
         )
         raise InputError(Problem(shown(path), "", message, remedy))
     shift = category_shift(columns, truth)
@@ -294,6 +315,8 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
         yield Note("no-detections", "there is no detection: every AP is 0")
         return
     if columns.unknown:
+        from detap.formats._json_text import spelt  # noqa: PLC0415 - only for this
+
         names = ", ".join(map(spelt, sorted(columns.unknown, key=str)[:5]))
         more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
         message = (
@@ -316,8 +339,10 @@ def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
     """Say where a results file that lists its images means others by the same ids."""
     if not columns.file_names or not truth.files or truth.files[0].path == STDIN:
         return
+    from detap.formats._coco_careful import read_file_names  # noqa: PLC0415 - imported already
+
     try:
-        due = careful.read_file_names(read_bytes(truth.files[0].path))
+        due = read_file_names(read_bytes(truth.files[0].path))
     except (InputError, ValueError, KeyError, TypeError):
         return  # ground truth of another format
     other = sum(

@@ -9,8 +9,7 @@ import io
 import os
 import stat
 import sys
-from dataclasses import dataclass
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
 
 from detap.errors import InputError, Problem
 
@@ -22,8 +21,7 @@ STDIN = "-"
 """The path that means standard input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(NamedTuple):
     """What a reader accepts at most; each is checked before memory is spent.
 
     Attributes

@@ -134,7 +134,7 @@ def counted(notes: tuple[Note, ...]) -> dict[str, int]:
 
 def assert_equal_columns(one: Any, other: Any) -> None:
     """Compare two tables or sets of columns: arrays bit for bit, all else by value."""
-    for name in one.__dataclass_fields__:
+    for name in getattr(one, "_fields", None) or one.__dataclass_fields__:
         left, right = getattr(one, name), getattr(other, name)
         if isinstance(left, np.ndarray):
             assert left.dtype == right.dtype, name

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from detap.errors import InputError
 from detap.formats import _coco_careful as careful
 from detap.formats import coco, prefetch
-from detap.formats._json_columns import ResultsScan, TruthScan
+from detap.formats._json_columns import ResultsScan, TruthScan, class_names
 from detap.formats.files import DEFAULT_LIMITS, Stream, read_bytes
 from detap.tables import GroundTruth
 from tests.formats import fuzz_coco as fuzz
@@ -114,6 +114,36 @@ def test_two_threads_read_what_one_does(
     assert (split is None) == (whole is None), data
     if split is not None:
         assert_equal_columns(split, whole)
+
+
+@pytest.mark.parametrize(
+    ("listed", "names"),
+    [
+        ("[]", {}),
+        ('[{"id": 3, "name": "b"}, {"name": "a", "id": -1, "x": [{"id": 5}]}]', {-1: "a", 3: "b"}),
+        ('[ {"id":1} , {"x":"y","id":2,"name":"\u00e9"} ]', {1: None, 2: "\u00e9"}),
+        ('[{"id": 1, "name": ""}]', {1: ""}),
+    ],
+)  # fmt: skip
+def test_plain_categories_are_read_as_the_careful_reader_does(
+    listed: str, names: dict[int, str | None]
+) -> None:
+    for read in (class_names, careful.read_categories):
+        found = read(listed.encode())
+        assert found == names
+        assert list(found or {}) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    "category",
+    [
+        *('{"name": "a"}', '{"id": "1"}', '{"id": 1.0}', '{"id": 1, "name": null}', '{"id": 0}, 5'),
+        *('{"id": 1, "name": "\\n"}', '{"id": 0}', '{"id": 1, "id": 1}', '{"\\u0069d": 1}', "[]"),
+        '{"id": 1234567890123456789}',
+    ],
+)
+def test_other_categories_are_left_to_the_careful_reader(category: str) -> None:
+    assert class_names(f'[{{"id": 0}}, {category}]'.encode()) is None
 
 
 def split_scan(path: Path) -> ResultsScan:
