@@ -8,7 +8,7 @@ from Cython.Build import cythonize
 from setuptools import Extension, setup
 
 # Fused multiply-add rounds once where the references round twice: it would change last bits.
-EXACT = [] if sys.platform == "win32" else ["-O3", "-ffp-contract=off"]
+EXACT = [] if sys.platform == "win32" else ["-O3", "-g0", "-ffp-contract=off"]
 
 # `make sanitize` builds with -fsanitize=... through this variable; it is empty otherwise.
 EXTRA = os.environ.get("DETAP_BUILD_FLAGS", "").split()
