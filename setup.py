@@ -35,5 +35,5 @@ setup(
             "initializedcheck": False,
             "embedsignature": True,
         },
-    )
+    ),
 )

@@ -377,8 +377,11 @@ def main(words: Sequence[str]) -> None:
         page.write_text(insert(page.read_text(), texts))
         beside = DOCS / "performance"
         beside.mkdir(exist_ok=True)
-        for path in (results, *plots):
+        for path in plots:
             shutil.copyfile(path, beside / path.name)
+        # Where the checkout lay says nothing to a reader.
+        text = results.read_text().replace(f"{DOCS.parent}/", "")
+        (beside / results.name).write_text(text)
 
 
 if __name__ == "__main__":

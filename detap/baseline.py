@@ -122,8 +122,7 @@ def other_numbers(record: Mapping[str, Any], summary: Mapping[str, float]) -> li
     return [
         f"{name}: {_short(value)} there, {summary[name]!r} of --baseline-detections"
         for name, value in record["summary"].items()
-        if name in summary
-        and value != (None if isnan(summary[name]) else summary[name])
+        if name in summary and value != (None if isnan(summary[name]) else summary[name])
     ][:1]
 
 

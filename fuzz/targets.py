@@ -120,8 +120,8 @@ def coco_results(data: bytes) -> str:
 
 def coco_split(inputs: Sequence[bytes]) -> list[str]:
     """Read results files by two threads, each from its own place, as those of many MiB are."""
-    usual = prefetch.SPLIT_FROM
-    prefetch.SPLIT_FROM = 1
+    usual = prefetch.SPLIT_FROM, prefetch.SPLIT_CORES
+    prefetch.SPLIT_FROM, prefetch.SPLIT_CORES = 1, 1
     found = []
     try:
         with _Files() as files:
@@ -129,7 +129,7 @@ def coco_split(inputs: Sequence[bytes]) -> list[str]:
                 with _Blame(data):
                     found.append(_coco_split(str(files.path / member), data))
     finally:
-        prefetch.SPLIT_FROM = usual
+        prefetch.SPLIT_FROM, prefetch.SPLIT_CORES = usual
     return found
 
 

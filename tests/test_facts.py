@@ -243,7 +243,7 @@ def test_fact_10_classes_only_in_detections(fixtures: Path, files: str, preset: 
     assert np.isnan(result.by_class["AP"][bird])
     assert result.false_positives[bird] == 2
     assert next(iter(result.summary.values())) == pytest.approx(1, abs=1e-12)
-    # Said once: by the VOC reader, whose ground truth does not list the class, or by the evaluation.
+    # Said once: by the VOC reader, if the ground truth does not list the class, or later.
     codes = {"unknown-classes", "detections-only"}
     (note,) = (note for note in result.notes if note.code in codes)
     assert note.count == 2

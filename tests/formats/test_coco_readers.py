@@ -169,6 +169,7 @@ def test_large_files_are_read_by_two_threads(
 ) -> None:
     """Above the size from which it pays, the way through the public functions is the same."""
     monkeypatch.setattr(prefetch, "SPLIT_FROM", 1000)
+    monkeypatch.setattr(prefetch, "SPLIT_CORES", 1)
     path = tmp_path / "truth.json"
     path.write_bytes(as_bytes(TRUTH))
     truth = coco.read_ground_truth(path)
