@@ -7,6 +7,7 @@ import matplotlib as mpl
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import EngFormatter
 
 from benchmarks.report import compared, pooled
 
@@ -113,6 +114,7 @@ def _scaling(found: Found) -> Figure:
         panel.set_ylabel("wall, s")
         panel.set_ylim(bottom=0)
         panel.set_xlim(left=0)
+        panel.xaxis.set_major_formatter(EngFormatter(sep=""))  # 200k, or the numbers run together
         panel.legend(frameon=False)
     return figure
 
