@@ -28,7 +28,7 @@ check: lint types test docs  ## all that .ci/run asks, but the wheel
 # pytrec_eval, an oracle of the ranking tests, frees what it made with new[]: none of ours does.
 ASAN = detect_leaks=0:allocator_may_return_null=1:alloc_dealloc_mismatch=0
 # These start processes without the preloaded library, or measure memory, which it multiplies.
-UNPRELOADED = not in_any_locale_and_home and not the_same_bytes_again and not peak_memory
+UNPRELOADED = not in_any_locale_and_home and not the_same_bytes_again and not peak_memory and not is_timed_whole
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 LIBRARY = $(shell gcc -print-file-name=lib$(1).so)
 
@@ -36,7 +36,7 @@ sanitize:  ## the suite over a core with AddressSanitizer and UndefinedBehaviorS
 	rm -rf build/sanitized && mkdir -p build/sanitized
 	git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t build/sanitized
 	cd build/sanitized && DETAP_BUILD_FLAGS="$(SANITIZE)" python setup.py --quiet build_ext --inplace
-	cd build/sanitized && DETAP_DATA=$${DETAP_DATA:-../../../shared/data} \
+	cd build/sanitized && DETAP_DATA=$${DETAP_DATA:-$(CURDIR)/../shared/data} \
 	    LD_PRELOAD="$(call LIBRARY,asan) $(call LIBRARY,ubsan)" PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=$(ASAN) UBSAN_OPTIONS=print_stacktrace=1 \
 	    python -m pytest --quiet -p no:cacheprovider -k "$(UNPRELOADED)" $(TESTS)
