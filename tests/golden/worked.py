@@ -3,7 +3,7 @@
 import ast
 import operator
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,19 +60,23 @@ def calculate(text: str) -> float:
     return walk(ast.parse(text, mode="eval").body)
 
 
-def read(fixtures: Path) -> list[Worked]:
-    """Return every worked number of every case."""
-    rows = []
-    for why in sorted(fixtures.glob("*/why.md")):
+def table_rows(fixtures: Path, cases: str, columns: list[str]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the case and the cells of every row of each table with these columns in a why.md."""
+    for why in sorted(fixtures.glob(f"{cases}/why.md")):
         due = False
         for line in why.read_text(encoding="utf-8").splitlines():
             cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
             if not line.startswith("|"):
                 due = False
-            elif cells == COLUMNS:
+            elif cells == columns:
                 due = True
             elif due and not set(line) <= set("|- "):
-                files, options, number, worked, value = cells
-                options_given = tuple(shlex.split(options))
-                rows.append(Worked(why.parent.name, files, options_given, number, worked, value))
-    return rows
+                yield why.parent.name, cells
+
+
+def read(fixtures: Path) -> list[Worked]:
+    """Return every worked number of every case."""
+    return [
+        Worked(case, files, tuple(shlex.split(options)), number, worked, value)
+        for case, (files, options, number, worked, value) in table_rows(fixtures, "*", COLUMNS)
+    ]

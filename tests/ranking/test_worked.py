@@ -12,7 +12,7 @@ import pytest
 
 from detap.cli import main
 from tests.conftest import ROOT
-from tests.golden.worked import calculate
+from tests.golden.worked import calculate, table_rows
 from tests.ranking.cases import save
 
 FIXTURES = ROOT / "fixtures"
@@ -29,22 +29,7 @@ class Worked(NamedTuple):
     value: str
 
 
-def read() -> list[Worked]:
-    rows = []
-    for why in sorted(FIXTURES.glob("ranking-*/why.md")):
-        due = False
-        for line in why.read_text(encoding="utf-8").splitlines():
-            cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-            if not line.startswith("|"):
-                due = False
-            elif cells == COLUMNS:
-                due = True
-            elif due and not set(line) <= set("|- "):
-                rows.append(Worked(why.parent.name, *cells))
-    return rows
-
-
-NUMBERS = read()
+NUMBERS = [Worked(case, *cells) for case, cells in table_rows(FIXTURES, "ranking-*", COLUMNS)]
 RUNS = [list(rows) for _, rows in groupby(sorted(NUMBERS), key=lambda row: row[:2])]
 
 
