@@ -37,7 +37,7 @@ _FAR = 1e150
 """Corners are looked at no further out, so that no area overflows."""
 
 _PAIRS = 1_000_000
-"""Pairs of boxes that a sample may have."""
+"""Pairs of boxes that a sample may have, and any one image of it."""
 _IMAGES = 1_000
 _FEW = 0.02
 _LOW = 0.05
@@ -124,6 +124,13 @@ def suspicions_of(result: "Result") -> tuple[Note, ...]:
     result : Result
         Of :func:`detap.evaluate`.
     """
+    try:
+        return _suspicions_of(result)
+    except Exception:  # advice: for want of memory, or whatever else, the numbers stand without
+        return ()
+
+
+def _suspicions_of(result: "Result") -> tuple[Note, ...]:
     truth, detections = result.ground_truth, result.detections
     if not len(detections) or not len(truth):
         return ()
@@ -362,7 +369,7 @@ class Sample:
         row, and its largest overlap with one of its own class.
         """  # noqa: D205 - three columns
         areas, at, own = [], [], []
-        for part, overlap in self._overlaps(self.detections.corners, self.truth.corners):
+        for part, overlap in self._overlaps():
             winner = overlap.argmax(axis=0)
             areas.append(overlap[winner, np.arange(overlap.shape[1])])
             at.append(part.found[winner])
@@ -381,20 +388,22 @@ class Sample:
         return self.best[2] >= MEETS
 
     def met_share(
-        self, found: Floats, truths: Floats, parts: "Sequence[_Image] | None" = None
+        self,
+        of_found: "Change | None" = None,
+        of_truths: "Change | None" = None,
+        parts: "Sequence[_Image] | None" = None,
     ) -> float:
-        """Return the share of ground truths that would be met if these were the corners.
+        """Return the share of ground truths that would be met if boxes meant something else.
 
         Parameters
         ----------
-        found : (N, 4) float64
-        truths : (M, 4) float64
-            Of all rows of the tables.
+        of_found, of_truths : Change, optional
+            What the detections and the ground truths would mean; by default what they say.
         parts : sequence, optional
             Other pairs of rows than those of each image.
         """
         met = total = 0
-        for _, overlap in self._overlaps(found, truths, parts):
+        for _, overlap in self._overlaps(of_found, of_truths, parts):
             best = overlap.max(axis=0)
             met += int(np.count_nonzero(best >= MEETS))
             total += len(best)
@@ -402,21 +411,34 @@ class Sample:
 
     def chance(self) -> float:
         """Return the share of ground truths met by the detections of other images than theirs."""
+        most = _PAIRS // max(1, self.images)
         mixed = [
-            _Image(part.truths, other.found)
+            _Image(_thinned(part.truths, len(other.found), most), other.found)
             for step in range(1, min(4, self.images))
             for part, other in zip(
                 self._parts, self._parts[step:] + self._parts[:step], strict=True
             )
         ]
-        return self.met_share(self.detections.corners, self.truth.corners, mixed)
+        return self.met_share(parts=mixed)
 
     def _overlaps(
-        self, found: Floats, truths: Floats, parts: "Sequence[_Image] | None" = None
+        self,
+        of_found: "Change | None" = None,
+        of_truths: "Change | None" = None,
+        parts: "Sequence[_Image] | None" = None,
     ) -> Iterator[tuple[_Image, Floats]]:
         for part in self._parts if parts is None else parts:
-            one, other = _boxes(found[part.found]), _boxes(truths[part.truths])
+            one = _boxes(self._read(self.detections, part.found, of_found))
+            other = _boxes(self._read(self.truth, part.truths, of_truths))
             yield part, overlaps(one, other, detection_areas=_areas(one), truth_areas=_areas(other))
+
+    def _read(self, table: GroundTruth | Detections, rows: Rows, change: "Change | None") -> Floats:
+        corners = table.corners[rows]
+        if change is None:
+            return corners
+        sizes = self.truth.image_sizes
+        known = np.full((len(rows), 2), np.nan) if sizes is None else sizes[table.image[rows]]
+        return change(corners, known)
 
 
 def _joined(parts: list[Any], kind: Any = np.intp) -> Any:
@@ -444,7 +466,7 @@ def _sampled(truth: GroundTruth, detections: Detections) -> Iterator[_Image]:
     both = np.flatnonzero((truths > 0) & (found > 0))
     if not len(both):
         return
-    pairs = int((truths[both].astype(np.int64) * found[both]).sum())
+    pairs = int(np.minimum(truths[both].astype(np.int64) * found[both], _PAIRS).sum())
     step = max(1, -(-len(both) // _IMAGES), -(-pairs // _PAIRS))
     chosen = both[::step]
     wanted = np.zeros(images, np.bool_)
@@ -455,7 +477,16 @@ def _sampled(truth: GroundTruth, detections: Detections) -> Iterator[_Image]:
             order[np.searchsorted(image_of, image) : np.searchsorted(image_of, image, "right")]
             for order, image_of in rows
         )
-        yield _Image(of_truth[~truth.crowd[of_truth]], of_found)
+        of_truth = of_truth[~truth.crowd[of_truth]]
+        yield _Image(_thinned(of_truth, len(of_found), _PAIRS), of_found)
+
+
+def _thinned(truths: Rows, found: int, most: int) -> Rows:
+    """Return ground truths, evenly spread, that make at most so many pairs; at least one.
+
+    All detections stay: a ground truth is met or not by any of them.
+    """
+    return truths[:: max(1, -(-len(truths) * found // max(1, most)))]
 
 
 def _by_image(image: NDArray[np.int32], wanted: Flags) -> tuple[Rows, NDArray[np.int32]]:
@@ -604,11 +635,10 @@ def _readings(sample: Sample) -> Iterator[_Reading]:
         for code, meaning, change in _CONVENTIONS:
             if code == "look-relative" and (sizes is None or not relative):
                 continue
-            changed = change(table.corners, known)
             share = (
-                sample.met_share(changed, truth.corners)
+                sample.met_share(change)
                 if table is detections
-                else sample.met_share(detections.corners, changed)
+                else sample.met_share(of_truths=change)
             )
             order = 1.0 if table is detections else 0.0
             yield _Reading(round(share, 1), outside + order / 100, what, code, meaning)

@@ -260,6 +260,61 @@ def test_a_sample_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert Sample(table, detector(table)).images == 2  # 15 pairs each
 
 
+def crowded(count: int) -> tuple[GroundTruth, Detections]:
+    """Return so many boxes of either side in one image, the detections elsewhere."""
+    at = np.arange(count, dtype=np.float64)[:, None]
+    boxes = np.hstack((at, at, at + 0.9, at + 0.9))
+    zeros = np.zeros(count, np.int64)
+    table = GroundTruth.from_arrays(image=zeros, label=zeros, boxes=boxes)
+    found = Detections.from_arrays(image=zeros, label=zeros, boxes=boxes + 1e6, score=at[:, 0])
+    return table, found
+
+
+def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    """4,000 by 4,000 boxes are 16 million pairs; no matrix may have more than a million."""
+    pairs = []
+    real = checking.overlaps
+
+    def counted(one: Any, other: Any, **areas: Any) -> Any:
+        pairs.append(len(one) * len(other))
+        return real(one, other, **areas)
+
+    monkeypatch.setattr(checking, "overlaps", counted)
+    table, found = crowded(4_000)
+    assert codes(table, found) == ["few-overlaps"]
+    assert max(pairs) <= 1_000_000
+    assert sum(pairs) <= 20_000_000
+    examine(table, found)
+    assert max(pairs) <= 1_000_000
+
+
+def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many ground truths in one image, many detections in the next: no pair of them together."""
+    monkeypatch.setattr(checking, "_PAIRS", 1_000)
+    table, found = crowded(200)
+    table = replace(
+        table, images=(0, 1), image=(np.arange(200) == 0).astype(np.int32), classes=("0",)
+    )
+    found = replace(found, images=(0, 1), image=(np.arange(200) != 0).astype(np.int32))
+    sample = Sample(table, found)
+    mixed = []
+    monkeypatch.setattr(Sample, "met_share", lambda _, parts: mixed.extend(parts) or 0.0)
+    sample.chance()
+    assert max(len(part.truths) * len(part.found) for part in mixed) <= 1_000
+
+
+@pytest.mark.parametrize("error", [MemoryError, ValueError])
+def test_what_only_advises_fails_no_run(
+    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(checking, "suspicions", fails)
+    table, found = crowded(3)
+    assert suspicions_of(evaluate(table, found)) == ()
+
+
 def facts(examination: checking.Examination) -> dict[str, Any]:
     return {fact.key: fact.value for fact in examination.facts}
 
