@@ -8,6 +8,7 @@ departs from it, and detap's version: two numbers may be compared only when thei
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
+from itertools import pairwise
 from math import inf, isinf
 from typing import Any, Literal, NamedTuple
 
@@ -31,6 +32,9 @@ def linspace(start: float, stop: float, count: int) -> tuple[float, ...]:
     step = (stop - start) / (count - 1)
     return (*(i * step + start for i in range(count - 1)), stop)
 
+
+SAME_THRESHOLD = 1e-9
+"""IoU thresholds nearer than this are one: no two of a protocol may be."""
 
 MOST_THRESHOLDS = 64
 """core holds what happens at each threshold as the bits of one word."""
@@ -268,7 +272,7 @@ class Protocol:
         """
         parts = [f"protocol:{self.name}"]
         parts += [
-            f"{name.replace('_', '-')}:{_in_signature(value)}"
+            f"{name.replace('_', '-')}:{in_signature(value)}"
             for name, value in self.departures().items()
         ]
         return "|".join([*parts, f"detap:{version}"])
@@ -276,10 +280,10 @@ class Protocol:
     def threshold_index(self, threshold: float) -> int | None:
         """Return the index of an IoU threshold, or None where it is not among them.
 
-        Within 1e-9, because linspace(.5, .95, 10)[8] is 0.8999999999999999 (quirk 8).
+        Within :data:`SAME_THRESHOLD`: linspace(.5, .95, 10)[8] is 0.8999999999999999 (quirk 8).
         """
         for index, value in enumerate(self.iou_thresholds):
-            if abs(value - threshold) < 1e-9:
+            if abs(value - threshold) < SAME_THRESHOLD:
                 return index
         return None
 
@@ -336,7 +340,7 @@ class Protocol:
 
     def _precision_measure(self, threshold: int | None, area: int) -> Measure:
         band = self.area_ranges[area]
-        at = "" if threshold is None else format(100 * self.iou_thresholds[threshold], ".6g")
+        at = "" if threshold is None else _percent(self.iou_thresholds[threshold])
         return Measure(
             f"{self.headline}{at}{band.suffix}",
             "AP",
@@ -406,6 +410,13 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
+def _percent(threshold: float) -> str:
+    """Return a threshold in percent, as names of measures have it, no other one being meant."""
+    short = format(100 * threshold, ".6g")
+    near = abs(float(short) / 100 - threshold) < SAME_THRESHOLD / 2
+    return short if near else format(100 * threshold, ".12g")
+
+
 def _check_thresholds(thresholds: tuple[float, ...]) -> None:
     if not thresholds:
         raise UsageError("at least one IoU threshold is needed")
@@ -418,6 +429,12 @@ def _check_thresholds(thresholds: tuple[float, ...]) -> None:
         )
     if list(thresholds) != sorted(set(thresholds)):
         raise UsageError("IoU thresholds must ascend, each given once")
+    for lower, upper in pairwise(thresholds):
+        if upper - lower < SAME_THRESHOLD:
+            raise UsageError(
+                f"IoU thresholds {lower!r} and {upper!r} are too near each other: numbers are "
+                f"named by thresholds that differ by {SAME_THRESHOLD} at least"
+            )
 
 
 def _check_limits(limits: tuple[int | None, ...]) -> None:
@@ -436,7 +453,8 @@ def _check_areas(ranges: tuple[AreaRange, ...]) -> None:
     for band in ranges:
         if band != ANY_AREA and not 0 <= band.low <= band.high:
             raise UsageError(
-                f"area range {band.name!r} goes from {band.low:g} to {band.high:g}; "
+                f"area range {band.name!r} goes from {in_signature(band.low)} "
+                f"to {in_signature(band.high)}; "
                 "it must ascend from 0 or more"
             )
     for what in ("name", "suffix"):
@@ -444,15 +462,19 @@ def _check_areas(ranges: tuple[AreaRange, ...]) -> None:
             raise UsageError(f"two area ranges have the same {what}")
 
 
-def _in_signature(value: object) -> str:
+def in_signature(value: object) -> str:
+    """Return a value as signatures spell it: two numbers are spelt alike only where equal."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return repr(value)
+        # Of float, not of what is derived from it: numpy's own repr names its type.
+        return float.__repr__(value).removesuffix(".0")
     if isinstance(value, AreaRange):
-        return "any" if value == ANY_AREA else f"{value.name}={value.low:g}-{value.high:g}"
+        if value == ANY_AREA:
+            return "any"
+        return f"{value.name}={in_signature(value.low)}-{in_signature(value.high)}"
     if isinstance(value, tuple):
-        return ",".join(_in_signature(entry) for entry in value) or "none"
+        return ",".join(in_signature(entry) for entry in value) or "none"
     return "none" if value is None else str(value)
 
 

@@ -46,6 +46,29 @@ def test_signature_names_every_departure() -> None:
     assert "neutral:none" in replace(VOC, neutral=()).signature("1.0")
 
 
+def test_a_signature_tells_numbers_apart_that_look_alike() -> None:
+    """Area ends were cut to six digits: 1048576 and 1048580 shared a signature."""
+
+    def signature(high: float) -> str:
+        return replace(VOC, area_ranges=(AreaRange("all", 0, high),)).signature("1.0")
+
+    assert "area-ranges:all=0-1048576|" in signature(1048576)
+    assert "area-ranges:all=0-1048580|" in signature(1048580)
+    assert "area-ranges:all=0-0.30000000000000004|" in signature(0.1 + 0.2)
+    # The same number is spelt alike, whatever its type.
+    assert signature(np.float64(9.0)) == signature(9) == signature(9.0)
+    assert "iou-thresholds:0.3|" in replace(VOC, iou_thresholds=(np.float64(0.3),)).signature("1")
+    assert "area-ranges:all=0-10000000000|" in signature(1e10)
+
+
+def test_names_of_measures_tell_thresholds_apart() -> None:
+    rules = replace(COCO, iou_thresholds=(0.5, 0.50000001))
+    assert rules.measure("AP50").threshold == 0
+    assert rules.measure("AP50.000001").threshold == 1
+    with pytest.raises(UsageError, match=r"0\.5 and 0\.5000000001 are too near each other"):
+        replace(COCO, iou_thresholds=(0.5, 0.5000000001))
+
+
 def test_measures_of_coco_are_the_twelve() -> None:
     names = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
     assert [measure.name for measure in COCO.measures()] == names

@@ -5,7 +5,7 @@ matter, and these are counted; or only the first k, and these are selected.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.stdlib cimport free, malloc
+from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
 from detap.core._ordering cimport Keyed, falling, sort_by_key
@@ -52,6 +52,43 @@ cdef extern from *:
     DETAP_DISTANCES(detap_distances_avx512)
     #endif
 
+    /* Minus the squared distances of a query to GROUP items, whose components lie side by side.
+       Differences come first, so that nothing cancels; each sum is added up in the order of the
+       components, whatever the processor. */
+    #define DETAP_GROUP 64
+    #define DETAP_SQUARES(name)                                                                \\
+        static void name(const double* query, const double* items, ptrdiff_t width,            \\
+                         double* out) {                                                        \\
+            double sums[DETAP_GROUP] = {0};                                                    \\
+            for (ptrdiff_t d = 0; d < width; d++)                                              \\
+                for (int i = 0; i < DETAP_GROUP; i++) {                                        \\
+                    const double gap = query[d] - items[d * DETAP_GROUP + i];                  \\
+                    sums[i] += gap * gap;                                                      \\
+                }                                                                              \\
+            for (int i = 0; i < DETAP_GROUP; i++)                                              \\
+                out[i] = -sums[i];                                                             \\
+        }
+
+    DETAP_SQUARES(detap_squares_plain)
+    #ifdef DETAP_X86
+    __attribute__((target("avx2")))
+    DETAP_SQUARES(detap_squares_avx2)
+    #endif
+
+    typedef void (*detap_squares)(const double*, const double*, ptrdiff_t, double*);
+
+    static detap_squares detap_best_squares(int plain) {
+    #ifdef DETAP_X86
+        if (!plain) {
+            __builtin_cpu_init();
+            if (__builtin_cpu_supports("avx2"))
+                return detap_squares_avx2;
+        }
+    #endif
+        (void)plain;
+        return detap_squares_plain;
+    }
+
     typedef void (*detap_distances)(const uint64_t*, const uint64_t*, ptrdiff_t, ptrdiff_t,
                                     ptrdiff_t, uint16_t*);
 
@@ -74,20 +111,27 @@ cdef extern from *:
         const uint64_t*, const uint64_t*, Py_ssize_t, Py_ssize_t, Py_ssize_t, uint16_t*
     ) noexcept nogil
     detap_distances detap_best_distances(int plain) noexcept nogil
+    ctypedef void (*detap_squares)(
+        const double*, const double*, Py_ssize_t, double*
+    ) noexcept nogil
+    detap_squares detap_best_squares(int plain) noexcept nogil
 
 cdef enum:
     TILE = 8192  # items at a time: their distances and flags stay in the first cache
     TOGETHER = 16  # queries that share a tile of the gallery while it is in the second
     BRACKETS = 1 << 14
     STRIP = 64  # items of which the least distance is looked at before each one's
+    GROUP = 64  # items whose squared distances are added up at once: DETAP_GROUP
 
 cdef detap_distances distances_to = detap_best_distances(0)
+cdef detap_squares squares_to = detap_best_squares(0)
 
 
-def use_plain_popcount(bint plain):
-    """Choose the loop that any processor runs, or the best one; for tests."""
-    global distances_to
+def use_plain_loops(bint plain):
+    """Choose the loops that any processor runs, or the best ones; for tests."""
+    global distances_to, squares_to
     distances_to = detap_best_distances(plain)
+    squares_to = detap_best_squares(plain)
 
 
 cdef class Relevance:
@@ -438,6 +482,36 @@ cdef Py_ssize_t collect(
 ctypedef fused Score:
     float
     double
+
+
+def fill_nearness(
+    const double[:, ::1] queries, const Score[:, ::1] gallery, Py_ssize_t low, Py_ssize_t high,
+    double[:, ::1] out,
+):
+    """Write minus the squared distances of all queries to the items from `low` to `high`."""
+    cdef Py_ssize_t width = queries.shape[1]
+    cdef Py_ssize_t number, first, count, i, d, q
+    cdef double sums[GROUP]
+    cdef double* items
+    if not 0 <= low <= high <= gallery.shape[0] or gallery.shape[1] != width:
+        raise ValueError("there are no such items")
+    if out.shape[0] != queries.shape[0] or out.shape[1] != gallery.shape[0]:
+        raise ValueError("the output has another shape")
+    items = <double*>calloc(max(1, width) * GROUP, sizeof(double))
+    if items == NULL:
+        raise MemoryError()
+    with nogil:
+        for number in range((high - low + GROUP - 1) // GROUP):
+            first = low + number * GROUP
+            count = min(high - first, <Py_ssize_t>GROUP)
+            for i in range(count):
+                for d in range(width):
+                    items[d * GROUP + i] = gallery[first + i, d]
+            for q in range(queries.shape[0]):
+                squares_to(&queries[q, 0], items, width, sums)
+                for i in range(count):
+                    out[q, first + i] = sums[i]
+        free(items)
 
 
 def nearest_scores(

@@ -24,6 +24,7 @@ __all__ = [
     "make_relevance",
     "nearest_codes",
     "nearest_scores",
+    "nearness",
     "pack_bits",
     "rank_codes",
     "rank_lists",
@@ -36,6 +37,9 @@ Scores = NDArray[np.float32] | NDArray[np.float64]
 
 TOGETHER = 16
 """Queries that the compiled loop takes at a time."""
+
+ITEMS_TOGETHER = 1024
+"""Items whose distances a thread works out at a time; a multiple of the compiled loop's group."""
 
 PAIRS_PER_BOX = 10
 """A pair of query and item is so much less work than a box that thread_count weighs."""
@@ -224,6 +228,28 @@ def nearest_scores(
 
     if most:
         _share(len(scores), 1, scores.shape[1], threads, work)
+    return out
+
+
+def nearness(queries: Scores, gallery: Scores, threads: int | None = None) -> NDArray[np.float64]:
+    """Return minus the squared Euclidean distances, (B, N) float64.
+
+    Of the differences of components, so that vectors far from the origin lose nothing.
+
+    Parameters
+    ----------
+    queries, gallery : (B, D) and (N, D) float32 or float64
+        C-contiguous.
+    threads : int, optional
+        As many as the machine has, by default. The result does not depend on it.
+    """
+    own = np.ascontiguousarray(queries, np.float64)
+    out = np.empty((len(queries), len(gallery)))
+
+    def work(low: int, high: int) -> None:
+        _ranking.fill_nearness(own, gallery, low, high, out)
+
+    _share(len(gallery), ITEMS_TOGETHER, len(queries) * queries.shape[1], threads, work)
     return out
 
 

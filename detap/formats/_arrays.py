@@ -187,3 +187,27 @@ def names_of(array: NDArray[Any], path: str, key: str) -> tuple[str, ...]:
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         refuse(path, f"has the name {twice!r} twice", "make names distinct", f"array {key!r}")
     return names
+
+
+def inexact(array: NDArray[Any]) -> tuple[str, str, str] | None:
+    """Return where a matrix has a number that float64 does not, what is said of it, and a remedy.
+
+    Whole numbers beyond 2^53 and those of wider floats may be none: rounded, two would be one.
+    """
+    if array.dtype.itemsize < 8 or array.dtype == np.float64:
+        return None
+    bits = 8 * array.dtype.itemsize - (array.dtype.kind == "i")
+    with np.errstate(over="ignore"):
+        values = array.astype(np.float64)
+        fits = np.isfinite(values)
+    if array.dtype.kind in "iu":
+        fits = values < 2.0**bits  # the largest are rounded beyond their own type
+    same = fits & (np.where(fits, values, 0.0).astype(array.dtype) == array)
+    if same.all():
+        return None
+    row, column = np.argwhere(~same)[0].tolist()
+    return (
+        f"row {row}, column {column}",
+        f"is {array[row, column]}, which double precision (float64) does not hold",
+        "give numbers that it does: whole ones up to 2^53, or floats of at most 64 bits",
+    )

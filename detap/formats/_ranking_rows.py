@@ -148,7 +148,7 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
                 f"has {len(parts)} {columns}, {due} are due",
                 f"write `{' '.join(form.columns)}`",
             )
-        elif fault := number_fault(parts[number]):
+        elif fault := text_fault(parts[number]):
             problems.add(
                 f"line {place}",
                 f"{form.number} {shown(parts[number])} {fault}",
@@ -209,7 +209,7 @@ def _add_cells(
     form, line = of
     place = places[form.number]
     number = cells[place] if place >= 0 else str(form.default)
-    fault = number_fault(number)
+    fault = text_fault(number)
     query, item = cells[places["query"]], cells[places["item"]]
     if fault:
         problems.add(f"line {line}", f"{form.number} {shown(number)} {fault}", "give a number")
@@ -284,13 +284,23 @@ def name_of(value: Any) -> str | None:
     return None
 
 
+def text_fault(text: str) -> str:
+    """Return why text is no finite number that can be held; empty where it is one."""
+    whole = text.lstrip("+-")
+    if len(whole) > 15 and whole.isascii() and whole.isdigit() and len(whole) <= 309:
+        return value_fault(int(text))
+    return number_fault(text)
+
+
 def value_fault(value: Any) -> str:
-    """Return why a JSON value is no finite number; empty where it is one."""
+    """Return why a JSON value is no finite number that can be held; empty where it is one."""
     if value is None:
         return "is missing"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return f"is {spelt(value)}, no number"
     try:
+        if isinstance(value, int) and int(float(value)) != value:
+            return "is a whole number that double precision (float64) does not hold"
         return "" if isfinite(float(value)) else f"is {value}, which is not finite"
     except OverflowError:
         return "is too large for a number"

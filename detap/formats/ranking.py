@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.formats._arrays import Arrays, names_of, read_npy, read_npz
+from detap.formats._arrays import Arrays, inexact, names_of, read_npy, read_npz
 from detap.formats._problems import Problems
 from detap.formats._ranking_rows import QRELS, RUN, Rows, read_rows
 from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, refuse, shown
@@ -86,8 +86,9 @@ class _Judgements:
                 continue
             self.repeated += 1
             if before != grade:
-                message = f"judges item {item!r} of query {query!r} as {grade:g}"
-                remedy = f"{rows.at(earlier)} judges it as {before:g}; keep one of them"
+                new, old = (repr(value).removesuffix(".0") for value in (grade, before))
+                message = f"judges item {item!r} of query {query!r} as {new}"
+                remedy = f"{rows.at(earlier)} judges it as {old}; keep one of them"
                 problems.add(rows.at(row), message, remedy)
         problems.raise_any()
         if not rows.query:
@@ -369,16 +370,19 @@ def _check_matrix(array: NDArray[Any], name: str, where: _Where) -> None:
 
 
 def _numbers(array: NDArray[Any], name: str, where: _Where) -> NDArray[Any]:
-    """Return finite numbers as float32 (where they are float16 or float32) or float64."""
+    """Return finite numbers as float32 (where they are float16 or float32) or float64, exactly."""
     if array.dtype.kind not in "biuf":
         where.refuse(name, f"has the type {array.dtype}", "give numbers")
     narrow = array.dtype in (np.float16, np.float32)
     values = array.astype(np.float32 if narrow else np.float64, copy=False)
-    finite = np.isfinite(values)
+    finite = np.isfinite(array)
     if not finite.all():
         row, column = np.argwhere(~finite)[0].tolist()
-        message = f"is {values[row, column]}, which is not finite"
+        message = f"is {array[row, column]}, which is not finite"
         where.refuse(name, message, "give finite numbers", f"row {row}, column {column}")
+    if rounded := inexact(array):
+        place, message, remedy = rounded
+        where.refuse(name, message, remedy, place)
     return values
 
 
@@ -472,6 +476,9 @@ def _classes(
         where.refuse(
             "gallery_labels", "has names on one side alone", "give names, or numbers, on both"
         )
+    if query.dtype != gallery.dtype and query.dtype.kind in "biuf":
+        # A type for both may be a float that merges large ones: as Python's whole numbers.
+        query, gallery = (np.array([int(x) for x in y], object) for y in (query, gallery))
     _, inverse = np.unique(np.concatenate([query, gallery]), return_inverse=True)
     numbers: NDArray[np.int32] = inverse.astype(np.int32)
     return numbers[: len(query)], numbers[len(query) :]

@@ -13,11 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
-from detap.formats._arrays import names_of, read_npz
+from detap.formats._arrays import inexact, names_of, read_npz
 from detap.formats._json_text import JsonText, NotJsonError, decode, spelt
 from detap.formats._problems import Problems
-from detap.formats._ranking_rows import csv_table, name_of, refuse_others, value_fault
-from detap.formats._voc_lines import number_fault
+from detap.formats._ranking_rows import (
+    csv_table,
+    name_of,
+    refuse_others,
+    text_fault,
+    value_fault,
+)
 from detap.formats._voc_lines import shown as quoted
 from detap.formats.files import DEFAULT_LIMITS, Limits, read_bytes, refuse, refuse_os_error, shown
 from detap.ranking_tables import Samples
@@ -66,6 +71,9 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
         row, column = np.argwhere(~finite)[0].tolist()
         message = f"is {scores[row, column]}, which is not finite"
         refuse(text, message, "give finite scores", f"array 'scores', row {row}, column {column}")
+    if rounded := inexact(scores):
+        place, message, remedy = rounded
+        refuse(text, message, remedy, f"array 'scores', {place}")
     samples, count = scores.shape
     classes = _given_names(arrays, text, "class_names", count)
     truth = _truth(arrays["labels"], scores.shape, classes, text)
@@ -282,7 +290,7 @@ def _add_row(
         if value == "" and number == "score":
             cells.classes.setdefault(name, len(cells.classes))
             continue
-        if fault := number_fault(value):
+        if fault := text_fault(value):
             problems.add(place, f"{number} {quoted(value)} {fault}", "give a decimal number")
         elif number == "label" and float(value) not in (0.0, 1.0):
             problems.add(place, f"label {quoted(value)} is neither 0 nor 1", "give 0 or 1")
@@ -503,7 +511,7 @@ def _columns(
         if len(parts) != 2:
             message = f"has {len(parts)} columns, 2 are due"
             problems.add(f"{name}: {place}", message, f"write `{' '.join(columns)}`")
-        elif fault := number_fault(parts[1]):
+        elif fault := text_fault(parts[1]):
             message = f"{columns[1]} {quoted(parts[1])} {fault}"
             problems.add(f"{name}: {place}", message, "give a decimal number")
         elif parts[0] in seen:

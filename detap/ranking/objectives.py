@@ -121,10 +121,6 @@ def _of_gallery(table: Gallery, rules: Retrieval) -> Iterator[Scored]:
     for query in range(len(table.queries)):
         if similarities is not None:
             scores = similarities.block(query, query + 1)[0].astype(np.float64)
-            if rules.similarity == "euclidean" and table.kind == "embeddings":
-                # Half of what 2 q.g - g.g lacks to be minus the squared distance is the query's.
-                own = np.asarray(table.query[query], np.float64)
-                scores = scores - own @ own
         else:
             code = table.query[query] * np.float32(2) - np.float32(1)
             scores = (signs @ code).astype(np.float64) / table.query.shape[1]

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from typing import Any, Literal, Self
 
 from detap.errors import UsageError
-from detap.protocols import RECALL_GRIDS
+from detap.protocols import RECALL_GRIDS, in_signature
 
 Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
 
@@ -32,14 +32,6 @@ def _check_cutoffs(cutoffs: tuple[int, ...]) -> None:
         raise UsageError(f"k is {min(cutoffs)}; it must be 1 or more")
     if list(cutoffs) != sorted(set(cutoffs)):
         raise UsageError("the k do not ascend")
-
-
-def _spelt(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, tuple):
-        return ",".join(map(str, value)) or "none"
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +67,7 @@ class _Rules:
         for name, value in self.departures().items():
             key = name.replace("_", "-")
             if key not in shown:
-                parts.append(f"{key}:{_spelt(value)}")
+                parts.append(f"{key}:{in_signature(value)}")
         return "|".join([*parts, f"detap:{version}"])
 
     def _always(self) -> list[str]:

@@ -359,14 +359,14 @@ class _GalleryLists:
                 ranking.pack_bits(gallery, by_item=True),
             )
         else:
-            self.similarities = Similarities(table, rules, order)
+            self.similarities = Similarities(table, rules, order, threads)
         counts = ranking.count_relevant(self.relevance, threads)
         self.known = _Source(
             queries=table.queries,
             relevant=counts,
             ranked=np.full(queries, max(0, items - rules.exclude_self), np.int64),
             missing=np.zeros(queries, np.bool_),
-            notes=table.notes,
+            notes=(*table.notes, *_found_themselves(table, rules)),
         )
 
     def lists(self, depth: int | None) -> Iterator[tuple[int, RankedList]]:
@@ -441,6 +441,16 @@ class _GalleryLists:
         own, theirs = self.query_labels[query], self.gallery_labels[items]
         shared = theirs == own if theirs.ndim == 1 else (theirs & own).any(axis=1)
         return np.asarray(shared)
+
+
+def _found_themselves(table: Gallery, rules: Retrieval) -> Iterator[Note]:
+    """Say where every query ranks itself, which makes numbers too good."""
+    if not rules.exclude_self and np.array_equal(table.query, table.gallery):
+        yield Note(
+            "queries-in-gallery",
+            "the queries are the gallery, so that each finds itself; --exclude-self leaves queries "
+            "out of their own rankings",
+        )
 
 
 def _tie_order(table: Gallery, rules: Retrieval) -> NDArray[np.int64] | None:

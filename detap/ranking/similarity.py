@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.ranking import nearness
 from detap.errors import InputError, Problem
 from detap.ranking.protocols import Retrieval
 from detap.ranking_tables import Gallery
@@ -15,8 +16,9 @@ Scores = NDArray[np.float32] | NDArray[np.float64]
 class Similarities:
     """The scores of a gallery's items, higher being better.
 
-    Embeddings are compared in their own precision (float32 where they are float32, else float64)
-    by products of matrices: equal items get equal scores.
+    Cosines and products are made in the embeddings' own precision (float32 where they are float32,
+    else float64) by products of matrices; Euclidean distances in float64 from differences, which
+    do not cancel far from the origin as products would. Equal items get equal scores.
 
     Parameters
     ----------
@@ -26,6 +28,8 @@ class Similarities:
         Its `similarity`, and whether ties are trec_eval's (single precision).
     order : (N,) int64, optional
         Another order of the items.
+    threads : int, optional
+        As many as the machine has, by default.
 
     Raises
     ------
@@ -34,12 +38,17 @@ class Similarities:
     """
 
     def __init__(
-        self, table: Gallery, rules: Retrieval, order: NDArray[np.int64] | None = None
+        self,
+        table: Gallery,
+        rules: Retrieval,
+        order: NDArray[np.int64] | None = None,
+        threads: int | None = None,
     ) -> None:
+        self.threads = threads
         self.single = rules.ties == "trec"
         self.order = order
         self.items = len(table.gallery_labels)
-        self.lift: NDArray[Any] | None = None
+        self.euclidean = table.kind == "embeddings" and rules.similarity == "euclidean"
         self.query: NDArray[Any] = table.query
         self.gallery: NDArray[Any] | None = None
         if table.kind == "scores":
@@ -51,29 +60,25 @@ class Similarities:
             self.gallery = self._unit(gallery, "item")
         else:
             self._check_size(table.query, gallery)
-            self.query, self.gallery = table.query, gallery
-        if rules.similarity == "euclidean":
-            # The squared distance, less the query's own part and turned round: 2 q.g - g.g
-            self.lift = np.einsum("nd,nd->n", self.gallery, self.gallery)
+            self.query, self.gallery = table.query, np.ascontiguousarray(gallery)
 
     def rows(self, memory: int) -> int:
         """Return how many queries' scores fit into so many bytes; at least 2, at most 256."""
-        return max(2, min(256, memory // max(1, self.items * self.query.dtype.itemsize)))
+        size = 8 if self.euclidean else self.query.dtype.itemsize
+        return max(2, min(256, memory // max(1, self.items * size)))
 
     def block(self, low: int, high: int) -> Scores:
         """Return the scores of the queries from `low` to `high`, (B, N)."""
         if self.gallery is None:
             scores = self.query[low:high]
             scores = scores if self.order is None else scores[:, self.order]
+        elif self.euclidean:
+            scores = nearness(self.query[low:high], self.gallery, self.threads)
         else:
             # The product of a single row takes another path through the library, with other
             # roundings: it is computed as one of two.
             rows = self.query[low:high] if high - low > 1 else self.query[[low, low]]
-            scores = rows @ self.gallery.T
-            if self.lift is not None:
-                scores *= 2
-                scores -= self.lift
-            scores = scores[: high - low]
+            scores = (rows @ self.gallery.T)[: high - low]
         if self.single:
             scores = scores.astype(np.float32, copy=False)
         return np.ascontiguousarray(scores)
@@ -93,10 +98,11 @@ class Similarities:
         return scaled
 
     def _check_size(self, query: NDArray[Any], gallery: NDArray[Any]) -> None:
-        most = float(np.finfo(query.dtype).max) / 8
-        width = query.shape[1]
+        made = np.float64 if self.euclidean else query.dtype
+        most = float(np.finfo(np.float32 if self.single else made).max) / 8
         sizes = [float(np.abs(x).max(initial=0.0)) for x in (query, gallery)]
-        if sizes[1] * max(sizes) * width > most:
+        factors = [max(sizes)] * 2 if self.euclidean else sizes
+        if factors[0] * factors[1] * query.shape[1] > most:
             self._refuse(
                 "", f"has components up to {max(sizes):g}, whose products overflow", "scale them"
             )

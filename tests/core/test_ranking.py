@@ -33,9 +33,9 @@ def check(found: ranking.Hits, scores: Any, relevant: Any, itself: Any) -> None:
 
 @pytest.fixture(params=["best", "plain"])
 def popcount(request: pytest.FixtureRequest) -> Iterator[None]:
-    _ranking.use_plain_popcount(request.param == "plain")
+    _ranking.use_plain_loops(request.param == "plain")
     yield
-    _ranking.use_plain_popcount(False)
+    _ranking.use_plain_loops(False)
 
 
 @st.composite

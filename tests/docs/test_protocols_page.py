@@ -7,7 +7,7 @@ import pytest
 
 from detap.cli.eval import command
 from detap.cli.options import AXES
-from detap.protocols import _CHOICES, PRESETS, Protocol, _in_signature, protocol
+from detap.protocols import _CHOICES, PRESETS, Protocol, in_signature, protocol
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "protocols.md").read_text("utf-8")
@@ -35,7 +35,7 @@ def spelt(rules: Protocol, field: str) -> str:
     value = getattr(rules, field)
     if field == "iou_thresholds" and value == protocol("coco").iou_thresholds:
         return COCO_THRESHOLDS
-    return _in_signature(value)
+    return in_signature(value)
 
 
 def plain(cell: str) -> str:

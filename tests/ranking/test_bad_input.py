@@ -16,6 +16,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.files import Limits
 from detap.formats.ranking import read_arrays, read_npz_retrieval, read_run
 from detap.formats.ranking_samples import read_npz_samples, read_samples, read_voc
+from detap.ranking_tables import Gallery
 from tests.ranking.cases import save
 
 RUN = "q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\n"
@@ -34,10 +35,74 @@ def written(folder: Path, name: str, text: str | bytes) -> Path:
     return path
 
 
+BIG = 2**53
+
+
+@pytest.mark.parametrize("kind", [np.uint64, np.float64])
+def test_labels_of_two_types_do_not_merge(kind: Any, tmp_path: Path) -> None:
+    """2^53 and 2^53 + 1 are one float64, and were one label: mAP 1.0 for 1/3."""
+    path = tmp_path / "a.npz"
+    labels = {
+        "query_labels": np.array([BIG + 1, BIG + 2], np.int64),
+        "gallery_labels": np.array([BIG, BIG, BIG + 2], kind),
+    }
+    save(path, scores=np.array([[3.0, 2.0, 1.0]] * 2), **labels)
+    table = read_npz_retrieval(path)
+    assert isinstance(table, Gallery)
+    relevant = table.query_labels[:, None] == table.gallery_labels
+    assert relevant.tolist() == [[False] * 3, [False, False, True]]
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        np.array([[BIG, BIG + 1]], np.int64),
+        np.array([[0, 2**64 - 1]], np.uint64),
+        np.array([[0, 2**63 - 1]], np.int64),
+        pytest.param(
+            np.array([[0, np.longdouble(1) + np.finfo(np.longdouble).eps]]),
+            marks=pytest.mark.skipif(
+                np.finfo(np.longdouble).eps == np.finfo(float).eps, reason="no wider float here"
+            ),
+        ),
+    ],
+)
+def test_scores_that_would_tie_by_rounding(scores: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    save(path, scores=scores, query_labels=np.array([1]), gallery_labels=np.array([0, 1]))
+    message = refused(read_npz_retrieval, path)
+    assert "array 'scores', row 0, column 1: is " in message
+    assert "which double precision (float64) does not hold" in message
+    save(path, scores=scores, labels=np.array([1]))
+    assert refused(read_npz_samples, path).count("row 0, column 1") == 1
+    # The remedy.
+    save(path, scores=scores.astype(float), labels=np.array([1]))
+    read_npz_samples(path)
+
+
+def test_large_scores_that_are_exact_are_taken(tmp_path: Path) -> None:
+    path = tmp_path / "a.npz"
+    scores = np.array([[2**60, -(2**63)]], np.int64)
+    save(path, scores=scores, query_labels=np.array([1]), gallery_labels=np.array([0, 1]))
+    table = read_npz_retrieval(path)
+    assert isinstance(table, Gallery)
+    assert table.query.tolist() == [[2.0**60, -(2.0**63)]]
+
+
 @pytest.mark.parametrize(
     ("run", "qrels", "messages"),
     [
         ("q1 Q0 a 1 nan x\n", QRELS, ["run: line 1: score 'nan' is not a finite number"]),
+        (
+            f"q1 Q0 a 1 {2**53 + 1} x\n",
+            QRELS,
+            ["run: line 1: score '9007199254740993' is a whole number that double precision"],
+        ),
+        (
+            json.dumps({"q1": {"a": 2**53 + 1}}),
+            QRELS,
+            ['item "a": score is a whole number that double precision (float64) does not hold'],
+        ),
         ("q1 Q0 a 1 1e999 x\n", QRELS, ["run: line 1: score '1e999' is too large for a number"]),
         ("q1 Q0 a 1 0,5 x\n", QRELS, ["line 1: score '0,5' is not a number (a point is due"]),
         ("q1 Q0 a 1 1_0 x\n", QRELS, ["run: line 1: score '1_0' is not a number"]),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.core import curves
+from detap.core import _ranking, curves, ranking
 from detap.errors import InputError, UsageError
 from detap.ranking import protocols, retrieval
 from detap.ranking.objectives import objectives
@@ -80,6 +80,56 @@ def test_embeddings_rank_by_what_is_asked_for(similarity: Any) -> None:
     }[similarity]
     found = retrieval.evaluate(table, RULES.with_changes(similarity=similarity))
     assert found.summary["mAP"] == pytest.approx(by_hand(table, scores), abs=1e-12)
+
+
+def test_distances_do_not_cancel_far_from_the_origin() -> None:
+    """[10000, 10000] is its own nearest item; as 2 q.g - g.g in float32 it ranked last."""
+    items = np.array([[10000.3, 10000.1], [9999.8, 10000.2], [10000, 10000]], np.float32)
+    table = gallery(
+        kind="embeddings",
+        query=items[2:],
+        gallery=items,
+        query_labels=np.array([1], np.int32),
+        gallery_labels=np.array([0, 0, 1], np.int32),
+    )
+    rules = RULES.with_changes(similarity="euclidean")
+    assert retrieval.evaluate(table, rules).summary["mAP"] == 1.0
+
+
+@given(st.integers(0, 10**6), st.sampled_from((np.float32, np.float64)), st.integers(1, 9))
+def test_distances_are_those_of_differences(seed: int, kind: Any, width: int) -> None:
+    """Exact for small whole numbers, however far away; equal items are equally far."""
+    random = np.random.default_rng(seed)
+    far = random.integers(0, 2) * 2.0**20
+    queries = (far + random.integers(-9, 9, (3, width))).astype(kind)
+    items = (far + random.integers(-9, 9, (random.integers(1, 150), width))).astype(kind)
+    due = -((queries[:, None].astype(float) - items) ** 2).sum(-1)
+    for plain in (True, False):
+        _ranking.use_plain_loops(plain)
+        for threads in (1, 2):
+            assert (ranking.nearness(queries, items, threads) == due).all()
+
+
+def test_a_gallery_that_is_its_queries_is_said() -> None:
+    table = random_codes(0, queries=20, items=20)
+    same = gallery(
+        kind="codes",
+        query=table.query,
+        gallery=table.query.copy(),
+        query_labels=np.arange(20, dtype=np.int32) // 2,
+        gallery_labels=np.arange(20, dtype=np.int32) // 2,
+    )
+    for one in (same, as_embeddings(same)):
+        found = retrieval.evaluate(one, RULES)
+        (note,) = found.notes
+        assert (note.code, note.warning) == ("queries-in-gallery", True)
+        assert "each finds itself; --exclude-self leaves queries out" in note.message
+        assert found.summary["hit-rate@1"] == 1.0
+        # The remedy gives the number that is meant: the one other item of the label.
+        alone = retrieval.evaluate(one, RULES.with_changes(exclude_self=True))
+        assert alone.notes == ()
+        assert alone.relevant.tolist() == [1] * 20
+    assert retrieval.evaluate(table, RULES).notes == ()
 
 
 @given(st.integers(0, 10**6), st.sampled_from(("file", "trec")), st.booleans())
