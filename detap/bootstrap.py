@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from detap.columns import check_threads
 from detap.core.matching import detection_limits
 from detap.core.resampling import Matched, Wanted, Weights, draw_weights, resample
 from detap.errors import UsageError
@@ -63,6 +64,7 @@ def resampled(
     KeyError
         Where the protocol has no such number.
     """
+    check_threads(threads)
     part = result if isinstance(result, Part) else Part.of(result, names)
     rules = part.result.protocol
     if rules.pairing == "coverage":

@@ -202,14 +202,32 @@ class Protocol:
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
+        for name in _LISTS:
+            object.__setattr__(self, name, _listed(name, getattr(self, name)))
         for name, allowed in _CHOICES.items():
             value = getattr(self, name)
-            for entry in value if isinstance(value, tuple) else (value,):
+            for entry in value if name in _LISTS else (value,):
                 if entry not in allowed:
                     raise UsageError(
-                        f"{name.replace('_', ' ')} {entry!r} is unknown; "
-                        f"choose from {', '.join(allowed)}"
+                        f"{_spoken(name)} {entry!r} is unknown; choose from {', '.join(allowed)}"
                     )
+        for name in _SWITCHES:
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"{_spoken(name)} {getattr(self, name)!r} is not True or False")
+        thresholds = tuple(_number("IoU threshold", value) for value in self.iou_thresholds)
+        object.__setattr__(self, "iou_thresholds", thresholds)
+        for name in ("iou_ceiling", "precision_guard"):
+            object.__setattr__(self, name, _number(name, getattr(self, name)))
+        if not 0 < self.iou_ceiling <= 1:
+            raise UsageError(f"iou ceiling {self.iou_ceiling!r} is not above 0 and at most 1")
+        if not 0 <= self.precision_guard <= 1:
+            raise UsageError(f"precision guard {self.precision_guard!r} is not from 0 to 1")
+        for name in ("score_decimals", "box_decimals"):
+            decimals = getattr(self, name)
+            if decimals is not None and not (_is_whole(decimals) and 0 <= decimals <= _DECIMALS):
+                raise UsageError(
+                    f"{_spoken(name)} {decimals!r} is not None or a whole number to {_DECIMALS}"
+                )
         _check_thresholds(self.iou_thresholds)
         _check_limits(self.detection_limits)
         _check_areas(self.area_ranges)
@@ -255,11 +273,11 @@ class Protocol:
 
     def departures(self) -> dict[str, Any]:
         """Return the fields in which this differs from the preset of its name."""
-        preset = PRESETS[self.name]
+        base = protocol(self.name)
         return {
             entry.name: getattr(self, entry.name)
             for entry in fields(self)
-            if entry.compare and getattr(self, entry.name) != getattr(preset, entry.name)
+            if entry.compare and getattr(self, entry.name) != getattr(base, entry.name)
         }
 
     def signature(self, version: str) -> str:
@@ -417,6 +435,34 @@ def _percent(threshold: float) -> str:
     return short if near else format(100 * threshold, ".12g")
 
 
+_LISTS = ("iou_thresholds", "neutral", "absorbing", "area_ranges", "detection_limits")
+_SWITCHES = ("strict_iou", "pixel_edge", "class_agnostic")
+_DECIMALS = 99
+_MOST_DETECTIONS = 2**63 - 1
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ")
+
+
+def _listed(name: str, value: Any) -> tuple[Any, ...]:
+    """Return a sequence as a tuple; text is none, although it has letters."""
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        raise UsageError(f"{_spoken(name)} {value!r} is not a tuple")
+    return tuple(value)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _number(name: str, value: Any) -> float:
+    """Return a plain float, also for numpy's: signatures spell it."""
+    if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
+        raise UsageError(f"{_spoken(name)} {value!r} is not a number")
+    return float(value)
+
+
 def _check_thresholds(thresholds: tuple[float, ...]) -> None:
     if not thresholds:
         raise UsageError("at least one IoU threshold is needed")
@@ -440,9 +486,14 @@ def _check_thresholds(thresholds: tuple[float, ...]) -> None:
 def _check_limits(limits: tuple[int | None, ...]) -> None:
     if not limits:
         raise UsageError("at least one detection limit is needed")
+    for limit in limits:
+        if limit is not None and not _is_whole(limit):
+            raise UsageError(f"detection limit {limit!r} is not None or a whole number")
     sizes = [float("inf") if limit is None else limit for limit in limits]
     if any(size < 1 for size in sizes):
         raise UsageError("a detection limit must be at least 1")
+    if any(limit is not None and limit > _MOST_DETECTIONS for limit in limits):
+        raise UsageError(f"a detection limit is above {_MOST_DETECTIONS}; None is no limit")
     if sizes != sorted(set(sizes)):
         raise UsageError("detection limits must ascend, each given once")
 
@@ -451,6 +502,10 @@ def _check_areas(ranges: tuple[AreaRange, ...]) -> None:
     if not ranges:
         raise UsageError("at least one area range is needed")
     for band in ranges:
+        if not isinstance(band, AreaRange):
+            raise UsageError(f"area range {band!r} is not an AreaRange")
+        for end in (band.low, band.high):
+            _number(f"end of area range {band.name!r}", end)
         if band != ANY_AREA and not 0 <= band.low <= band.high:
             raise UsageError(
                 f"area range {band.name!r} goes from {in_signature(band.low)} "

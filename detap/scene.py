@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from detap.columns import check_threads
 from detap.core.matching import Boxes, Rules, Scores, score
 from detap.core.overlap import pixel_areas
 from detap.core.proposals import coverage, recall_of_coverage
@@ -24,6 +25,7 @@ class Scene:
         rules: Protocol,
         threads: int | None,
     ) -> None:
+        check_threads(threads)
         if rules.class_agnostic and rules.ties == "image":
             # Where pycocotools ignores classes it lists an image's boxes class by class, and ties
             # and equal overlaps follow that order.

@@ -16,15 +16,14 @@ Three widths of a box exist, and they differ in their last bits, so each is kept
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from detap.columns import Columns, check_rows
+from detap.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.errors import InputError, Note, Problem
-
-Name = int | str
-"""What the outside world calls an image or a class: a COCO id, or a word."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -80,6 +79,8 @@ class _Table:
         What the reader noticed.
     """
 
+    _title: ClassVar[str]
+
     image: Integers
     label: Integers
     corners: Floats
@@ -91,6 +92,8 @@ class _Table:
     notes: tuple[Note, ...] = ()
 
     def __post_init__(self) -> None:
+        for what in ("image", "images", "classes"):
+            check_rows(self._title, len(getattr(self, what)), what)
         for column in self.columns().values():
             column.flags.writeable = False
 
@@ -127,6 +130,8 @@ class GroundTruth(_Table):
     image_sizes : (I, 2) float64 or None
         Width and height of each image in pixels, NaN where unknown.
     """
+
+    _title = "ground truth"
 
     area: Floats
     crowd: Flags
@@ -188,17 +193,18 @@ class GroundTruth(_Table):
             Where a column has a wrong length, or a value that is no box, or an unknown name.
         """
         rows = _Rows("ground truth", image, label, boxes, encoding)
-        all_images = tuple(images) if images is not None else _sorted_names(rows.image)
-        ids, names = _class_table(rows.label, classes)
+        listed = set(rows.image) if images is None else rows.names("images", images)
+        all_images = tuple(sorted(listed) if images is None else listed)
+        ids, names = _class_table(rows, classes)
         if area is None:
             areas = rows.box_area.copy()
         else:
-            areas = rows.column("area", area, np.float64)
+            areas = rows.numbers("area", area, (rows.length,))
             rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "finite and >= 0")
         flags = {
-            name: np.zeros(len(rows.image), np.bool_)
+            name: np.zeros(rows.length, np.bool_)
             if values is None
-            else rows.column(name, values, np.bool_)
+            else rows.flags(name, values, rows.length)
             for name, values in (
                 ("crowd", crowd),
                 ("difficult", difficult),
@@ -231,6 +237,8 @@ class Detections(_Table):
     score : (N,) float64
         Confidence, in whatever unit: only its order counts.
     """
+
+    _title = "detections"
 
     score: Floats = field(default_factory=lambda: np.zeros(0))
 
@@ -269,10 +277,10 @@ class Detections(_Table):
             Where a column has a wrong length, or a value that is no box or no score.
         """
         rows = _Rows("detections", image, label, boxes, encoding)
-        scores = rows.column("score", score, np.float64)
+        scores = rows.numbers("score", score, (rows.length,))
         rows.refuse("score", scores, ~np.isfinite(scores), "finite")
-        images = _sorted_names(rows.image)
-        ids, names = _class_table(rows.label, None)
+        images = tuple(sorted(set(rows.image)))
+        ids, names = _class_table(rows, None)
         return cls(
             image=rows.number("image", rows.image, images),
             label=rows.number("label", rows.label, ids),
@@ -299,6 +307,8 @@ class Detections(_Table):
             truth.class_ids
         ):
             return self
+        _called_alike("image", self.images, truth.images)
+        _called_alike("class", self.class_ids, truth.class_ids)
         image_number = {name: number for number, name in enumerate(truth.images)}
         class_number = {name: number for number, name in enumerate(truth.class_ids)}
         strangers = [
@@ -313,7 +323,7 @@ class Detections(_Table):
                     "",
                     f"image {strangers[0]!r} is not in the ground truth"
                     + (f", nor are {len(strangers) - 1} others" if len(strangers) > 1 else ""),
-                    "score the detections of the images that the ground truth lists",
+                    _STRANGE_IMAGES,
                 )
             )
         ids, names = list(truth.class_ids), list(truth.classes)
@@ -334,29 +344,38 @@ class Detections(_Table):
         )
 
 
-class _Rows:
+_STRANGE_IMAGES = (
+    "name every image of the test set in images= of GroundTruth.from_arrays, those without ground "
+    "truth too: detections there are false positives, and to leave them out would raise AP"
+)
+_KINDS = "text and numbers are different names: {} such as {!r}"
+
+
+def _called_alike(what: str, here: tuple[Name, ...], there: tuple[Name, ...]) -> None:
+    """Refuse names that are text in the detections and numbers in the ground truth, or reverse."""
+    if here and there and isinstance(here[0], str) != isinstance(there[0], str):
+        remedy = _KINDS.format("those of the ground truth are", there[0])
+        raise InputError(Problem("detections", "", f"{what} {here[0]!r}", remedy))
+
+
+class _Rows(Columns):
     """The columns that both tables share, being checked."""
 
     def __init__(
         self, table: str, image: ArrayLike, label: ArrayLike, boxes: ArrayLike, encoding: str
     ) -> None:
-        self.table = table
-        self.image = np.atleast_1d(np.asarray(image))
+        super().__init__(table)
+        self.image = self.names("image", image)
         self.length = len(self.image)
-        self.label = self.column("label", label, None)
+        self.label = self.names("label", label)
+        if len(self.label) != self.length:
+            self.fail(
+                f"label has the shape ({len(self.label)},)",
+                f"give ({self.length},): a row for each image",
+            )
         if encoding not in BOX_ENCODINGS:
-            raise InputError(
-                Problem(table, "", f"encoding {encoding!r} is unknown", "use corners or xywh")
-            )
-        box = np.array(boxes, np.float64)
-        if box.size == 0:
-            box = box.reshape(0, 4)
-        if box.shape != (self.length, 4):
-            raise InputError(
-                Problem(
-                    table, "", f"boxes have the shape {box.shape}", f"give ({self.length}, 4) here"
-                )
-            )
+            self.fail(f"encoding {encoding!r} is unknown", "use corners or xywh")
+        box = self.numbers("boxes", boxes, (self.length, 4))
         self.corners, self.box_area = encode_boxes(box, encoding)
         sides = self.corners[:, 2:] - self.corners[:, :2] if encoding == "corners" else box[:, 2:]
         finite = np.isfinite(box).all(axis=1) & np.isfinite(self.box_area)
@@ -364,47 +383,17 @@ class _Rows:
         negative = np.asarray((sides < 0).any(axis=1))
         self.refuse("boxes", box, negative, f"of no negative side, as {encoding}")
 
-    def column(self, name: str, values: ArrayLike, kind: type[np.generic] | None) -> NDArray[Any]:
-        try:
-            column = np.atleast_1d(np.array(values, dtype=kind))
-        except (TypeError, ValueError) as error:
-            raise InputError(Problem(self.table, "", f"{name}: {error}")) from error
-        if column.shape != (self.length,):
-            raise InputError(
-                Problem(
-                    self.table,
-                    "",
-                    f"{name} has the shape {column.shape}",
-                    f"give ({self.length},), one per image entry",
-                )
-            )
-        return column
-
-    def refuse(self, name: str, column: NDArray[Any], wrong: NDArray[Any], due: str) -> None:
-        if wrong.any():
-            row = int(np.argmax(wrong))
-            raise InputError(
-                Problem(
-                    self.table,
-                    f"row {row}",
-                    f"{name} is {column[row].tolist()}",
-                    f"it must be {due}",
-                )
-            )
-
-    def number(self, name: str, column: NDArray[Any], names: tuple[Name, ...]) -> NDArray[np.int32]:
+    def number(self, name: str, column: Sequence[Name], names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each entry of `column`."""
+        check_rows(self.table, len(names), name)
         numbers = {entry: number for number, entry in enumerate(names)}
         if len(numbers) != len(names):
-            raise InputError(Problem(self.table, "", f"a name of {name} is listed twice"))
-        entries, inverse = np.unique(column, return_inverse=True)
-        try:
-            dense = np.array([numbers[entry] for entry in entries.tolist()], np.int32)
-        except KeyError as error:
-            raise InputError(
-                Problem(self.table, "", f"{name} {error.args[0]!r} is not among those listed")
-            ) from None
-        return dense[inverse] if len(dense) else np.zeros(0, np.int32)
+            self.fail(f"a name of {name} is listed twice")
+        for stranger in sorted(set(column) - numbers.keys())[:1]:
+            other = bool(names) and isinstance(names[0], str) != isinstance(stranger, str)
+            remedy = _KINDS.format("those listed are", names[0]) if other else ""
+            self.fail(f"{name} {stranger!r} is not among those listed", remedy)
+        return np.fromiter(map(numbers.__getitem__, column), np.int32, len(column))
 
 
 def encode_boxes(boxes: Floats, encoding: str) -> tuple[Floats, Floats]:
@@ -427,15 +416,17 @@ def encode_boxes(boxes: Floats, encoding: str) -> tuple[Floats, Floats]:
     return corners, areas
 
 
-def _sorted_names(column: NDArray[Any]) -> tuple[Name, ...]:
-    return tuple(np.unique(column).tolist())
-
-
 def _class_table(
-    label: NDArray[Any], classes: Sequence[Name] | Mapping[Name, str] | None
+    rows: _Rows, classes: Sequence[Name] | Mapping[Name, str] | None
 ) -> tuple[tuple[Name, ...], tuple[str, ...]]:
     """Return the identifiers and the names of the classes."""
-    if isinstance(classes, Mapping):
-        return tuple(classes), tuple(classes.values())
-    ids = tuple(classes) if classes is not None else _sorted_names(label)
-    return ids, tuple(str(identifier) for identifier in ids)
+    if classes is None:
+        ids = sorted(set(rows.label))
+        return tuple(ids), tuple(map(str, ids))
+    ids = rows.names("classes", list(classes))
+    if not isinstance(classes, Mapping):
+        return tuple(ids), tuple(map(str, ids))
+    for name in classes.values():
+        if not isinstance(name, str):
+            rows.fail(f"a class is named {name!r}", "name classes by text")
+    return tuple(ids), tuple(classes.values())

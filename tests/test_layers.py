@@ -28,7 +28,7 @@ FLOORS = (
     },
     {"formats", "config"},
     {"core"},
-    {"protocols", "tables", "ranking_tables"},
+    {"protocols", "tables", "ranking_tables", "columns"},
     {"errors", "_version"},
 )
 LEVEL = {name: len(FLOORS) - n for n, names in enumerate(FLOORS) for name in names}

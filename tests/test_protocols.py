@@ -104,6 +104,27 @@ def test_interpolation_brings_its_grid() -> None:
         ({"iou_thresholds": tuple(k / 100 for k in range(1, 66))}, "at most 64"),
         ({"detection_limits": ()}, "at least one detection limit"),
         ({"detection_limits": (0,)}, "at least 1"),
+        ({"detection_limits": (1.5, 10)}, "detection limit 1.5 is not None or a whole number"),
+        ({"detection_limits": (True,)}, "detection limit True is not None or a whole number"),
+        ({"detection_limits": (2**63,)}, "detection limit is above 9223372036854775807; None"),
+        ({"detection_limits": 100}, "detection limits 100 is not a tuple"),
+        ({"iou_thresholds": ("0.5",)}, "IoU threshold '0.5' is not a number"),
+        ({"iou_thresholds": 0.5}, "iou thresholds 0.5 is not a tuple"),
+        ({"strict_iou": "no"}, "strict iou 'no' is not True or False"),
+        ({"pixel_edge": 1}, "pixel edge 1 is not True or False"),
+        ({"class_agnostic": None}, "class agnostic None is not True or False"),
+        ({"precision_guard": -1}, "precision guard -1.0 is not from 0 to 1"),
+        ({"precision_guard": float("nan")}, "precision guard nan is not from 0 to 1"),
+        ({"precision_guard": "0"}, "precision guard '0' is not a number"),
+        ({"iou_ceiling": 0}, "iou ceiling 0.0 is not above 0 and at most 1"),
+        ({"iou_ceiling": 1.5}, "iou ceiling 1.5 is not above 0"),
+        ({"iou_ceiling": float("nan")}, "iou ceiling nan is not above 0"),
+        ({"score_decimals": 1.5}, "score decimals 1.5 is not None or a whole number to 99"),
+        ({"box_decimals": -1}, "box decimals -1 is not None or a whole number to 99"),
+        ({"area_ranges": ((0, 1),)}, r"area range \(0, 1\) is not an AreaRange"),
+        ({"area_ranges": (AreaRange("all", "0", 1),)}, "end of area range 'all' '0' is not a num"),  # type: ignore[arg-type]
+        ({"neutral": "crowd"}, "neutral 'crowd' is not a tuple"),
+        ({"candidate": ("best",)}, r"candidate \('best',\) is unknown"),
         ({"detection_limits": (None, 10)}, "must ascend"),
         ({"area_ranges": ()}, "at least one area range"),
         ({"area_ranges": (AreaRange("all", 9, 1),)}, "'all' goes from 9 to 1"),
@@ -123,3 +144,15 @@ def test_what_contradicts_itself_is_refused(changes: dict[str, object], message:
 def test_a_grid_that_does_not_go_with_the_interpolation_is_refused() -> None:
     with pytest.raises(UsageError, match="has 101 levels; it does not go with 11-point"):
         _ = replace(VOC, interpolation="11-point", recall_grid="linspace").recall_levels
+
+
+def test_numbers_of_numpy_are_plain_numbers_in_a_signature() -> None:
+    """What numpy.linspace gives may be handed in as it is."""
+    changed = replace(VOC, iou_thresholds=np.array([0.25, 0.5]), iou_ceiling=np.float32(1))  # type: ignore[arg-type]
+    assert changed.signature("1.0") == "protocol:voc2012|iou-thresholds:0.25,0.5|detap:1.0"
+    assert changed == replace(VOC, iou_thresholds=(0.25, 0.5))
+
+
+def test_a_protocol_of_no_preset_s_name_is_refused() -> None:
+    with pytest.raises(UsageError, match="'voc2021' is unknown; did you mean voc2012"):
+        replace(VOC, name="voc2021").signature("1.0")

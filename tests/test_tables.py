@@ -1,10 +1,17 @@
 """Tables from arrays: numbering, checks, and what must not change."""
 
+import re
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from numpy.typing import NDArray
 
-from detap.errors import InputError
+from detap.bootstrap import draw_weights, resampled
+from detap.detection import evaluate
+from detap.errors import InputError, UsageError
 from detap.tables import Detections, GroundTruth, encode_boxes
 
 BOX = [0.0, 0.0, 10.0, 10.0]
@@ -89,10 +96,31 @@ def test_detections_on_a_strange_image_are_refused() -> None:
         ({"boxes": [[0, 0, float("nan"), 1]]}, r"row 0: boxes is \[0.0, 0.0, nan, 1.0\]"),
         ({"boxes": [[5, 0, 1, 1]]}, "row 0: boxes .* no negative side"),
         ({"boxes": [[0, 0, 1e200, 1e200]]}, "with a finite area"),
-        ({"boxes": [[0, 0, 1]]}, r"boxes have the shape \(1, 3\)"),
+        ({"boxes": [[0, 0, 1]]}, r"boxes has the shape \(1, 3\); give \(1, 4\)"),
+        ({"boxes": [["0", "0", "5", "5"]]}, r"row 0: boxes is \['0', .* it must be numbers"),
+        ({"boxes": np.array([["0", "0", "5", "5"]])}, "boxes are of the type <U1; give numbers"),
+        ({"boxes": [[None, 0, 5, 5]]}, r"row 0: boxes is \[None, 0, 5, 5\]; it must be numbers"),
+        ({"boxes": [[0, 0, 5, 2**53 + 1]]}, "it must be a number that float64 can hold exactly"),
+        ({"boxes": np.ma.masked_equal([[0, 0, 5, 5]], 5)}, "boxes has masked entries; leave those"),
+        ({"score": [[0.5]]}, r"score has the shape \(1, 1\); give \(1,\)"),
+        ({"score": [True]}, "row 0: score is True; it must be a number"),
+        ({"score": [None]}, "row 0: score is None; it must be a number"),
+        ({"score": [1 + 2j]}, "row 0: score is .*; it must be a number"),
+        ({"score": np.array(["2026-01-01"], "M8[D]")}, "score are of the type datetime64"),
+        ({"score": [10**400]}, "score: int too large"),
+        ({"score": np.ma.array([0.5], mask=[True])}, "score has masked entries"),
+        ({"image": [None]}, "row 0: image is None; call images and classes by whole numbers or"),
+        ({"image": [True]}, "row 0: image is True; call images"),
+        ({"image": [1.5]}, "row 0: image is 1.5; call images"),
+        ({"image": [float("nan")]}, "row 0: image is nan; call images"),
+        ({"image": [2.0**53]}, "row 0: image is 9007199254740992.0; call images"),
+        ({"image": [b"a"]}, "row 0: image is b'a'; call images"),
+        ({"image": [["a"]]}, r"image has the shape \(1, 1\); give one name a row, \(n,\)"),
+        ({"image": np.ma.array([1], mask=[True])}, "image has masked entries"),
         ({"score": [float("inf")]}, "row 0: score is inf"),
         ({"score": [1, 2]}, r"score has the shape \(2,\)"),
-        ({"score": ["high"]}, "score: could not convert"),
+        ({"score": ["high"]}, "row 0: score is 'high'; it must be a number"),
+        ({"score": ["0.5"]}, "row 0: score is '0.5'; it must be a number"),
         ({"encoding": "polar"}, "encoding 'polar' is unknown; use corners or xywh"),
         ({"label": ["dog", "cat"]}, r"label has the shape \(2,\)"),
     ],
@@ -117,3 +145,150 @@ def test_negative_annotated_area_is_refused() -> None:
 def test_no_detections_at_all() -> None:
     empty = found(image=[], label=[], boxes=[], score=[])
     assert len(empty.numbered_as(truth())) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"crowd": ["0", "0"]}, "row 0: crowd is '0'; it must be true or false, or 1 or 0"),
+        ({"crowd": np.array(["", "1"])}, "row 0: crowd is ''; it must be true"),
+        ({"difficult": [0, float("nan")]}, "row 1: difficult is nan; it must be true or false"),
+        ({"ignore": [0.3, 0]}, r"row 0: ignore is 0\.3; it must be true or false"),
+        ({"group_of": [2, 0]}, "row 0: group_of is 2; it must be true"),
+        ({"crowd": [None, False]}, "row 0: crowd is None; it must be true"),
+        ({"crowd": [[True], [False]]}, r"crowd has the shape \(2, 1\)"),
+        ({"crowd": np.ma.array([True, False], mask=[True, False])}, "crowd has masked entries"),
+        ({"area": ["1", "2"]}, "row 0: area is '1'; it must be a number"),
+        ({"boxes": [BOX, BOX[:3]]}, "row 1: boxes has 3 numbers; give 4"),
+        ({"boxes": [BOX, 3]}, "row 1: boxes has 1 numbers; give 4"),
+        ({"image": ["a", 1]}, "image mixes numbers and text; call all by numbers, or all by text"),
+        ({"label": ["cat", None]}, "row 1: label is None; call images and classes by"),
+        ({"images": ["a", "b", None]}, "row 2: images is None; call images and classes by"),
+        ({"images": [1, 2]}, "image 'a' is not .* text and numbers are different names: .* 1$"),
+        ({"classes": ["cat", None]}, "row 1: classes is None; call images and classes by"),
+        ({"classes": {"cat": "Katze", "dog": 3}}, "a class is named 3; name classes by text"),
+    ],
+)
+def test_what_would_be_cast_to_another_value_is_refused(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        truth(**changes)
+
+
+@pytest.mark.parametrize("flags", [[1, 0], [1.0, 0.0], [True, False], np.array([1, 0], np.uint8)])
+def test_flags_may_be_numbers_that_are_one_or_nought(flags: object) -> None:
+    assert truth(crowd=flags).crowd.tolist() == [True, False]
+
+
+def test_a_mask_that_hides_nothing_is_no_mask() -> None:
+    assert found(score=np.ma.array([0.5], mask=[False])).score.tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    "ids",
+    [
+        [2**63, 2**63 + 1, 5],
+        [2**63, -1, 2**53 + 1],
+        [2**70, 2**70 + 1, 0],
+        np.array([2**63, 2**63 + 1, 5], np.uint64),
+        np.array([2**53, 2**53 + 1, 5], np.int64),
+    ],
+    ids=str,
+)
+def test_large_ids_stay_apart(ids: object) -> None:
+    """As float64, which numpy finds for 2^63 beside 5, the first two of the first are one."""
+    plain = np.asarray(ids, object).tolist()
+    table = truth(image=ids, label=ids, boxes=[BOX] * 3)
+    assert table.images == table.class_ids == tuple(sorted(plain))
+    assert [table.images[number] for number in table.image] == plain
+    detections = found(image=ids, label=ids, boxes=[BOX] * 3, score=[1, 2, 3])
+    assert [table.images[n] for n in detections.numbered_as(table).image] == plain
+
+
+def test_text_ids_are_the_text_to_the_letter() -> None:
+    """numpy's text loses what stands at the end of these."""
+    table = truth(image=["a", "a\0"], label=["7", "007"])
+    assert table.images == ("a", "a\0")
+    assert table.classes == ("007", "7")
+
+
+def test_ids_that_are_whole_floats_are_those_numbers() -> None:
+    table = truth(image=[2.0, 1.0], label=np.array([3, 4], np.float32))
+    assert table.images == (1, 2)
+    assert table.classes == ("3", "4")
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64, object, np.longdouble])
+def test_scores_that_float64_would_merge_are_refused(dtype: type) -> None:
+    scores: NDArray[Any] = np.array([2**53, 2**53], dtype)
+    scores[1] += 1
+    box = {"image": ["a"] * 2, "label": ["dog"] * 2, "boxes": [BOX] * 2}
+    with pytest.raises(InputError, match=r"row 1: score is .*9007199254740993.* float64 can hold"):
+        found(**box, score=scores)
+    assert found(**box, score=scores[:1].repeat(2)).score.tolist() == [2.0**53] * 2
+
+
+def test_long_floats_that_float64_would_cut_are_refused() -> None:
+    tenth = np.longdouble(1) / 10
+    if float(tenth) == tenth:
+        pytest.skip("long double is float64 here")
+    with pytest.raises(InputError, match=r"row 0: score is .* float64 can hold exactly"):
+        found(score=np.array([tenth]))
+    assert found(score=np.array([0.5], np.longdouble)).score.tolist() == [0.5]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"image": [1]}, "detections: image 1; text and numbers are different names: .* 'a'$"),
+        ({"label": [1]}, "detections: class 1; text and numbers are different names: .* 'cat'$"),
+    ],
+)
+def test_numbers_on_one_side_and_text_on_the_other_are_refused(
+    changes: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        found(**changes).numbered_as(truth())
+
+
+def test_detections_on_an_image_without_ground_truth_keep_their_weight() -> None:
+    """The remedy, followed: a false positive on an empty image lowers AP, as it should.
+
+    By hand: false positive (.9) above the one true positive (.5), so that precision is 1/2.
+    """
+    one = {"image": ["a"], "label": ["cat"], "boxes": [BOX]}
+    two = found(image=["z", "a"], label=["cat"] * 2, boxes=[BOX] * 2, score=[0.9, 0.5])
+    with pytest.raises(InputError, match=r"image 'z' .*; name every image .* images= of Ground"):
+        evaluate(GroundTruth.from_arrays(**one), two, "voc2012")  # type: ignore[arg-type]
+    table = GroundTruth.from_arrays(**one, images=["a", "z"])  # type: ignore[arg-type]
+    assert evaluate(table, two, "voc2012").summary["mAP"] == 0.5
+
+
+def test_more_rows_than_int32_can_number_are_refused() -> None:
+    """The columns are lent, not held: 2^31 rows of one byte."""
+    many = np.broadcast_to(np.int8(1), (2**31,))
+    with pytest.raises(InputError, match="image has 2147483648 entries; at most 2147483647 can be"):
+        found(image=many, label=many, boxes=np.broadcast_to(0.0, (2**31, 4)), score=many)
+    with pytest.raises(InputError, match="images has 2147483648 entries"):
+        truth(images=range(2**31))
+
+
+def test_a_table_of_more_rows_than_can_be_numbered_is_no_table(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever makes it: readers, too, end in a table."""
+    table = truth(images=["a", "b", "c"])
+    monkeypatch.setattr("detap.columns.MOST_ROWS", 2)
+    with pytest.raises(InputError, match="ground truth: images has 3 entries; at most 2 can be"):
+        replace(table)
+
+
+@pytest.mark.parametrize("threads", [-1, 0, 1.5, "2", True, 1025])
+def test_what_is_no_number_of_threads_is_refused(threads: object) -> None:
+    message = f"threads is {threads!r}; give a whole number from 1 to 1024, or None"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        evaluate(truth(), found(), threads=threads)  # type: ignore[arg-type]
+    result = evaluate(truth(), found())
+    with pytest.raises(UsageError, match=re.escape(message)):
+        resampled(result, draw_weights(2, 2, seed=0), ["AP"], threads=threads)  # type: ignore[arg-type]

@@ -1,0 +1,195 @@
+"""The caller's columns and counts: taken as they are, or refused; never cast to another value.
+
+numpy casts without a word: text to numbers, NaN to a flag, whole numbers beyond 2^53 to the nearest
+float, a masked entry to what lies below the mask. Each of these would change what is counted.
+"""
+
+from collections.abc import Sized
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detap.errors import InputError, Problem, UsageError
+
+Name = int | str
+"""What the outside world calls an image or a class: a COCO id, or a word."""
+
+MOST_ROWS = 2**31 - 1
+"""Rows, images and classes are numbered in int32."""
+
+MOST_THREADS = 1024
+
+_EXACT = 2**53
+"""From here on not every whole number is a float64."""
+
+
+class Columns:
+    """Reads the columns of one table, and refuses in its name.
+
+    Parameters
+    ----------
+    table : str
+        What errors call it.
+    """
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+
+    def fail(self, message: str, remedy: str = "", place: str = "") -> NoReturn:
+        """Raise the InputError of this table."""
+        raise InputError(Problem(self.table, place, message, remedy))
+
+    def refuse(self, what: str, column: NDArray[Any], wrong: NDArray[Any], due: str) -> None:
+        """Raise for the first row that is wrong, where one is."""
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            (value,) = column[row : row + 1].tolist()
+            self.fail(f"{what} is {value!r}", f"it must be {due}", f"row {row}")
+
+    def names(self, what: str, values: ArrayLike) -> list[Name]:
+        """Return what images or classes are called: all numbers, or all text.
+
+        A float that is a whole number below 2^53 is that number.
+        """
+        column = self._taken(what, values)
+        if column.ndim != 1:
+            self.fail(f"{what} has the shape {column.shape}", "give one name a row, (n,)")
+        found: list[Any] = column.tolist()
+        kinds = set(map(type, found))
+        if kinds <= {int} or kinds <= {str}:
+            return found
+        names = [_name(value) for value in found]
+        if None in names:
+            row = names.index(None)
+            remedy = "call images and classes by whole numbers or text"
+            self.fail(f"{what} is {found[row]!r}", remedy, f"row {row}")
+        if len(set(map(type, names))) > 1:
+            self.fail(f"{what} mixes numbers and text", "call all by numbers, or all by text")
+        return names  # type: ignore[return-value]  # None is not among them
+
+    def numbers(self, what: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Return a column of numbers, (n,) or (n, 4) float64, each of them exactly as given."""
+        column = self._shaped(what, values, shape)
+        if column.dtype.kind == "O":
+            self._refuse_other_kinds(what, column)
+        elif column.dtype.kind not in "iuf":
+            self.fail(f"{what} are of the type {column.dtype}", "give numbers")
+        try:
+            with np.errstate(over="ignore"):
+                exact = column.astype(np.float64)
+        except (TypeError, ValueError, OverflowError) as error:
+            self.fail(f"{what}: {error}", "give numbers of float64")
+        if column.dtype.kind != "f" or column.dtype.itemsize > exact.itemsize:
+            self.refuse(what, column, _cut(column, exact), "a number that float64 can hold exactly")
+        return exact
+
+    def flags(self, what: str, values: ArrayLike, length: int) -> NDArray[np.bool_]:
+        """Return a column of flags, (n,) bool; 1 and 0 are taken for true and false."""
+        column = self._shaped(what, values, (length,))
+        if column.dtype.kind == "b":
+            return column.astype(np.bool_)
+        wrong = np.array([not _is_flag(value) for value in column.tolist()], np.bool_)
+        self.refuse(what, column, wrong, "true or false, or 1 or 0")
+        return column.astype(np.bool_)
+
+    def _shaped(self, what: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[Any]:
+        column = self._taken(what, values)
+        if column.size == 0 and shape[0] == 0:
+            return column.reshape(shape).astype(np.float64)
+        if column.shape != shape:
+            if len(shape) > 1 and column.dtype.kind == "O" and column.shape == shape[:1]:
+                sizes = [len(row) if hasattr(row, "__len__") else 1 for row in column]
+                row = next((k for k, size in enumerate(sizes) if size != shape[1]), 0)
+                self.fail(f"{what} has {sizes[row]} numbers", f"give {shape[1]}", f"row {row}")
+            self.fail(f"{what} has the shape {column.shape}", f"give {shape}: a row for each image")
+        return column
+
+    def _taken(self, what: str, values: ArrayLike) -> NDArray[Any]:
+        """Return the values as an array of at least one axis, none of them cast.
+
+        What is no array yet becomes one of objects: numpy would find a type for all of them.
+        """
+        if isinstance(values, np.ma.MaskedArray):
+            if np.ma.getmaskarray(values).any():
+                self.fail(f"{what} has masked entries", "leave those rows out, or fill them")
+            values = values.data
+        if isinstance(values, Sized) and getattr(values, "shape", None) != ():
+            check_rows(self.table, len(values), what)
+        kind = None if hasattr(values, "__array__") else object
+        try:
+            return np.atleast_1d(np.asarray(values, dtype=kind))
+        except (TypeError, ValueError) as error:
+            self.fail(f"{what}: {error}", "give rows of one length")
+
+    def _refuse_other_kinds(self, what: str, column: NDArray[Any]) -> None:
+        entries = column.ravel().tolist()
+        if all(map(_is_number, set(map(type, entries)))):
+            return
+        wrong = np.array([not _is_number(type(entry)) for entry in entries]).reshape(column.shape)
+        self.refuse(what, column, _by_row(wrong), "numbers" if column.ndim > 1 else "a number")
+
+
+def check_rows(table: str, count: int, what: str) -> None:
+    """Refuse more rows, images or classes than int32 can number.
+
+    Raises
+    ------
+    InputError
+    """
+    if count > MOST_ROWS:
+        remedy = f"at most {MOST_ROWS} can be numbered: score parts of them"
+        raise InputError(Problem(table, "", f"{what} has {count} entries", remedy))
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse what is no number of threads.
+
+    Raises
+    ------
+    UsageError
+    """
+    if threads is None:
+        return
+    if isinstance(threads, bool) or not (isinstance(threads, int) and 1 <= threads <= MOST_THREADS):
+        raise UsageError(
+            f"threads is {threads!r}; give a whole number from 1 to {MOST_THREADS}, or None"
+        )
+
+
+def _name(value: object) -> Name | None:
+    """Return a name as a plain number or text; None for what is neither."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, float | np.floating) and value.is_integer() and abs(float(value)) < _EXACT:
+        return int(value)
+    return None
+
+
+def _is_number(kind: type) -> bool:
+    return issubclass(kind, int | float | np.integer | np.floating) and kind is not bool
+
+
+def _is_flag(value: object) -> bool:
+    return (_is_number(type(value)) or isinstance(value, bool | np.bool_)) and value in (0, 1)
+
+
+def _by_row(wrong: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    return wrong if wrong.ndim == 1 else np.asarray(wrong.any(axis=1))
+
+
+def _cut(column: NDArray[Any], exact: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Return which rows lost something on their way to float64."""
+    suspect = np.isfinite(exact) & (np.abs(exact) >= _EXACT)
+    if column.dtype.kind not in "iu":
+        suspect |= np.asarray(column != exact, np.bool_) & ~np.isnan(exact)
+    wrong = np.zeros(exact.shape, np.bool_)
+    for at in zip(*np.nonzero(suspect), strict=True):
+        # Python compares whole numbers with floats exactly; numpy casts them first.
+        entry, value = column[at], exact[at].item()
+        wrong[at] = (int(entry) if isinstance(entry, int | np.integer) else entry) != value
+    return _by_row(wrong)
