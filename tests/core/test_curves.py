@@ -76,6 +76,27 @@ def test_means_are_numpy_means_to_the_last_bit(values: list[float]) -> None:
     assert mean_precision(column, False) == np.mean(column)
 
 
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 127, 128, 129, 136, 200, 256, 264, 1000])
+def test_means_are_numpy_means_at_the_lengths_where_it_adds_differently(count: int) -> None:
+    # numpy adds one by one below 8, by eights up to 128, and in halves of whole eights above.
+    for seed in range(20):
+        column = np.random.default_rng(seed).random(count)
+        assert mean_precision(column, False) == np.mean(column)
+
+
+def test_one_by_one_is_plain_addition_but_never_above_1() -> None:
+    total = 0.0
+    for _ in range(11):
+        total += 1 / 11
+    assert total > 1  # by one unit in the last place
+    assert mean_precision(np.ones(11), True) == 1
+    values = np.array([0.9, 0.7, 0.7, 0.3, 0.1, 0.0])
+    expected = 0.0
+    for value in values.tolist():
+        expected += value / 6
+    assert mean_precision(values, True) == expected
+
+
 @given(st.lists(st.booleans(), max_size=300), st.integers(0, 50))
 def test_area_is_the_usual_python_to_the_last_bit(ranking: list[bool], missing: int) -> None:
     """Against the well-known way of writing it: sentinels, envelope, steps, one numpy.sum."""

@@ -144,6 +144,37 @@ def test_area_ranges_leave_out_both_sides() -> None:
     assert result.average_precision[0, 0, 1] == pytest.approx(0.5, abs=1e-12)
 
 
+def test_both_ends_of_an_area_range_belong_to_it() -> None:
+    rules = replace(COCO, area_ranges=(AreaRange("x", 100, 400, "x"),))
+    sides = [9.5, 10, 15, 20, 20.5]  # areas 90.25, 100, 225, 400, 420.25
+    boxes = [square(100 * n, side) for n, side in enumerate(sides)]
+    away = [[x, y + 500, u, v + 500] for x, y, u, v in boxes]
+    table = GroundTruth.from_arrays(image=["i"] * 5, label=["c"] * 5, boxes=boxes)
+    detections = Detections.from_arrays(
+        image=["i"] * 10, label=["c"] * 10, boxes=[*boxes, *away], score=np.linspace(1, 0.1, 10)
+    )
+    result = evaluate(table, detections, rules, matches=True)
+    assert (result.ground_truths[0], result.neutral[0]) == (3, 2)
+    assert (result.true_positives[0], result.false_positives[0]) == (3, 3)
+    assert result.matches is not None
+    assert_array_equal(result.matches.neutral[0, 0], [True, False, False, False, True] * 2)
+
+
+def test_a_detection_outside_the_area_range_is_no_duplicate() -> None:
+    # 14 x 14 around 10 x 10: overlap 100/196, above .5; its area of 196 is beyond the range.
+    table = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[square(0)])
+    detections = Detections.from_arrays(
+        image=["i"] * 2, label=["c"] * 2, boxes=[square(0), square(0, 14)], score=[0.9, 0.8]
+    )
+    inside = replace(COCO, area_ranges=(AreaRange("x", 0, 196, "x"),))
+    beyond = replace(COCO, area_ranges=(AreaRange("x", 0, 195, "x"),))
+    counts = [
+        (result.false_positives[0], result.duplicates[0], result.within[0])
+        for result in (evaluate(table, detections, rules) for rules in (inside, beyond))
+    ]
+    assert counts == [(1, 1, 2), (0, 0, 2)]
+
+
 def test_limits_cut_after_ranking() -> None:
     rules = replace(COCO, detection_limits=(1, 2))
     result = score([0, 50, 90], [(0, 0.1), (50, 0.9), (90, 0.8)], rules)
@@ -206,6 +237,14 @@ def test_proposals_pair_by_overlap_not_by_score() -> None:
     result = score([0, 4], [(2, 0.9), (0, 0.8)], rules)
     assert result.summary == {"AR1": 0.5, "AR2": 1.0}
     assert result.classes == ("all",)
+
+
+def test_a_proposal_of_little_overlap_is_paired_too() -> None:
+    # Shifted by 9 of 10 pixels: overlap 1/19.
+    rules = replace(protocol("proposals"), iou_thresholds=(0.05,), detection_limits=(1,))
+    assert score([0], [(9, 0.9)], rules).recall[0, 0, 0, 0] == 1
+    strict = replace(rules, iou_thresholds=(1 / 19,), strict_iou=True)
+    assert score([0], [(9, 0.9)], strict).recall[0, 0, 0, 0] == 0
 
 
 def test_proposals_have_no_classes() -> None:

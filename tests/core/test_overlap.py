@@ -51,6 +51,20 @@ def test_a_box_without_area_overlaps_nothing(box: list[float]) -> None:
     assert overlap_of(box, box) == 0
 
 
+@pytest.mark.parametrize("box", [[10.5, 0, 20, 10], [0, 10.5, 10, 20], [10.5, 10.5, 20, 20]])
+def test_boxes_half_a_pixel_apart_have_no_overlap(box: list[float]) -> None:
+    # Neither a negative one, nor that of two negative sides.
+    assert overlap_of(box, [0, 0, 10, 10]) == 0
+    assert overlap_of([0, 0, 10, 10], box) == 0
+
+
+def test_boxes_whose_area_underflows_have_no_overlap() -> None:
+    # 1e-200 squared is 0 as a double: common area and union are both 0.
+    tiny = [0, 0, 1e-200, 1e-200]
+    assert overlap_of(tiny, tiny) == 0
+    assert overlap_of(tiny, tiny, absorbing=np.array([True])) == 0
+
+
 def test_shapes_are_checked() -> None:
     with pytest.raises(ValueError, match="shapes do not go together"):
         overlaps(

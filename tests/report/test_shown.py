@@ -1,0 +1,77 @@
+"""What people are shown: colours that judge, and the order of what changed."""
+
+import re
+
+import pytest
+
+from detap import evaluate
+from detap.checking import Examination
+from detap.comparison import compare
+from detap.report.comparison import comparison_report
+from detap.report.examination import examination_report
+from detap.report.json import as_dict
+from detap.report.sinks import Style
+from detap.report.text import render
+from detap.tables import Detections, GroundTruth
+from tests.report.reports import report, row
+
+RED, YELLOW, GREEN = "31", "33", "32"
+
+
+@pytest.mark.parametrize(
+    ("value", "colour"),
+    [
+        (0.0, RED),
+        (0.333, RED),
+        (1 / 3, YELLOW),
+        (0.666, YELLOW),
+        (2 / 3, GREEN),
+        (1.0, GREEN),
+    ],
+)
+def test_ap_alone_is_coloured_and_by_thirds(
+    monkeypatch: pytest.MonkeyPatch, value: float, colour: str
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    text = render(report(row("cat", value)), Style(90, fold=True, colour=True))
+    line = next(line for line in text.splitlines() if line.startswith("cat"))
+    assert re.findall(r"\x1b\[(3\d)m *([01]\.\d+)", line) == [(colour, f"{value:.4f}")]
+
+
+BOX = [0, 0, 10, 10]
+TRUTH = GroundTruth.from_arrays(
+    image=[*"aabbccc"],
+    label=["cat"] * 7,
+    boxes=[[20 * n, 0, 20 * n + 10, 10] for n in (0, 1, 0, 1, 0, 1, 2)],
+    images=[*"abcd"],
+)
+
+
+def found(*places: tuple[str, int]) -> Detections:
+    return Detections.from_arrays(
+        image=[image for image, _ in places],
+        label=["cat"] * len(places),
+        boxes=[[20 * n, 0, 20 * n + 10, 10] for _, n in places],
+        score=[1 - 0.01 * n for n in range(len(places))],
+    ).numbered_as(TRUTH)
+
+
+def test_the_images_that_changed_most_come_first_and_worse_ones_before_better() -> None:
+    # Missed: of a one before and none after, of b none and one, of c none and two; d has nothing.
+    before = found(("a", 0), ("b", 0), ("b", 1), ("c", 0), ("c", 1), ("c", 2))
+    after = found(("a", 0), ("a", 1), ("b", 0), ("c", 0))
+    compared = compare(evaluate(TRUTH, before, "voc2012"), evaluate(TRUTH, after, "voc2012"))
+    images = as_dict(comparison_report(compared))["images"]
+    assert images["changed"] == 3
+    assert [(entry["name"], entry["mistakes"]) for entry in images["all"]] == [
+        ("c", 2),
+        ("b", 1),
+        ("a", -1),
+    ]
+
+
+def test_an_examination_is_of_no_protocol() -> None:
+    made = examination_report(Examination((), (), ()))
+    assert (made.signature, made.protocol, made.summary) == ("", {}, {})
+    assert render(made, Style()).split() == ["no", "errors"]
