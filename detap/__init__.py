@@ -16,7 +16,7 @@ from detap._version import __version__
 
 if TYPE_CHECKING:
     from detap.detection import Matches, Result, evaluate, select
-    from detap.errors import DetapError, InputError, Note, UsageError
+    from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.formats import read_detections, read_ground_truth
     from detap.protocols import PRESETS, Protocol, protocol
     from detap.tables import Detections, GroundTruth
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "PRESETS",
     "DetapError",
+    "DetapWarning",
     "Detections",
     "GroundTruth",
     "InputError",
@@ -42,7 +43,7 @@ __all__ = [
 
 _HOME = {
     "detap.detection": ("Matches", "Result", "evaluate", "select"),
-    "detap.errors": ("DetapError", "InputError", "Note", "UsageError"),
+    "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
     "detap.formats": ("read_detections", "read_ground_truth"),
     "detap.protocols": ("PRESETS", "Protocol", "protocol"),
     "detap.tables": ("Detections", "GroundTruth"),

@@ -113,6 +113,36 @@ def _once(notes: list[Note]) -> Iterator[Note]:
             yield note
 
 
+def notes_of_arrays(result: "Result") -> Iterator[Note]:
+    """Say of tables that came from arrays what readers say of files.
+
+    Parameters
+    ----------
+    result : Result
+        Of :func:`detap.evaluate`.
+    """
+    truth, detections = result.ground_truth, result.detections
+    # Where pixels are counted inclusively, corners that coincide are a box of one pixel.
+    hollow = not result.protocol.pixel_edge
+    if not truth.files and hollow and (empty := int(np.count_nonzero(truth.box_area <= 0))):
+        message = "ground truth boxes have no area: nothing can find them"
+        yield Note("zero-area-ground-truth", message, empty)
+    if detections.files:
+        return
+    if not len(detections):
+        yield Note("no-detections", "there is no detection: every AP is 0")
+    score = detections.score
+    if outside := int(np.count_nonzero((score < 0) | (score > 1))):
+        message = (
+            f"scores lie outside 0 to 1 ({score.min():.6g} to {score.max():.6g}); only their "
+            "order counts"
+        )
+        yield Note("scores-outside-unit", message, outside, warning=False)
+    if hollow and (empty := int(np.count_nonzero(detections.box_area <= 0))):
+        message = "detections have no area: they are false positives"
+        yield Note("zero-area-detections", message, empty, warning=False)
+
+
 def suspicions_of(result: "Result") -> tuple[Note, ...]:
     """Return what looks wrong about tables that score next to nothing; nothing where they score.
 

@@ -4,13 +4,14 @@ No formula is here: :func:`evaluate` brings tables and protocol together (scene.
 them, and puts names on what comes back (results.py).
 """
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import TypeVar
 
 import numpy as np
 
-from detap.errors import UsageError
+from detap.errors import DetapWarning, UsageError
 from detap.protocols import Protocol
 from detap.protocols import protocol as preset
 from detap.results import Curve, Matches, Result, matches_of
@@ -55,7 +56,41 @@ def evaluate(
         Where a detection lies on an image that the ground truth does not have.
     UsageError
         Where the protocol is unknown or contradicts itself.
+
+    Warns
+    -----
+    DetapWarning
+        For each note of the result that is a warning.
     """
+    result = with_advice(
+        score_tables(ground_truth, detections, protocol, threads=threads, matches=matches)
+    )
+    for note in result.notes:
+        if note.warning:
+            warnings.warn(DetapWarning(note), stacklevel=2)
+    return result
+
+
+def score_tables(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    protocol: Protocol | str = "coco",
+    *,
+    threads: int | None = None,
+    matches: bool = False,
+) -> Result:
+    """Score as :func:`evaluate` does, but warn of nothing and look for nothing suspicious.
+
+    For what scores the same tables again: their parts, or another order of them.
+    """
+    for table, kind in ((ground_truth, GroundTruth), (detections, Detections)):
+        if not isinstance(table, kind):
+            raise UsageError(
+                f"a {type(table).__name__} stands where {kind.__name__} are due; "
+                f"{kind.__name__}.from_arrays makes them, and evaluate takes the ground truth first"
+            )
+    if not isinstance(protocol, Protocol | str):
+        raise UsageError(f"protocol {protocol!r} is neither a Protocol nor the name of a preset")
     rules = preset(protocol) if isinstance(protocol, str) else protocol
     scene = Scene(ground_truth, detections.numbered_as(ground_truth), rules, threads)
     scores = scene.cover() if rules.pairing == "coverage" else scene.score(matches=matches)
@@ -78,6 +113,23 @@ def evaluate(
         notes=(*ground_truth.notes, *detections.notes, *scene.notes(scores)),
         _scene=scene,
     )
+
+
+_LITTLE = 0.05
+"""A headline below this is worth a second look at the tables."""
+
+
+def with_advice(result: Result) -> Result:
+    """Return the result with notes of what looks wrong about its tables, where anything does."""
+    little = next(iter(result.summary.values())) < _LITTLE
+    from_files = result.ground_truth.files and result.detections.files
+    if from_files and not little:
+        return result
+    from detap.checking import notes_of_arrays, suspicions_of  # noqa: PLC0415 - takes 0.001 s
+
+    found = () if from_files else tuple(notes_of_arrays(result))
+    result = replace(result, notes=(*result.notes, *found))
+    return replace(result, notes=(*result.notes, *suspicions_of(result))) if little else result
 
 
 def select(

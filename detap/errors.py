@@ -56,6 +56,24 @@ class Note:
     count: int = 1
     warning: bool = True
 
+    def __str__(self) -> str:
+        count = f" ({self.count})" if self.count > 1 else ""
+        return f"{self.message}{count} [{self.code}]"
+
+
+class DetapWarning(UserWarning):
+    """A note that deserves attention, as :func:`detap.evaluate` says it to Python's `warnings`.
+
+    Attributes
+    ----------
+    note : Note
+        What is said.
+    """
+
+    def __init__(self, note: Note) -> None:
+        self.note = note
+        super().__init__(note)
+
 
 class DetapError(Exception):
     """The root of the tree.

@@ -9,7 +9,7 @@ import numpy as np
 
 from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
 from detap.comparison import KINDS, Mistakes, mistakes
-from detap.detection import evaluate, select
+from detap.detection import score_tables, select
 from detap.errors import UsageError
 from detap.gate import Gate, Interval, Limit, Name, Numbers, resolve
 from detap.protocols import Protocol
@@ -46,7 +46,7 @@ class Scored:
                 parts[tag] = None
                 continue
             tables = select(whole.ground_truth, whole.detections, images=chosen)
-            parts[tag] = evaluate(*tables, whole.protocol, threads=threads)
+            parts[tag] = score_tables(*tables, whole.protocol, threads=threads)
         return cls(whole, parts)
 
     def part(self, tag: str | None) -> Result | None:

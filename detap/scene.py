@@ -184,7 +184,7 @@ class Scene:
                     Note(
                         f"{flag}-counted",
                         f"ground truths marked {flag} count as normal ones under {rules.name}; "
-                        f"--neutral {flag} leaves them out",
+                        f"--neutral {','.join((*rules.neutral, flag))} leaves them out",
                         count,
                     )
                 )

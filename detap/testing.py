@@ -147,7 +147,7 @@ def _judged(
 ) -> "tuple[Result, list[Gate]]":
     from detap.baseline import numbers_of_record, read_baseline  # noqa: PLC0415 - numpy
     from detap.comparison import numbered_alike  # noqa: PLC0415
-    from detap.detection import evaluate  # noqa: PLC0415
+    from detap.detection import evaluate, score_tables  # noqa: PLC0415
     from detap.gate import Noise, check_drops, check_floors  # noqa: PLC0415
     from detap.gating import Intervals, Scored  # noqa: PLC0415
 
@@ -160,7 +160,7 @@ def _judged(
     numbers = scored.numbers()
     gates = check_floors(floors, numbers)
     if before is not None:
-        earlier = Scored(evaluate(truth, before, rules, threads=threads))
+        earlier = Scored(score_tables(truth, before, rules, threads=threads))
         how = None
         if noise["confidence"] is not None:
             intervals = Intervals(scored, earlier, drops, **noise)

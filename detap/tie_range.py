@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detap.detection import evaluate
+from detap.detection import score_tables
 from detap.results import Result
 from detap.tables import Integers
 
@@ -38,7 +38,7 @@ def tie_range(result: Result, *, threads: int | None = None) -> dict[str, TieRan
         As for :func:`detap.detection.evaluate`.
     """
     others = [
-        evaluate(
+        score_tables(
             result.ground_truth,
             result.detections.select(order),
             replace(result.protocol, ties="file"),

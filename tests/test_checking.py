@@ -15,7 +15,7 @@ from detap import checking
 from detap.checking import Sample, examine, suspicions, suspicions_of
 from detap.cli.check import command
 from detap.cli.session import Session
-from detap.detection import evaluate
+from detap.detection import score_tables
 from detap.errors import InputError, UsageError
 from detap.formats import alone
 from detap.tables import Detections, GroundTruth
@@ -79,7 +79,7 @@ def test_nothing_is_suspected_without_detections() -> None:
     table = truth()
     none = detector(table).select(np.zeros(0, np.int64))
     assert codes(table, none) == []
-    assert suspicions_of(evaluate(table, none)) == ()
+    assert suspicions_of(score_tables(table, none)) == ()
 
 
 def as_sides(c: Any) -> Any:
@@ -214,9 +214,9 @@ def test_counting_from_one_or_zero_is_recognised(way: float) -> None:
 def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
     table = truth()
     found = detector(table)
-    assert suspicions_of(evaluate(table, found)) == ()
+    assert suspicions_of(score_tables(table, found)) == ()
     wrong = with_corners(found, as_sides(found.corners))
-    assert [note.code for note in suspicions_of(evaluate(table, wrong))] == [
+    assert [note.code for note in suspicions_of(score_tables(table, wrong))] == [
         "detections-look-like-corners"
     ]
 
@@ -273,7 +273,7 @@ def crowded(count: int) -> tuple[GroundTruth, Detections]:
 def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """4,000 by 4,000 boxes are 16 million pairs; no matrix may have more than a million."""
     pairs = []
-    real = checking.overlaps
+    real = checking.overlaps  # type: ignore[attr-defined]  # what is replaced here
 
     def counted(one: Any, other: Any, **areas: Any) -> Any:
         pairs.append(len(one) * len(other))
@@ -297,8 +297,13 @@ def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch)
     )
     found = replace(found, images=(0, 1), image=(np.arange(200) != 0).astype(np.int32))
     sample = Sample(table, found)
-    mixed = []
-    monkeypatch.setattr(Sample, "met_share", lambda _, parts: mixed.extend(parts) or 0.0)
+    mixed: list[Any] = []
+
+    def kept(_: Sample, parts: Any) -> float:
+        mixed.extend(parts)
+        return 0.0
+
+    monkeypatch.setattr(Sample, "met_share", kept)
     sample.chance()
     assert max(len(part.truths) * len(part.found) for part in mixed) <= 1_000
 
@@ -312,7 +317,7 @@ def test_what_only_advises_fails_no_run(
 
     monkeypatch.setattr(checking, "suspicions", fails)
     table, found = crowded(3)
-    assert suspicions_of(evaluate(table, found)) == ()
+    assert suspicions_of(score_tables(table, found)) == ()
 
 
 def facts(examination: checking.Examination) -> dict[str, Any]:

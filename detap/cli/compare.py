@@ -164,7 +164,7 @@ def _evaluated(
     options: Mapping[str, Any],
 ) -> "Comparison":
     from detap.comparison import compare, numbered_alike  # noqa: PLC0415 - numpy
-    from detap.detection import evaluate  # noqa: PLC0415
+    from detap.detection import score_tables  # noqa: PLC0415
 
     truth, before, after = tables
     chosen, before = selected(truth, before, options)
@@ -172,8 +172,8 @@ def _evaluated(
     before, after = numbered_alike(before, after)
     threads = options["threads"]
     return compare(
-        evaluate(chosen, before, rules, threads=threads),
-        evaluate(chosen, after, rules, threads=threads),
+        score_tables(chosen, before, rules, threads=threads),
+        score_tables(chosen, after, rules, threads=threads),
         confidence=options["confidence"],
         resamples=options["resamples"],
         seed=options["seed"],

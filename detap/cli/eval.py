@@ -29,7 +29,6 @@ from detap.report.rows import describe_inputs, detection_report, sort_keys
 if TYPE_CHECKING:
     from detap.crosscheck import CrossCheck
     from detap.detection import Result
-    from detap.errors import Note
     from detap.report.model import Block, Report
     from detap.tables import Detections, GroundTruth, Name
 
@@ -120,7 +119,7 @@ def _evaluate(
     # numpy is imported here, while threads read the files. It would start a thread of its linear
     # algebra for each core, which evaluation never uses.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from detap.detection import evaluate  # noqa: PLC0415
+    from detap.detection import score_tables, with_advice  # noqa: PLC0415
 
     session.timed("starting")
     session.doing("Reading", inputs.fraction(sources))
@@ -134,7 +133,7 @@ def _evaluate(
     before = None if gates.before is None else inputs.read_detections(gates.before, truth)
     if before is not None:
         chosen, before = _alike(chosen, selected(truth, before, options)[1])
-    result = evaluate(*chosen, rules, threads=options["threads"])
+    result = with_advice(score_tables(*chosen, rules, threads=options["threads"]))
     session.timed("evaluating")
     if options["cross_check"]:
         session.doing("Running pycocotools")
@@ -146,7 +145,7 @@ def _evaluate(
     report = detection_report(
         result,
         inputs=describe_inputs(truth, detections, digests.wait() if digests else {}),
-        notes=(*_suspicions(result), *(check.notes if check else ())),
+        notes=check.notes if check else (),
         blocks=[
             *blocks,
             *([block] if (block := selection_block(result, truth, detections, options)) else []),
@@ -186,7 +185,7 @@ def _judge(
     report: "Report",
     options: Mapping[str, Any],
 ) -> Judged:
-    from detap.detection import evaluate  # noqa: PLC0415 - imported already
+    from detap.detection import score_tables  # noqa: PLC0415 - imported already
     from detap.gating import Scored  # noqa: PLC0415 - only with gates
 
     result, before, slices = what
@@ -194,7 +193,7 @@ def _judge(
     earlier = None
     if before is not None:
         earlier = Scored.of(
-            evaluate(*before, result.protocol, threads=threads), slices, threads=threads
+            score_tables(*before, result.protocol, threads=threads), slices, threads=threads
         )
     judge = Judge(
         gates=gates,
@@ -214,19 +213,6 @@ def _alike(
     truth, detections = chosen
     detections, before = numbered_alike(detections, before)
     return (truth, detections), before
-
-
-_LITTLE = 0.05
-"""A headline below this is worth a second look at the tables."""
-
-
-def _suspicions(result: "Result") -> "tuple[Note, ...]":
-    headline = next(iter(result.summary.values()))
-    if not headline < _LITTLE:
-        return ()
-    from detap.checking import suspicions_of  # noqa: PLC0415 - takes 0.001 s to import
-
-    return suspicions_of(result)
 
 
 def _tie_block(result: "Result", options: Mapping[str, Any]) -> "Block":

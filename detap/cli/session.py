@@ -61,8 +61,7 @@ class Session:
         """Say a note, if this run is to hear it."""
         if self.verbosity >= 0:
             kind = "warning" if note.warning else "note"
-            count = f" ({note.count})" if note.count > 1 else ""
-            self.say(_fitted(f"{kind}: {printable(note.message)}{count} [{note.code}]"))
+            self.say(_fitted(f"{kind}: {printable(str(note))}"))
 
     def timed(self, step: str) -> None:
         """Say how long the step took that now ends, to those who want to hear it."""

@@ -1,0 +1,261 @@
+"""What an evaluation gives besides its numbers: its axes, its notes, its warnings."""
+
+import subprocess
+import sys
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+import detap
+from detap.bootstrap import draw_weights, resampled
+from detap.detection import score_tables
+from detap.gating import Scored
+from detap.report.rows import class_columns, class_rows
+from detap.tie_range import tie_range
+
+COCO, VOC = detap.protocol("coco"), detap.protocol("voc2012")
+BOX = [0.0, 0.0, 40.0, 40.0]
+
+
+def one(**flags: object) -> detap.GroundTruth:
+    """Return a ground truth of one box."""
+    return detap.GroundTruth.from_arrays(
+        image=["a"],
+        label=["cat"],
+        boxes=[BOX],
+        **flags,  # type: ignore[arg-type]
+    )
+
+
+def found(box: list[float] = BOX, score: float = 0.5) -> detap.Detections:
+    """Return one detection."""
+    return detap.Detections.from_arrays(image=["a"], label=["cat"], boxes=[box], score=[score])
+
+
+def codes(result: detap.Result) -> list[str]:
+    return [note.code for note in result.notes]
+
+
+def sides_as_corners() -> tuple[detap.GroundTruth, detap.Detections]:
+    """Return 40 boxes on 40 images, and the same, whose x, y, w, h are taken for corners."""
+    random = np.random.default_rng(0)
+    corner = random.uniform(0, 20, (40, 2))
+    sides = random.uniform(50, 90, (40, 2))
+    images = np.arange(40)
+    table = detap.GroundTruth.from_arrays(
+        image=images, label=images % 2, boxes=np.hstack((corner, sides)), encoding="xywh"
+    )
+    wrong = detap.Detections.from_arrays(
+        image=images,
+        label=images % 2,
+        boxes=np.hstack((corner, corner + sides)),
+        encoding="xywh",
+        score=random.uniform(0, 1, 40),
+    )
+    far = replace(wrong, corners=wrong.corners + 1000)
+    return table, far
+
+
+# --- axes and names
+
+
+def test_axes_say_what_they_stand_for() -> None:
+    result = detap.evaluate(one(), found(), "coco")
+    assert_array_equal(result.iou_thresholds, np.linspace(0.5, 0.95, 10))
+    assert_array_equal(result.recall_levels, np.linspace(0, 1, 101))
+    assert result.area_ranges == ("all", "small", "medium", "large")
+    assert result.detection_limits == (1, 10, 100)
+    voc = detap.evaluate(one(), found(), "voc2012")
+    assert voc.recall_levels.shape == (0,)
+    assert voc.area_ranges == ("all",)
+    assert voc.detection_limits == (None,)
+
+
+def test_numbers_of_a_class_by_name() -> None:
+    """One box of 1,600 square pixels, found: medium, and 1 wherever it is defined."""
+    result = detap.evaluate(one(), found(), "coco")
+    numbers = result.class_measures(0)
+    assert list(numbers) == list(result.summary)
+    assert numbers["AP"] == pytest.approx(1)
+    assert numbers["APm"] == pytest.approx(1)
+    assert np.isnan(numbers["APs"])
+    assert result.measure_by_class("AP75m") == pytest.approx([1])
+    assert result.full_precision().shape == (10, 101, 1, 4, 3)
+    assert result.full_precision()[:, :, 0, 2] == pytest.approx(1)
+
+
+def test_columns_of_tables_by_name() -> None:
+    rows = ["image", "label", "corners", "box_area"]
+    flags = ["crowd", "difficult", "ignore", "group_of", "zero_id"]
+    assert list(one().columns()) == [*rows, "area", *flags]
+    assert list(found().columns()) == [*rows, "score"]
+    assert (len(one()), len(one().select(np.array([False])))) == (1, 0)
+
+
+def test_exactly_sixty_four_thresholds() -> None:
+    """The most that are allowed: they fill the word that holds them to its last bit."""
+    thresholds = tuple(k / 64 for k in range(1, 65))
+    for rules in (COCO, VOC):
+        full = replace(rules, iou_thresholds=thresholds)
+        result = detap.evaluate(one(), found(), full, matches=True)
+        assert result.average_precision[:, 0, 0] == pytest.approx(1)
+        assert result.matches is not None
+        assert_array_equal(result.matches.ground_truth[0], 0)
+        assert [curve.average_precision for curve in result.curves()] == pytest.approx([1] * 64)
+        # 30 of 40 columns: IoU 3/4 = 48/64, in pixels counted inclusively as well.
+        edge = float(rules.pixel_edge)
+        wide = detap.GroundTruth.from_arrays(
+            image=["a"], label=["cat"], boxes=[[0, 0, 40 - edge, 9]]
+        )
+        less = found([0, 0, 30 - edge, 9])
+        average = detap.evaluate(wide, less, full).average_precision[:, 0, 0]
+        assert average == pytest.approx([1] * 48 + [0] * 16)
+        drawn = resampled(result, draw_weights(1, 3, seed=0), [next(iter(result.summary))])
+        assert next(iter(drawn.overall.values())) == pytest.approx(1)
+
+
+def test_the_recall_of_each_class_under_voc(fixtures: Path) -> None:
+    """fixtures/quickstart/why.md: 4 of 5 birds, 4 of 4 cats, 4 of 4 dogs."""
+    folder = fixtures / "quickstart" / "voc"
+    truth = detap.read_ground_truth(folder / "Annotations")
+    result = detap.evaluate(truth, detap.read_detections(folder / "detections", truth), VOC)
+    assert {row["name"]: row["recall"] for row in class_rows(result)} == {
+        "bird": 0.8,
+        "cat": 1,
+        "dog": 1,
+    }
+    assert [column.key for column in class_columns(VOC)][:3] == ["name", "AP", "recall"]
+    assert "recall" not in [column.key for column in class_columns(COCO)]
+
+
+# --- notes
+
+
+@pytest.mark.parametrize(
+    ("flag", "rules", "other"), [("difficult", COCO, VOC), ("crowd", VOC, COCO)]
+)
+def test_a_flag_that_the_protocol_counts_is_noted(
+    flag: str, rules: detap.Protocol, other: detap.Protocol
+) -> None:
+    table = one(**{flag: [True]})
+    (note,) = detap.evaluate(table, found(), rules).notes
+    assert note.code == f"{flag}-counted"
+    assert note.count == 1
+    assert note.warning
+    assert note.message == (
+        f"ground truths marked {flag} count as normal ones under {rules.name}; "
+        f"--neutral {rules.neutral[0]},{flag} leaves them out"
+    )
+    assert detap.evaluate(table, found(), other).notes == ()
+    # The remedy, followed: the object no longer counts, so that nothing is left to be found.
+    with_remedy = replace(rules, neutral=(*rules.neutral, flag))
+    assert np.isnan(next(iter(detap.evaluate(table, found(), with_remedy).summary.values())))
+
+
+def test_what_looks_wrong_about_arrays_is_noted_by_the_api() -> None:
+    result = detap.evaluate(*sides_as_corners())
+    assert result.summary["AP"] == 0
+    assert codes(result) == ["few-overlaps"]
+
+
+def test_other_names_for_the_classes_are_noted_by_the_api() -> None:
+    """Boxes as they should be, all of another class."""
+    images = np.arange(40)
+    columns: dict[str, Any] = {"image": images, "boxes": np.tile(BOX, (40, 1))}
+    table = detap.GroundTruth.from_arrays(**columns, label=images % 2 + 1)
+    wrong = detap.Detections.from_arrays(**columns, label=images % 2 + 2, score=np.ones(40))
+    result = detap.evaluate(table, wrong)
+    assert result.summary["AP"] == 0
+    assert "class-shift" in codes(result)
+
+
+def test_arrays_get_the_notes_that_files_get() -> None:
+    nothing = detap.Detections.from_arrays(image=[], label=[], boxes=[], score=[])
+    assert codes(detap.evaluate(one(), nothing)) == ["no-detections"]
+    flat = [0.0, 0.0, 5.0, 0.0]
+    both = detap.GroundTruth.from_arrays(image=["a"] * 2, label=["cat"] * 2, boxes=[BOX, flat])
+    assert codes(detap.evaluate(both, found())) == ["zero-area-ground-truth"]
+    assert codes(detap.evaluate(both, found(), VOC)) == []  # a row of six pixels
+    assert codes(detap.evaluate(one(), found(score=3.0))) == ["scores-outside-unit"]
+    two = detap.Detections.from_arrays(
+        image=["a"] * 2, label=["cat"] * 2, boxes=[BOX, flat], score=[0.9, 0.8]
+    )
+    assert codes(detap.evaluate(one(), two)) == ["zero-area-detections"]
+
+
+def test_the_command_prints_the_notes_of_the_result(fixtures: Path, tmp_path: Path) -> None:
+    """The same notes, in the same order, by file and by name."""
+    folder = fixtures / "quickstart" / "coco"
+    other = tmp_path / "shifted.json"
+    text = (folder / "results.json").read_text("utf-8").replace('"bbox": [', '"bbox": [500')
+    other.write_text(text, "utf-8")
+    truth = detap.read_ground_truth(folder / "instances.json")
+    result = detap.evaluate(truth, detap.read_detections(other, truth))
+    assert "few-overlaps" in codes(result)
+    command = ["eval", "--gt", str(folder / "instances.json"), "--dt", str(other)]
+    run = subprocess.run(
+        [sys.executable, "-W", "error::UserWarning", "-m", "detap", *command],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert run.stderr.splitlines() == [
+        f"{'warning' if note.warning else 'note'}: {note}" for note in result.notes
+    ]
+
+
+# --- warnings
+
+
+def test_notes_that_are_warnings_are_warned_of() -> None:
+    with pytest.warns(detap.DetapWarning) as caught:
+        result = detap.evaluate(*sides_as_corners())
+    (warning,) = caught
+    assert warning.filename == __file__
+    assert isinstance(warning.message, detap.DetapWarning)
+    assert warning.message.note == result.notes[0]
+    assert str(warning.message) == str(result.notes[0])
+    assert str(warning.message).endswith(
+        "looked at): are these the detections of other images, or "
+        "of images of another size, under the same names? (40) [few-overlaps]"
+    )
+
+
+def test_facts_are_no_warnings() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert codes(detap.evaluate(one(), found(score=3.0))) == ["scores-outside-unit"]
+
+
+def test_what_scores_again_does_not_warn_again() -> None:
+    result = detap.evaluate(*sides_as_corners())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tie_range(result)
+        result.full_precision()
+        result.with_matches()
+        result.curves()
+        Scored.of(result, {"night": range(20)})
+        resampled(result, draw_weights(40, 3, seed=0), ["AP"])
+        assert codes(score_tables(*sides_as_corners(), "coco")) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([], None), "a list stands where GroundTruth are due; GroundTruth.from_arrays makes"),
+        ((found(), one()), "a Detections stands where GroundTruth are due; .* ground truth first"),
+        ((one(), one()), "a GroundTruth stands where Detections are due"),
+        ((one(), found(), 3), "protocol 3 is neither a Protocol nor the name of a preset"),
+    ],
+)
+def test_what_is_no_table_or_protocol_is_refused(
+    arguments: tuple[object, ...], message: str
+) -> None:
+    with pytest.raises(detap.UsageError, match=message):
+        detap.evaluate(*arguments)  # type: ignore[arg-type]
