@@ -29,7 +29,7 @@ FLOORS = (
     {"formats", "config"},
     {"core"},
     {"protocols", "tables", "ranking_tables", "columns"},
-    {"errors", "_version"},
+    {"errors", "spelling", "_version"},
 )
 LEVEL = {name: len(FLOORS) - n for n, names in enumerate(FLOORS) for name in names}
 

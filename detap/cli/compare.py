@@ -13,8 +13,8 @@ from detap.cli.options import (
     general_options,
     option,
     output_options,
-    protocol_from,
     protocol_options,
+    rules_from,
     selection_options,
     stack,
     truth_options,
@@ -96,7 +96,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     inputs = Inputs.from_options({**options, "dt": first})
     for name in ("gt", "file_format", *_READING):
         options.pop(name)
-    rules = protocol_from(options, DEFAULT_PROTOCOLS[inputs.file_format])
+    rules = rules_from(options, Protocol, DEFAULT_PROTOCOLS[inputs.file_format])
     outputs = Outputs.from_options(options, [*inputs.paths(), second])
     for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
         if sink.name not in FORMATS:

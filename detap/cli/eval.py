@@ -14,8 +14,8 @@ from detap.cli.options import (
     input_options,
     option,
     output_options,
-    protocol_from,
     protocol_options,
+    rules_from,
     selection_options,
     stack,
 )
@@ -82,7 +82,7 @@ def command(session: Session, /, **options: Any) -> int:
     """
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
-    rules = protocol_from(options, DEFAULT_PROTOCOLS[inputs.file_format])
+    rules = rules_from(options, Protocol, DEFAULT_PROTOCOLS[inputs.file_format])
     curves = [] if options["curves"] is None else [options["curves"]]
     outputs = Outputs.from_options(options, [*inputs.paths(), *gates.paths()], curves)
     _check(options, rules)

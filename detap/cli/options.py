@@ -6,46 +6,23 @@ command line it wins.
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
 
 from detap.cli.session import Session
-from detap.cli.values import NO_ROUNDING, Areas, Decimals, Flags, Limits, Number, Target, Thresholds
-from detap.protocols import PRESETS, Protocol, protocol
+from detap.cli.values import Given, Target, Value
+from detap.protocols import Protocol
+from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.report.sinks import SINKS
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
 
-# Which option changes which field of a protocol. A test sees to it that none is forgotten.
-AXES = {
-    "iou": "iou_thresholds",
-    "strict_iou": "strict_iou",
-    "iou_ceiling": "iou_ceiling",
-    "pixel_edge": "pixel_edge",
-    "candidate": "candidate",
-    "equal_iou": "equal_iou",
-    "neutral": "neutral",
-    "absorbing": "absorbing",
-    "area_ranges": "area_ranges",
-    "area_source": "area_source",
-    "max_dets": "detection_limits",
-    "limit_scope": "limit_scope",
-    "ties": "ties",
-    "ap": "interpolation",
-    "recall_grid": "recall_grid",
-    "precision_guard": "precision_guard",
-    "absent_class": "absent_class",
-    "class_agnostic": "class_agnostic",
-    "pairing": "pairing",
-    "empty_images": "empty_images",
-    "id_zero": "id_zero",
-    "score_decimals": "score_decimals",
-    "box_decimals": "box_decimals",
-    "headline": "headline",
-}
+
+def envvar_of(spelling: str) -> str:
+    """Return the variable that stands for an option: ``DETAP_MAX_DETS`` for ``--max-dets``."""
+    return f"DETAP_{spelling.lstrip('-').replace('-', '_').upper()}"
 
 
 class Option(click.Option):
@@ -192,122 +169,48 @@ input_options = stack(
 truth_options = stack(_format_option, _truth_option, _reading_options, limit_options)
 """The same without the detections, for a command that takes them otherwise."""
 
-protocol_options = stack(
-    _axis(
+
+def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any]:
+    """Return the options of a kind of protocol: its preset, and one for each axis.
+
+    Parameters
+    ----------
+    rules : type
+        :class:`detap.protocols.Protocol` or another kind.
+    envvar : str
+        Names the preset in the environment.
+    default : str
+        What the help says of the preset where none is named.
+    """
+    preset = _axis(
         "--protocol",
         "preset",
-        envvar="DETAP_PROTOCOL",
+        envvar=envvar,
         metavar="NAME",
-        help=f"One of {', '.join(PRESETS)}. By default coco for COCO files, voc2012 for VOC.",
-    ),
-    _axis(
-        "--iou",
-        type=Thresholds(),
-        multiple=True,
-        metavar="LIST",
-        help="IoU thresholds: 0.5, or 0.5,0.75, or 0.5:0.95:0.05.",
-    ),
-    _axis("--strict-iou/--no-strict-iou", default=None, help="Overlap must exceed the threshold."),
-    _axis(
-        "--iou-ceiling", type=Number(0, 1), metavar="IOU", help="Thresholds are lowered to this."
-    ),
-    _axis(
-        "--pixel-edge/--no-pixel-edge", default=None, help="Width is x2 - x1 + 1, in whole pixels."
-    ),
-    _axis(
-        "--candidate",
-        type=click.Choice(["best", "best-free"]),
-        help="The ground truth a detection may match: the best, taken or not, or the best free.",
-    ),
-    _axis("--equal-iou", type=click.Choice(["first", "last"]), help="The best of equal ones."),
-    _axis(
-        "--neutral",
-        type=Flags(),
-        metavar="FLAGS",
-        help="Ground truths that count neither way: difficult, crowd, ignore, group_of; or none.",
-    ),
-    _axis(
-        "--absorbing",
-        type=Flags(),
-        metavar="FLAGS",
-        help="Neutral ones that take any number of detections; or none.",
-    ),
-    _axis(
-        "--area-ranges",
-        type=Areas(),
-        metavar="RANGES",
-        help="coco, proposals, none, or small=0:1024,large=1024:1e10 in square pixels.",
-    ),
-    _axis(
-        "--area-source",
-        type=click.Choice(["annotation", "box"]),
-        help="The area that decides a ground truth's range.",
-    ),
-    _axis(
-        "--max-dets",
-        type=Limits(),
-        metavar="LIST",
-        help="Best-scored detections that count: 1,10,100; none is no limit. AP is taken at the "
-        "largest.",
-    ),
-    _axis(
-        "--limit-scope",
-        type=click.Choice(["class", "image"]),
-        help="The limit is for each class of an image, or for the image.",
-    ),
-    _axis(
-        "--ties",
-        type=click.Choice(["image", "file"]),
-        help="Equal scores rank by image and then by place in the file, or by place alone.",
-    ),
-    _axis(
-        "--ap",
-        type=click.Choice(["11-point", "all-point", "101-point"]),
-        help="How the curve becomes its average precision.",
-    ),
-    _axis(
-        "--recall-grid",
-        type=click.Choice(["matlab", "arange", "linspace", "hundredths"]),
-        help="Who makes the recall levels of 11 or 101 points.",
-    ),
-    _axis(
-        "--precision-guard",
-        type=Number(0, 1),
-        metavar="X",
-        help="Added to TP + FP in the precision.",
-    ),
-    _axis(
-        "--absent-class",
-        type=click.Choice(["undefined", "zero"]),
-        help="The AP of a class without ground truth.",
-    ),
-    _axis("--class-agnostic/--no-class-agnostic", default=None, help="Score classes as one."),
-    _axis(
-        "--pairing",
-        type=click.Choice(["ranked", "coverage"]),
-        help="Detections claim ground truths by falling score, or (proposals) by falling IoU.",
-    ),
-    _axis(
-        "--empty-images",
-        type=click.Choice(["counted", "left-out"]),
-        help="Proposals: ground truths of images without any proposal.",
-    ),
-    _axis(
-        "--id-zero",
-        type=click.Choice(["name", "no-match"]),
-        help="What an annotation id of 0 is: a name like any other, or, as in pycocotools, none.",
-    ),
-    _axis(
-        "--score-decimals", type=Decimals(), metavar="N", help="Round scores first; none does not."
-    ),
-    _axis(
-        "--box-decimals", type=Decimals(), metavar="N", help="Round corners first; none does not."
-    ),
-    _axis(
-        "--headline",
-        type=click.Choice(["AP", "mAP", "AR"]),
-        help="The number that comes first, and with it which others there are.",
-    ),
+        help=f"One of {', '.join(rules.presets)}. {default}",
+    )
+    return stack(preset, *(_option_of(axis) for axis in axes(rules)))
+
+
+def _option_of(axis: Axis) -> Decorator[Any]:
+    if isinstance(axis.kind, YesNo):
+        return _axis(
+            f"{axis.option}/--no-{axis.option[2:]}", axis.name, default=None, help=axis.help
+        )
+    value = click.Choice(axis.kind.choices) if axis.kind.metavar is None else Value(axis.kind)
+    return _axis(
+        axis.option,
+        axis.name,
+        envvar=envvar_of(axis.option),
+        type=value,
+        multiple=axis.kind.repeatable,
+        metavar=axis.kind.metavar,
+        help=axis.help,
+    )
+
+
+protocol_options = axis_options(
+    Protocol, "DETAP_PROTOCOL", "By default coco for COCO files, voc2012 for VOC."
 )
 
 selection_options = stack(
@@ -375,13 +278,15 @@ general_options = stack(
 )
 
 
-def protocol_from(options: dict[str, Any], default: str) -> Protocol:
+def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
     """Take a protocol's options out of `options` and return the protocol.
 
     Parameters
     ----------
     options : dict
-        The values of :data:`protocol_options` and perhaps others, which stay.
+        The values of :func:`axis_options` and perhaps others, which stay.
+    kind : type
+        Of protocol.
     default : str
         The preset where none is named.
 
@@ -390,18 +295,18 @@ def protocol_from(options: dict[str, Any], default: str) -> Protocol:
     UsageError
         Where the preset is unknown or the fields contradict each other.
     """
-    rules = protocol(options.pop("preset") or default)
-    changes: dict[str, Any] = {field: options.pop(name) for name, field in AXES.items()}
-    # A repeated option gives one tuple of values per use.
-    thresholds = sorted({value for part in changes["iou_thresholds"] for value in part})
-    changes["iou_thresholds"] = tuple(thresholds) or None
-    interpolation = changes.pop("interpolation")
-    if interpolation is not None:
-        rules = rules.with_interpolation(interpolation)
-    given = {field: value for field, value in changes.items() if value is not None}
-    if "neutral" in given and "absorbing" not in given:
-        # Only neutral ground truths can absorb, and these are no longer neutral.
-        kept = set(given["neutral"])
-        given["absorbing"] = tuple(flag for flag in rules.absorbing if flag in kept)
-    given = {field: None if value is NO_ROUNDING else value for field, value in given.items()}
-    return replace(rules, **given)
+    rules = kind.preset(options.pop("preset") or default)
+    found = {axis: options.pop(axis.name) for axis in axes(kind)}
+    given = {axis.name: _value(axis, value) for axis, value in found.items() if value not in _LEFT}
+    return rules.with_changes(**given)
+
+
+_LEFT = (None, ())
+"""What an option that was left out has, or a repeatable one."""
+
+
+def _value(axis: Axis, found: Any) -> Any:
+    if axis.kind.repeatable:
+        # One list for each use of the option.
+        return tuple(sorted({value for part in found for value in part.value}))
+    return found.value if isinstance(found, Given) else found

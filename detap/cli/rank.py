@@ -12,22 +12,23 @@ from detap.cli.gates import Gates, Judged, drop_options, floor_options
 from detap.cli.options import (
     Command,
     Decorator,
+    axis_options,
     general_options,
     option,
     output_options,
+    rules_from,
     stack,
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.values import Type, number
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.files import STDIN
+from detap.protocols.ranking import Classification, Retrieval
 from detap.report.names import printable
 
 if TYPE_CHECKING:
     from detap.gate import Name, Noise, Numbers
     from detap.ranking.classification import ClassificationResult
-    from detap.ranking.protocols import Classification, Retrieval
     from detap.ranking.retrieval import RetrievalResult
     from detap.ranking_tables import Gallery, Run, Samples
     from detap.report.model import Report
@@ -43,80 +44,15 @@ _ONLY = {
     "gain": "grades",
 }
 """Rules that mean something for some inputs alone, and for which."""
-_DIVISORS = click.Choice(["all", "hits", "min"])
-_UNDEFINED = click.Choice(["zero", "left-out"])
-
-
-class Cutoffs(Type):
-    """The k of measures at k: ``1,5,10``."""
-
-    name = "cutoffs"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, ...]:
-        """Return the numbers."""
-        if isinstance(value, tuple):
-            return value
-        parts = [part.strip() for part in str(value).split(",")]
-        if not all(part.isascii() and part.isdigit() and 0 < int(part) < 10**9 for part in parts):
-            self.fail(f"{value!r} is no list of whole numbers from 1", param, ctx)
-        return tuple(map(int, parts))
-
-
-class Positive(Type):
-    """A number above 0."""
-
-    name = "number"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number."""
-        try:
-            found = value if isinstance(value, float) else number(str(value))
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-        if not found > 0:
-            self.fail(f"{value!r} is not above 0", param, ctx)
-        return found
 
 
 def _input(*names: str, **attributes: Any) -> Decorator[Any]:
     return option(*names, group="Input", **attributes)
 
 
-def _rule(*names: str, **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Protocol (what is left out stays the preset's)", **attributes)
-
-
 def _output(*names: str, **attributes: Any) -> Decorator[Any]:
     return option(*names, group="Output", **attributes)
 
-
-_at_k = stack(
-    _rule(
-        "--k",
-        "cutoffs",
-        envvar="DETAP_K",
-        type=Cutoffs(),
-        multiple=True,
-        metavar="LIST",
-        help="Measures at k as well: 5, or 1,5,10. Repeatable.",
-    ),
-    _rule(
-        "--divisor",
-        type=_DIVISORS,
-        help="What AP@k divides by: all relevant items, the hits within k, or the lesser of k and "
-        "all.",
-    ),
-    _rule(
-        "--no-relevant",
-        type=_UNDEFINED,
-        help="Where nothing is relevant, or by --divisor hits nothing within k: counts as 0, or "
-        "is left out of the mean.",
-    ),
-)
 
 retrieval_inputs = stack(
     _input(
@@ -134,48 +70,8 @@ retrieval_inputs = stack(
     _input("--codes", is_flag=True, help="The .npy files hold binary codes, not embeddings."),
 )
 
-retrieval_rules = stack(
-    _rule(
-        "--protocol",
-        "preset",
-        envvar="DETAP_RANK_PROTOCOL",
-        metavar="NAME",
-        help="One of retrieval, trec_eval, ir_measures, hashing, metric-learning. By default "
-        "ir_measures for a run, else retrieval.",
-    ),
-    _at_k,
-    _rule(
-        "--ties",
-        type=click.Choice(["file", "trec", "expected"]),
-        help="Equal scores rank in the order of the file, or as trec_eval ranks them, or every "
-        "measure is its expected value over their orders.",
-    ),
-    _rule(
-        "--missing-queries",
-        type=_UNDEFINED,
-        help="Judged queries without a ranking: count as 0, or are left out of the mean.",
-    ),
-    _rule(
-        "--relevant-from",
-        type=Positive(),
-        metavar="GRADE",
-        help="The least grade that makes an item relevant.",
-    ),
-    _rule(
-        "--gain",
-        type=click.Choice(["linear", "exponential"]),
-        help="What a grade g is worth to nDCG: g, or 2^g - 1.",
-    ),
-    _rule(
-        "--similarity",
-        type=click.Choice(["cosine", "dot", "euclidean"]),
-        help="What embeddings are ranked by.",
-    ),
-    _rule(
-        "--exclude-self/--no-exclude-self",
-        default=None,
-        help="Query i is item i of the gallery, and takes no part in its own ranking.",
-    ),
+retrieval_rules = axis_options(
+    Retrieval, "DETAP_RANK_PROTOCOL", "By default ir_measures for a run, else retrieval."
 )
 
 retrieval_outputs = stack(
@@ -269,7 +165,7 @@ def retrieval(session: Session, /, **options: Any) -> int:
     read = _retrieval_input(options)
     gates = _gates(options)
     given = tuple(name for name in _ONLY if options[name] is not None)
-    rules = _retrieval_rules(options, "ir_measures" if read.kind == "run" else "retrieval")
+    rules = rules_from(options, Retrieval, "ir_measures" if read.kind == "run" else "retrieval")
     outputs = _outputs(options, read, gates)
     return _score_retrieval(_Work(read, gates, outputs, options, session), rules, given)
 
@@ -289,26 +185,7 @@ classification_inputs = stack(
     _input("--image-set", metavar="NAME", help="VOC: the set, where there are several."),
 )
 
-classification_rules = stack(
-    _rule(
-        "--protocol",
-        "preset",
-        envvar="DETAP_RANK_PROTOCOL",
-        metavar="NAME",
-        help="One of voc2012 (the default), voc2007, non-interpolated.",
-    ),
-    _rule(
-        "--ap",
-        type=click.Choice(["non-interpolated", "all-point", "11-point", "101-point"]),
-        help="How a class's ranking becomes its average precision.",
-    ),
-    _rule(
-        "--absent-class",
-        type=click.Choice(["undefined", "zero"]),
-        help="The AP of a class without positive samples.",
-    ),
-    _at_k,
-)
+classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
 
 
 @command.command(cls=Command)
@@ -324,7 +201,7 @@ def classification(session: Session, /, **options: Any) -> int:
     """Score a classification by its scores: AP per class, mAP, AP@k per sample."""
     read = _classification_input(options)
     gates = _gates(options)
-    rules = _classification_rules(options)
+    rules = rules_from(options, Classification, "voc2012")
     outputs = _outputs(options, read, gates)
     return _score_classification(_Work(read, gates, outputs, options, session), rules)
 
@@ -420,34 +297,6 @@ def _need(paths: Mapping[str, str | None]) -> None:
             raise UsageError(f"{others} needs {name} beside it")
 
 
-# --- how it is scored
-
-
-def _retrieval_rules(options: dict[str, Any], default: str) -> "Retrieval":
-    from detap.ranking.protocols import retrieval as preset  # noqa: PLC0415 - not for --help
-
-    names = ("divisor", "no_relevant", "ties", "missing_queries", "relevant_from", "gain")
-    given = {name: options.pop(name) for name in (*names, "similarity", "exclude_self")}
-    changes = {name: value for name, value in given.items() if value is not None}
-    rules = preset(options.pop("preset") or default)
-    return rules.with_changes(cutoffs=_cutoffs(options), **changes)
-
-
-def _classification_rules(options: dict[str, Any]) -> "Classification":
-    from detap.ranking.protocols import classification as preset  # noqa: PLC0415 - not for --help
-
-    curve = options.pop("ap")
-    given = {name: options.pop(name) for name in ("divisor", "no_relevant", "absent_class")}
-    changes = {name: value for name, value in given.items() if value is not None}
-    rules = preset(options.pop("preset") or "voc2012")
-    rules = rules if curve is None else rules.with_curve(curve)
-    return rules.with_changes(cutoffs=_cutoffs(options), **changes)
-
-
-def _cutoffs(options: dict[str, Any]) -> tuple[int, ...]:
-    return tuple(sorted({k for part in options.pop("cutoffs") for k in part}))
-
-
 def _gates(options: dict[str, Any]) -> Gates:
     try:
         return Gates.from_options(options)
@@ -512,7 +361,7 @@ def _refuse_useless(given: tuple[str, ...], table: "Run | Gallery") -> None:
             )
 
 
-def _score_retrieval(work: _Work, rules: "Retrieval", given: tuple[str, ...]) -> int:
+def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> int:
     baseline = work.gates.read_baseline()
     from detap.ranking.measures import measures  # noqa: PLC0415 - numpy comes with it
     from detap.ranking.retrieval import evaluate  # noqa: PLC0415
@@ -557,7 +406,7 @@ def _score_retrieval(work: _Work, rules: "Retrieval", given: tuple[str, ...]) ->
     return work.finish(report, judged, _members(table))
 
 
-def _score_classification(work: _Work, rules: "Classification") -> int:
+def _score_classification(work: _Work, rules: Classification) -> int:
     baseline = work.gates.read_baseline()
     from detap.ranking.classification import evaluate  # noqa: PLC0415 - numpy comes with it
     from detap.report import ranking_rows  # noqa: PLC0415

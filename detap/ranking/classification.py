@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from detap.core import curves
 from detap.errors import Note
-from detap.ranking import protocols
+from detap.protocols import ranking as protocols
+from detap.protocols.ranking import Classification
 from detap.ranking.measures import Ordered
-from detap.ranking.protocols import Classification
 from detap.ranking_tables import Samples
 
 Floats = NDArray[np.float64]

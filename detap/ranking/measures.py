@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from detap.core import curves, ties
 from detap.core.ties import Groups
 from detap.errors import UsageError
-from detap.ranking.protocols import ELEVEN, Retrieval
+from detap.protocols.ranking import ELEVEN, Retrieval
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -71,7 +71,7 @@ class RankedList(Protocol):
         """Return whether (or how surely) a relevant item is among the first k."""
 
     def average_precision(self, k: int, divisor: str) -> float:
-        """Return AP@k by a divisor of :data:`detap.ranking.protocols.DIVISORS`; NaN undefined."""
+        """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""
 
     def reciprocal_rank(self, k: int) -> float:
         """Return 1 over the rank of the first relevant item, 0 where it is beyond k."""
@@ -117,7 +117,7 @@ class Ordered:
         return float(len(self.hits) > 0 and self.hits[0] < k)
 
     def average_precision(self, k: int, divisor: str) -> float:
-        """Return AP@k by a divisor of :data:`detap.ranking.protocols.DIVISORS`; NaN undefined."""
+        """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""
         inside = self.found(k)
         by = {"all": self.relevant, "hits": inside, "min": min(k, self.relevant)}[divisor]
         return curves.average_precision(self.hits[:inside], by, interpolated=False)
@@ -170,7 +170,7 @@ class Expected:
         return ties.hit_chance(self.groups, k)
 
     def average_precision(self, k: int, divisor: str) -> float:
-        """Return AP@k by a divisor of :data:`detap.ranking.protocols.DIVISORS`; NaN undefined."""
+        """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""
         if divisor == "hits":
             return ties.average_precision_by_hits(self.groups, k)
         by = self.relevant if divisor == "all" else min(k, self.relevant)

@@ -7,8 +7,8 @@ from math import nan
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.protocols.ranking import Retrieval
 from detap.ranking import losses
-from detap.ranking.protocols import Retrieval
 from detap.ranking.similarity import Similarities
 from detap.ranking_tables import Gallery, Run
 

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from detap.core import ranking, ties
 from detap.core.ties import Groups
 from detap.errors import InputError, Note, Problem, UsageError
-from detap.ranking import protocols
+from detap.protocols import ranking as protocols
+from detap.protocols.ranking import Retrieval
 from detap.ranking.measures import Expected, Gains, Measure, Ordered, RankedList, measures
-from detap.ranking.protocols import Retrieval
 from detap.ranking.similarity import Similarities
 from detap.ranking_tables import Gallery, Run
 

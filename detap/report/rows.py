@@ -13,7 +13,7 @@ from detap.report.model import Block, Cell, Column, Report, Table
 
 if TYPE_CHECKING:
     from detap.detection import Result
-    from detap.protocols import Measure, Protocol
+    from detap.protocols import Protocol
     from detap.tables import Detections, GroundTruth, SourceFile
     from detap.tie_range import TieRange
 
@@ -80,9 +80,7 @@ def detection_report(
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
         summary=dict(result.summary),
-        titles={
-            measure.name: title(measure, result.protocol) for measure in result.protocol.measures()
-        },
+        titles={measure.name: measure.title for measure in result.protocol.measures()},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
         blocks=tuple(blocks),
@@ -174,24 +172,6 @@ def _totals(
 def _mean(values: Sequence[Cell]) -> float:
     defined = [float(value) for value in values if value is not None and not _undefined(value)]
     return sum(defined) / len(defined) if defined else nan
-
-
-def title(measure: "Measure", protocol: "Protocol") -> tuple[str, ...]:
-    """Return the name of a measure written out, in parts that line up under one another."""
-    values = protocol.iou_thresholds
-    if measure.threshold is not None:
-        values = (values[measure.threshold],)
-    iou = f"{values[0]:.6g}"
-    if len(values) > 1:
-        iou += f"\N{EN DASH}{values[-1]:.6g}"
-    most = protocol.detection_limits[measure.limit]
-    quantity = "average precision" if measure.quantity == "AP" else "average recall"
-    return (
-        f"mean {quantity}" if protocol.headline == "mAP" else quantity,
-        f"IoU {iou}",
-        f"{protocol.area_ranges[measure.area].name} areas",
-        "all detections" if most is None else f"top {most} per image",
-    )
 
 
 def describe_inputs(

@@ -6,14 +6,15 @@ from dataclasses import fields
 import pytest
 
 from detap.cli.eval import command
-from detap.cli.options import AXES
-from detap.protocols import _CHOICES, PRESETS, Protocol, in_signature, protocol
+from detap.protocols import PRESETS, Protocol, protocol
+from detap.protocols.axes import axes
 from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "protocols.md").read_text("utf-8")
 FACTS = (ROOT / "tests" / "test_facts.py").read_text("utf-8")
 UNSPOKEN = {"name", "source"}
 COCO_THRESHOLDS = "linspace(0.5, 0.95, 10)"
+KINDS = {axis.name: axis.kind for axis in axes(Protocol)}
 
 
 def section(heading: str) -> str:
@@ -35,7 +36,7 @@ def spelt(rules: Protocol, field: str) -> str:
     value = getattr(rules, field)
     if field == "iou_thresholds" and value == protocol("coco").iou_thresholds:
         return COCO_THRESHOLDS
-    return in_signature(value)
+    return KINDS[field].spell(value)
 
 
 def plain(cell: str) -> str:
@@ -44,15 +45,13 @@ def plain(cell: str) -> str:
 
 def test_every_axis_is_explained_with_its_option_and_default() -> None:
     rows = {plain(row[0]): row for row in table(section("## Axes"))}
-    axes = [entry.name for entry in fields(Protocol) if entry.name not in UNSPOKEN]
-    assert list(rows) == axes
-    options = {parameter.name: parameter.opts for parameter in command.params}
-    option_of = {field: options[option] for option, field in AXES.items()}
+    assert list(rows) == [entry.name for entry in fields(Protocol) if entry.name not in UNSPOKEN]
+    option_of = {str(parameter.name): parameter.opts for parameter in command.params}
     standard = Protocol(name="coco")
     for field, (_, option, values, default, _meaning) in rows.items():
         assert plain(option) in option_of[field]
         assert plain(default) == spelt(standard, field)
-        for choice in _CHOICES.get(field, ()):
+        for choice in KINDS[field].choices:
             assert f"`{choice}`" in values
 
 

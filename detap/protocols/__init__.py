@@ -1,0 +1,46 @@
+"""Protocols: everything in which implementations of "the same" metric differ, as data.
+
+A protocol is a frozen record with one field per axis. No code asks for a protocol's name. A preset
+reproduces one public implementation. The signature names the preset, every field that departs from
+it, and detap's version: two numbers may be compared only when theirs are equal.
+
+==============  =============================================================
+axes.py         what an axis is, the kinds of values, what all protocols share
+detection.py    the axes of detection
+measures.py     the numbers that a protocol has: names and titles
+presets.py      the presets of detection
+ranking.py      retrieval and classification: axes and presets
+==============  =============================================================
+"""
+
+from detap.protocols.axes import (
+    ALL_AREAS,
+    ANY_AREA,
+    COCO_AREAS,
+    MOST_THRESHOLDS,
+    PROPOSAL_AREAS,
+    RECALL_GRIDS,
+    AreaRange,
+    linspace,
+)
+from detap.protocols.detection import Interpolation, Protocol
+from detap.protocols.measures import Measure
+from detap.protocols.presets import COCO_IOU_CEILING, COCO_PRECISION_GUARD, PRESETS, protocol
+
+__all__ = [
+    "ALL_AREAS",
+    "ANY_AREA",
+    "COCO_AREAS",
+    "COCO_IOU_CEILING",
+    "COCO_PRECISION_GUARD",
+    "MOST_THRESHOLDS",
+    "PRESETS",
+    "PROPOSAL_AREAS",
+    "RECALL_GRIDS",
+    "AreaRange",
+    "Interpolation",
+    "Measure",
+    "Protocol",
+    "linspace",
+    "protocol",
+]

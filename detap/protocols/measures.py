@@ -1,0 +1,131 @@
+"""The numbers that a protocol has: each one's name and title, once."""
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from detap.protocols.axes import SAME_THRESHOLD
+
+if TYPE_CHECKING:
+    from detap.protocols.detection import Protocol
+
+
+class Measure(NamedTuple):
+    """One number of the summary: what it is called, and where in the arrays it is read.
+
+    Attributes
+    ----------
+    name : str
+        ``"AP50"``, ``"AR100"``, ``"mAP"`` ...
+    quantity : {"AP", "AR"}
+        Average precision, or final recall.
+    threshold : int or None
+        Index of the IoU threshold; None for the mean over all.
+    area : int
+        Index of the area range.
+    limit : int
+        Index of the detection limit.
+    title : tuple of str
+        The name written out, in parts that line up under one another: what, at which IoU, over
+        which areas, of which detections.
+    """
+
+    name: str
+    quantity: Literal["AP", "AR"]
+    threshold: int | None
+    area: int
+    limit: int
+    title: tuple[str, ...]
+
+
+def summary(rules: "Protocol") -> tuple[Measure, ...]:
+    """Return the numbers of a protocol's summary, in order, the headline first."""
+    limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
+    if rules.headline == "AR":
+        return tuple(_recall(rules, area, limit, both=True) for limit in limits for area in bands)
+    precision = [_precision(rules, None, 0)]
+    if len(rules.iou_thresholds) > 1 or rules.headline == "AP":
+        indices = [rules.threshold_index(t) for t in (0.5, 0.75)]
+        precision += [_precision(rules, t, 0) for t in indices if t is not None]
+    precision += [_precision(rules, None, area) for area in bands[1:]]
+    if rules.headline == "mAP":
+        return tuple(precision)
+    recall = [_recall(rules, 0, limit) for limit in limits]
+    recall += [_recall(rules, area, limits[-1]) for area in bands[1:]]
+    return (*precision, *recall)
+
+
+def named(rules: "Protocol", name: str) -> Measure:
+    """Return a number of a protocol by its name, also one that the summary leaves out.
+
+    Raises
+    ------
+    KeyError
+        Where there is none.
+    """
+    limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
+    thresholds = (None, *range(len(rules.iou_thresholds)))
+    candidates = [
+        *summary(rules),
+        *(_precision(rules, t, a) for a in bands for t in thresholds if rules.headline != "AR"),
+        *(
+            _recall(rules, area, limit, both=both)
+            for both in (False, True)
+            for limit in reversed(limits)
+            for area in bands
+        ),
+    ]
+    for candidate in candidates:
+        if candidate.name == name:
+            return candidate
+    raise KeyError(name)
+
+
+def _precision(rules: "Protocol", threshold: int | None, area: int) -> Measure:
+    at = "" if threshold is None else _percent(rules.iou_thresholds[threshold])
+    name = f"{rules.headline}{at}{rules.area_ranges[area].suffix}"
+    return _measure(rules, name, "AP", (threshold, area, len(rules.detection_limits) - 1))
+
+
+def _recall(rules: "Protocol", area: int, limit: int, *, both: bool = False) -> Measure:
+    most = rules.detection_limits[limit]
+    named_limit = "" if most is None or (area and not both) else str(most)
+    name = f"AR{named_limit}{rules.area_ranges[area].suffix}"
+    return _measure(rules, name, "AR", (None, area, limit))
+
+
+def _measure(
+    rules: "Protocol",
+    name: str,
+    quantity: Literal["AP", "AR"],
+    place: tuple[int | None, int, int],
+) -> Measure:
+    threshold, area, limit = place
+    what = {"AP": "average precision", "AR": "average recall"}[quantity]
+    title = (
+        f"mean {what}" if rules.headline == "mAP" else what,
+        f"IoU {_iou(rules, threshold)}",
+        f"{rules.area_ranges[area].name} areas",
+        _detections(rules, limit),
+    )
+    return Measure(name, quantity, *place, title)
+
+
+def _percent(threshold: float) -> str:
+    """Return a threshold in percent, as names of measures have it, no other one being meant."""
+    short = format(100 * threshold, ".6g")
+    near = abs(float(short) / 100 - threshold) < SAME_THRESHOLD / 2
+    return short if near else format(100 * threshold, ".12g")
+
+
+def _iou(rules: "Protocol", threshold: int | None) -> str:
+    values = rules.iou_thresholds if threshold is None else rules.iou_thresholds[threshold:][:1]
+    if len(values) == 1:
+        return format(values[0], ".6g")
+    return f"{values[0]:.6g}\N{EN DASH}{values[-1]:.6g}"
+
+
+def _detections(rules: "Protocol", limit: int) -> str:
+    most = rules.detection_limits[limit]
+    if most is None:
+        return "all detections"
+    per = "image" if rules.limit_scope == "image" or rules.class_agnostic else "image and class"
+    return f"at most {most} per {per}"

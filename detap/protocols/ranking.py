@@ -1,0 +1,151 @@
+"""How rankings are scored, as data: the axes and presets of retrieval and classification."""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from detap.errors import UsageError
+from detap.protocols.axes import RECALL_GRIDS, Cutoffs, Number, Rules, axis
+
+ELEVEN = tuple(level / 10 for level in range(11))
+"""The recall levels of the classic table; trec_eval's iprec_at_recall."""
+
+Divisor = Literal["all", "hits", "min"]
+Undefined = Literal["zero", "left-out"]
+Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _AtK(Rules):
+    """The axes of measures at k."""
+
+    cutoffs: tuple[int, ...] = axis(
+        (), "Measures at k as well: 5, or 1,5,10. Repeatable.", kind=Cutoffs(), option="--k"
+    )
+    divisor: Divisor = axis(
+        "all",
+        "What AP@k divides by: all relevant items, the hits within k, or the lesser of k and all.",
+    )
+    no_relevant: Undefined = axis(
+        "zero",
+        "Where nothing is relevant, or by --divisor hits nothing within k: counts as 0, or is "
+        "left out of the mean.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retrieval(_AtK):
+    """How a retrieval is scored.
+
+    Each field is an axis on which implementations differ; its text stands beside it, and
+    docs/ranking.md has them as a table. `name` is the preset that this is, or departs from.
+    """
+
+    presets: ClassVar[dict[str, "Retrieval"]] = {}
+
+    ties: Literal["file", "trec", "expected"] = axis(
+        "file",
+        "Equal scores rank in the order of the file, or as trec_eval ranks them, or every measure "
+        "is its expected value over their orders.",
+        "Equal scores rank in the order of the file (or gallery); or as trec_eval ranks them: "
+        "scores in single precision, then the names of items, falling; or every measure is its "
+        "expected value over all orders of equal scores.",
+    )
+    missing_queries: Undefined = axis(
+        "zero", "Judged queries without a ranking: count as 0, or are left out of the mean."
+    )
+    relevant_from: float = axis(
+        1.0,
+        "The least grade that makes an item relevant.",
+        kind=Number(0, above=True, metavar="GRADE"),
+    )
+    gain: Literal["linear", "exponential"] = axis(
+        "linear", "What a grade g is worth to nDCG: g, or 2^g - 1."
+    )
+    similarity: Literal["cosine", "dot", "euclidean"] = axis(
+        "cosine", "What embeddings are ranked by."
+    )
+    exclude_self: bool = axis(
+        False,
+        "Query i is item i of the gallery, and takes no part in its own ranking.",
+        "Query i is item i of the gallery, and takes no part in its own ranking. Where queries and "
+        "gallery are the same and this is not given, a warning says so: each query finds itself.",
+    )
+
+    def always_said(self) -> tuple[str, ...]:
+        """Return the axes that change numbers of the same name: every report says them."""
+        return ("divisor", "ties", "no_relevant")
+
+
+Retrieval.presets |= {
+    rules.name: rules
+    for rules in (
+        Retrieval(name="retrieval"),
+        Retrieval(name="trec_eval", ties="trec", missing_queries="left-out"),
+        Retrieval(name="ir_measures", ties="trec"),
+        Retrieval(name="hashing", divisor="hits"),
+        Retrieval(name="metric-learning", no_relevant="left-out", exclude_self=True),
+    )
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classification(_AtK):
+    """How a classification is scored.
+
+    Each field is an axis on which implementations differ; its text stands beside it, and
+    docs/ranking.md has them as a table. `name` is the preset that this is, or departs from.
+    """
+
+    presets: ClassVar[dict[str, "Classification"]] = {}
+
+    curve: Curve = axis(
+        "all-point", "How a class's ranking becomes its average precision.", option="--ap"
+    )
+    recall_grid: Literal["matlab", "arange", "linspace", "hundredths"] = axis(
+        "matlab", "Who makes the recall levels of 11 or 101 points."
+    )
+    absent_class: Literal["undefined", "zero"] = axis(
+        "undefined", "The AP of a class without positive samples."
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        levels = len(RECALL_GRIDS[self.recall_grid])
+        if self.curve in ("11-point", "101-point") and self.recall_levels is None:
+            raise UsageError(
+                f"recall_grid {self.recall_grid!r} has {levels} levels, not {self.curve}"
+            )
+
+    @property
+    def recall_levels(self) -> tuple[float, ...] | None:
+        """The levels at which precision is read; None for all points, or where the grid misfits."""
+        grid = RECALL_GRIDS[self.recall_grid]
+        return grid if self.curve == f"{len(grid)}-point" else None
+
+    def always_said(self) -> tuple[str, ...]:
+        """Return the axes that change numbers of the same name: every report says them."""
+        return ("curve", *(("divisor", "no_relevant") if self.cutoffs else ()))
+
+    def with_curve(self, curve: Curve) -> "Classification":
+        """Return these rules with another curve, and a grid that goes with it."""
+        fitting: dict[str, Any] = {"11-point": "matlab", "101-point": "linspace"}
+        fits = curve not in fitting or curve == f"{len(RECALL_GRIDS[self.recall_grid])}-point"
+        return replace(self, curve=curve, recall_grid=self.recall_grid if fits else fitting[curve])
+
+    def with_changes(self, **changes: Any) -> "Classification":
+        """Return these rules with other values in some fields, and a grid that fits the curve."""
+        rules = self.with_curve(changes.pop("curve")) if "curve" in changes else self
+        return replace(rules, **changes)
+
+
+Classification.presets |= {
+    rules.name: rules
+    for rules in (
+        Classification(name="voc2012"),
+        Classification(name="voc2007", curve="11-point"),
+        Classification(name="non-interpolated", curve="non-interpolated"),
+    )
+}
+
+retrieval = Retrieval.preset
+classification = Classification.preset

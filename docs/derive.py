@@ -1,0 +1,99 @@
+"""Write the tables of the docs and the parts of the JSON schemas that derive from the program.
+
+``python -m docs.derive`` writes them; a test sees to it that this changes nothing.
+"""
+
+import json
+import re
+from pathlib import Path
+
+from detap.protocols import Protocol
+from detap.protocols.axes import Axis, Rules, YesNo, axes
+from detap.protocols.ranking import Classification, Retrieval
+
+ROOT = Path(__file__).parents[1]
+SCHEMAS = ROOT / "detap" / "report"
+
+
+def axes_table(rules: type[Rules]) -> list[str]:
+    """Return what each axis is, with its option and default."""
+    rows = [
+        f"| `{axis.name}` | `{axis.option}` | {axis.kind.says} | `{axis.kind.spell(axis.default)}` "
+        f"| {axis.meaning} |"
+        for axis in axes(rules)
+    ]
+    return ["| field | option | values | default | what it says |", "|---|---|---|---|---|", *rows]
+
+
+def options_table(rules: type[Rules]) -> list[str]:
+    """Return the options of a protocol as a command's page lists them."""
+    rows = [f"| {_spellings(axis)} | {_values(axis)} | {axis.meaning} |" for axis in axes(rules)]
+    return ["| option | value | field |", "|---|---|---|", *rows]
+
+
+def _spellings(axis: Axis) -> str:
+    if isinstance(axis.kind, YesNo):
+        return f"`{axis.option}`, `--no-{axis.option[2:]}`"
+    return f"`{axis.option}`"
+
+
+def _values(axis: Axis) -> str:
+    if isinstance(axis.kind, YesNo):
+        return ""
+    return axis.kind.forms or axis.kind.says
+
+
+def protocol_schema(rules: type[Rules]) -> dict[str, object]:
+    """Return the JSON schema of a protocol's fields."""
+    fields = {"name": {"type": "string"}}
+    fields |= {axis.name: axis.kind.schema() for axis in axes(rules)}
+    return {
+        "type": "object",
+        "description": "Every field of the protocol; the protocols page of the docs says what each "
+        "means.",
+        "required": list(fields),
+        "properties": fields,
+    }
+
+
+PAGES = {
+    "docs/protocols.md": {"axes": axes_table(Protocol)},
+    "docs/commands/eval.md": {"axes": options_table(Protocol)},
+    "docs/commands/rank.md": {
+        "retrieval": options_table(Retrieval),
+        "classification": options_table(Classification),
+    },
+}
+"""Where which table goes: between ``<!-- derived: NAME -->`` and ``<!-- end -->``."""
+
+
+def page(text: str, tables: dict[str, list[str]]) -> str:
+    """Return a page with its tables as they are due."""
+    for name, lines in tables.items():
+        begin, end = f"<!-- derived: {name} -->", "<!-- end -->"
+        pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
+        if not pattern.search(text):
+            raise ValueError(f"no {begin} in the page")
+        table = "\n".join([begin, *lines, end])
+        text = pattern.sub(lambda _, table=table: table, text, count=1)
+    return text
+
+
+def schema(text: str) -> str:
+    """Return the schema of a report with the protocol's part as it is due."""
+    record = json.loads(text)
+    record["properties"]["protocol"] = protocol_schema(Protocol)
+    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
+
+
+def derived() -> dict[Path, str]:
+    """Return every file that has derived parts, as it is due."""
+    found = {ROOT / name: page((ROOT / name).read_text("utf-8"), t) for name, t in PAGES.items()}
+    report = SCHEMAS / "report.schema.json"
+    found[report] = schema(report.read_text("utf-8"))
+    return found
+
+
+if __name__ == "__main__":
+    for path, text in derived().items():
+        path.write_text(text, "utf-8")
