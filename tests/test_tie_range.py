@@ -1,14 +1,26 @@
 """How far numbers move with the order of equal scores, by fixtures and against every order."""
 
-from itertools import permutations
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+from itertools import permutations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import detap
+from detap.core import tie_orders
+from detap.detection import score_tables
+from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables import Detections, GroundTruth
 from detap.tie_range import tie_range
+
+AREAS = (ALL_AREAS, AreaRange("small", 0, 60, "s"), AreaRange("large", 60, 1e5, "l"))
+tie_range_module = import_module("detap.tie_range")
 
 
 def test_fact_04_the_range_of_ties_is_reported_when_asked(fixtures: Path) -> None:
@@ -17,7 +29,7 @@ def test_fact_04_the_range_of_ties_is_reported_when_asked(fixtures: Path) -> Non
     truth = detap.read_ground_truth(folder / "instances.json")
     for name in ("results.json", "results-reversed.json"):
         found = detap.read_detections(folder / name, truth)
-        lowest, value, highest = tie_range(detap.evaluate(truth, found, "coco"))["AP"]
+        lowest, value, highest = tie_range(score_tables(truth, found, "coco"))["AP"]
         assert lowest == pytest.approx(2 / 3, abs=1e-12)
         assert highest == pytest.approx((51 + 50 * 2 / 3) / 101, abs=1e-12)
         assert lowest <= value <= highest
@@ -47,13 +59,148 @@ def test_no_order_of_ties_goes_further(rules: str) -> None:
         found = Detections.from_arrays(
             image=["i"] * 6, label=["c"] * 6, boxes=boxes[rows], score=score[rows]
         )
-        values.append(next(iter(detap.evaluate(truth, found, rules).summary.values())))
+        values.append(next(iter(score_tables(truth, found, rules).summary.values())))
     rows = rng.permutation(6).tolist()
     found = Detections.from_arrays(
         image=["i"] * 6, label=["c"] * 6, boxes=boxes[rows], score=score[rows]
     )
-    (lowest, _, highest) = next(iter(tie_range(detap.evaluate(truth, found, rules)).values()))
+    (lowest, _, highest) = next(iter(tie_range(score_tables(truth, found, rules)).values()))
     assert (lowest, highest) == (min(values), max(values))
+
+
+RULES = {
+    "coco": replace(protocol("coco"), iou_thresholds=(0.3, 0.6)),
+    "coco-limits": replace(
+        protocol("coco"), iou_thresholds=(0.3, 0.6), detection_limits=(1, 3), area_ranges=AREAS
+    ),
+    "coco-strict": replace(protocol("coco-strict"), iou_thresholds=(0.3,)),
+    "image-limit": replace(
+        protocol("coco"), iou_thresholds=(0.3,), detection_limits=(2, 4), limit_scope="image"
+    ),
+    "class-agnostic": replace(protocol("coco"), iou_thresholds=(0.3,), class_agnostic=True),
+    "voc2012": replace(protocol("voc2012"), iou_thresholds=(0.3,)),
+    "voc2007": replace(protocol("voc2007"), iou_thresholds=(0.3,), detection_limits=(2,)),
+    "zero": replace(protocol("voc2012"), absent_class="zero", candidate="best-free"),
+    "proposals": replace(protocol("proposals"), iou_thresholds=(0.3, 0.6), detection_limits=(1, 3)),
+}
+
+
+def random_ties(seed: int) -> tuple[GroundTruth, Detections]:
+    """Return a few boxes that compete: on a coarse grid, with two scores."""
+    random = np.random.default_rng(seed)
+    truths, claims = int(random.integers(1, 6)), int(random.integers(2, 7))
+
+    def boxes(count: int) -> Any:
+        start = random.integers(0, 4, (count, 2)) * 3.0
+        return np.hstack([start, start + random.integers(2, 5, (count, 2)) * 3.0])
+
+    def names(count: int, what: str) -> list[str]:
+        return [f"{what}{n}" for n in random.integers(0, random.integers(1, 3), count)]
+
+    truth = GroundTruth.from_arrays(
+        image=names(truths, "i"),
+        label=names(truths, "c"),
+        boxes=boxes(truths),
+        crowd=random.random(truths) < 0.2,
+        difficult=random.random(truths) < 0.2,
+        images=["i0", "i1"],
+        classes=["c0", "c1"],
+    )
+    found = Detections.from_arrays(
+        image=names(claims, "i"),
+        label=names(claims, "c"),
+        boxes=boxes(claims),
+        score=random.choice([0.25, 0.5], claims, p=[0.3, 0.7]),
+    )
+    return truth, found
+
+
+def every_order(score: Any) -> Iterator[list[int]]:
+    """Give the rows in each order that the scores allow, by falling score."""
+    ties = [np.flatnonzero(score == value).tolist() for value in np.unique(score)[::-1]]
+    for orders in product(*(permutations(tie) for tie in ties)):
+        yield [row for order in orders for row in order]
+
+
+def outside(
+    truth: GroundTruth, found: Detections, rules: Protocol
+) -> tuple[list[object], dict[str, float]]:
+    """Return which numbers of any order leave the range, and how wide each is beyond need."""
+    found = found.numbered_as(truth)
+    ranges = tie_range(score_tables(truth, found, rules))
+    rules = replace(rules, ties="file")
+    orders = [
+        score_tables(truth, found.select(np.array(rows, np.int32)), rules).summary
+        for rows in every_order(found.score)
+    ]
+    wrong: list[object] = []
+    slack = {}
+    for name, (lowest, value, highest) in ranges.items():
+        values = [summary[name] for summary in orders]
+        if np.isnan(value):
+            assert np.isnan([lowest, highest, *values]).all()
+            continue
+        if not (lowest - 1e-12 <= min(values) <= max(values) <= highest + 1e-12):
+            wrong.append((name, lowest, min(values), max(values), highest))
+        slack[name] = (min(values) - lowest) + (highest - max(values))
+    return wrong, slack
+
+
+@pytest.mark.parametrize("rules", RULES)
+@pytest.mark.parametrize("states", [4096, 3])
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1))
+def test_no_order_goes_beyond(rules: str, states: int, seed: int) -> None:
+    """By brute force: also where the states are too many to be followed."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tie_orders, "MOST_STATES", states)
+        patch.setattr(tie_range_module, "MOST_ORDERS", states - 2)
+        wrong, _ = outside(*random_ties(seed), RULES[rules])
+    assert not wrong
+
+
+def test_rivals_for_one_ground_truth() -> None:
+    """Seen: 1.0000 to 1.0000 was reported where another order gives .5.
+
+    The first box reaches both ground truths, the left one better; the second the left one alone.
+    If the first is first, it takes the left one and the second is a false positive, ranked last:
+    one of two is found at precision 1, AP 51/101. The other way round both are found.
+    """
+    truth = GroundTruth.from_arrays(
+        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [4, 0, 14, 10]]
+    )
+    boxes, score = np.array([[1.0, 0, 11, 10], [-1, 0, 9, 10]]), [0.5, 0.5]
+    rules = replace(protocol("coco"), iou_thresholds=(0.5,))
+    for rows in ([0, 1], [1, 0]):
+        found = Detections.from_arrays(
+            image=["i"] * 2, label=["c"] * 2, boxes=boxes[rows], score=score
+        )
+        lowest, value, highest = tie_range(score_tables(truth, found, rules))["AP"]
+        assert lowest == pytest.approx(51 / 101, abs=1e-12)
+        assert highest == pytest.approx(1, abs=1e-12)
+        assert value == pytest.approx((51 / 101, 1)[rows == [1, 0]], abs=1e-12)
+
+
+def test_two_on_one_ground_truth_are_a_hit_and_then_a_duplicate() -> None:
+    """Whichever of them is first, it is the true positive: nothing moves."""
+    truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
+    found = Detections.from_arrays(
+        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [0, 0, 10, 9]], score=[1, 1]
+    )
+    lowest, value, highest = tie_range(score_tables(truth, found, "voc2012"))["mAP"]
+    assert (lowest, value, highest) == (1, 1, 1)
+
+
+def test_a_tie_at_the_detection_limit() -> None:
+    """Of two equal scores one counts: the one on the ground truth, or the other."""
+    truth = GroundTruth.from_arrays(image=["i"], label=["c"], boxes=[[0, 0, 10, 10]])
+    found = Detections.from_arrays(
+        image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 10, 10], [50, 0, 60, 10]], score=[1, 1]
+    )
+    rules = replace(protocol("voc2012"), detection_limits=(1,))
+    assert tie_range(score_tables(truth, found, rules))["mAP"] == (0, 1, 1)
+    proposals = replace(protocol("proposals"), detection_limits=(1,))
+    assert tie_range(score_tables(truth, found, proposals))["AR1"] == (0, 1, 1)
 
 
 def test_proposals_do_not_rank_by_score() -> None:
@@ -61,5 +208,5 @@ def test_proposals_do_not_rank_by_score() -> None:
     found = Detections.from_arrays(
         image=["i"] * 2, label=["c"] * 2, boxes=[[0, 0, 9, 9], [50, 50, 60, 60]], score=[1, 1]
     )
-    ranges = tie_range(detap.evaluate(truth, found, "proposals"))
+    ranges = tie_range(score_tables(truth, found, "proposals"))
     assert ranges["AR100"] == (1, 1, 1)

@@ -54,7 +54,7 @@ eval_options = stack(
         "--tie-range",
         group="Output",
         is_flag=True,
-        help="Report how far the numbers move with the order of equally scored detections.",
+        help="Report bounds that no order of equally scored detections goes beyond.",
     ),
     option(
         "--cross-check",
@@ -219,7 +219,7 @@ def _tie_block(result: "Result", options: Mapping[str, Any]) -> "Block":
     from detap.report.rows import tie_block  # noqa: PLC0415 - rarely wanted
     from detap.tie_range import tie_range  # noqa: PLC0415 - rarely wanted
 
-    return tie_block(tie_range(result, threads=options["threads"]))
+    return tie_block(tie_range(result))
 
 
 def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | None":

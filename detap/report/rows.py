@@ -40,7 +40,7 @@ def tie_block(ranges: "Mapping[str, TieRange]") -> Block:
         name: {end: None if isnan(value) else value for end, value in found._asdict().items()}
         for name, found in ranges.items()
     }
-    title = "with equal scores in another order"
+    title = "no order of equal scores goes beyond"
     return Block("tie_range", title, data, table=Table(columns, tuple(rows)))
 
 
