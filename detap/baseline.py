@@ -1,10 +1,11 @@
 """Earlier reports as baselines: whether they may be compared with, and raising them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import isnan, nan
 from typing import Any
 
+from detap.decimals import same
 from detap.errors import InputError, Problem, UsageError
 from detap.gate import Numbers
 
@@ -117,13 +118,39 @@ def _differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> Iterator[st
         yield "selection: other classes or images were chosen"
 
 
-def other_numbers(record: Mapping[str, Any], summary: Mapping[str, float]) -> list[str]:
-    """Return where a JSON report's summary is not that of the detections said to be behind it."""
+def other_slices(now: Mapping[str, Any], then: Mapping[str, Any], tags: Iterable[str]) -> list[str]:
+    """Return which of some slices do not hold the same images in two JSON reports."""
+    return list(_other_slices(now.get("slices", {}), then.get("slices", {}), tags))
+
+
+def _other_slices(
+    here: Mapping[str, Any], there: Mapping[str, Any], tags: Iterable[str]
+) -> Iterator[str]:
+    for tag in tags:
+        if tag not in there or tag not in here:
+            yield f"slice {tag!r}: is {'there' if tag in there else 'here'} only"
+            continue
+        sums = [part[tag].get("images_sha256") for part in (here, there)]
+        if None in sums:
+            yield f"slice {tag!r}: the baseline does not say which images it holds"
+        elif sums[0] != sums[1]:
+            counts = [part[tag]["images"] for part in (there, here)]
+            yield f"slice {tag!r}: holds other images ({counts[0]} there, {counts[1]} here)"
+
+
+def other_numbers(
+    record: Mapping[str, Any], summary: Mapping[str, float | None], whose: str
+) -> list[str]:
+    """Return where a JSON report's summary is not that of what is said to be behind it."""
     return [
-        f"{name}: {_short(value)} there, {summary[name]!r} of --baseline-detections"
+        f"{name}: {_short(value)} there, {summary[name]!r} of {whose}"
         for name, value in record["summary"].items()
-        if name in summary and value != (None if isnan(summary[name]) else summary[name])
+        if name in summary and not _same(_or_nan(value), _or_nan(summary[name]))
     ][:1]
+
+
+def _same(first: float, second: float) -> bool:
+    return same(first, second) or (isnan(first) and isnan(second))
 
 
 def _truths(record: Mapping[str, Any]) -> list[Any]:
@@ -139,8 +166,8 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def refuse_differences(path: str, found: list[str]) -> None:
-    """Refuse to compare.
+def refuse_differences(path: str, found: list[str], insisting: str) -> None:
+    """Refuse to compare, saying what insists on it.
 
     Raises
     ------
@@ -150,7 +177,7 @@ def refuse_differences(path: str, found: list[str]) -> None:
     if found:
         raise UsageError(
             f"{path} cannot be compared with: " + "; ".join(found) + ". "
-            "Make the baseline anew, or insist with --allow-different"
+            f"Make the baseline anew, or insist with {insisting}"
         )
 
 
@@ -189,8 +216,11 @@ def raised(
             falls = before is not None and (value is None or value < before)
             if falls and not allow_drop:
                 result[name] = before
+            if _same(_or_nan(before), _or_nan(value)):
+                continue  # not even said: rounding is no change
+            if falls and not allow_drop:
                 kept.append(f"{prefix}{name}")
-            elif value != before:
+            else:
                 changes.append((f"{prefix}{name}", _or_nan(before), _or_nan(value)))
         return result
 

@@ -12,6 +12,7 @@ import numpy as np
 from detap.columns import check_threads
 from detap.core.matching import detection_limits
 from detap.core.resampling import Matched, Wanted, Weights, draw_weights, resample
+from detap.decimals import settled
 from detap.errors import UsageError
 from detap.protocols import Measure
 from detap.results import Result
@@ -90,7 +91,7 @@ def interval(values: Floats, confidence: float) -> tuple[float, float]:
     """Return the percentile interval of resampled numbers; NaN where none is defined.
 
     Its ends are the resampled numbers of ranks ``B * (1 - confidence) / 2`` from below and from
-    above, interpolated linearly.
+    above, interpolated linearly. An end that is only rounding away from 0 is 0.
 
     Parameters
     ----------
@@ -107,8 +108,8 @@ def interval(values: Floats, confidence: float) -> tuple[float, float]:
     if not len(defined):
         return float("nan"), float("nan")
     tail = (1 - confidence) / 2
-    low, high = np.quantile(defined, [tail, 1 - tail])
-    return float(low), float(high)
+    low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
+    return settled(low, 0.0), settled(high, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """Two detectors side by side: which numbers, classes and images changed, and by what mistakes.
 
-A mistake is one of five kinds, at the lowest IoU threshold and over all areas:
+A mistake is one of five kinds, at one IoU threshold (the lowest by default) and over all areas:
 
 missed
     a ground truth that no detection finds;
@@ -33,6 +33,7 @@ from numpy.typing import NDArray
 from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
 from detap.core.overlap import overlaps
 from detap.core.resampling import Matched
+from detap.decimals import same
 from detap.errors import UsageError
 from detap.results import Result
 from detap.scene import Scene
@@ -71,7 +72,7 @@ class Mistakes:
         return _tally(image[kept], kind[kept], len(self.by_image))
 
 
-def mistakes(result: Result, part: Part | None = None) -> Mistakes:
+def mistakes(result: Result, part: Part | None = None, *, threshold: int = 0) -> Mistakes:
     """Count the mistakes of a detector by image and by class.
 
     Parameters
@@ -79,6 +80,8 @@ def mistakes(result: Result, part: Part | None = None) -> Mistakes:
     result : Result
     part : Part, optional
         Of this result, already matched: used where it has what is needed.
+    threshold : int
+        At which of the protocol's IoU thresholds.
 
     Raises
     ------
@@ -88,17 +91,17 @@ def mistakes(result: Result, part: Part | None = None) -> Mistakes:
     rules = result.protocol
     if rules.pairing == "coverage":
         raise UsageError(f"protocol {rules.name} pairs by coverage, which knows no mistakes")
-    if part is None or 0 not in part.areas or 0 not in part.thresholds:
-        part = Part(result, [0], [0])
+    if part is None or 0 not in part.areas or threshold not in part.thresholds:
+        part = Part(result, [0], [threshold])
     matched, area = part.matched, part.areas.index(0)
-    place = (area, part.thresholds.index(0))
+    place = (area, part.thresholds.index(threshold))
     kept = _at_operating_points(matched, place)
     good = matched.truth[place][kept] >= 0
     found = np.zeros(len(matched.truth_image), np.bool_)
     found[matched.truth[place][kept[good]]] = True
     missed = np.flatnonzero(matched.positive[area] & ~found)
     wrong = kept[~good]
-    kinds = _kinds(part.scene(), matched, wrong, area)
+    kinds = _kinds(part.scene(), matched, wrong, place)
     image = np.concatenate([matched.truth_image[missed], matched.image[wrong]])
     label = np.concatenate([matched.truth_label[missed], matched.label[wrong]])
     kind = np.concatenate([np.full(len(missed), _MISSED), kinds])
@@ -132,9 +135,11 @@ def _at_operating_points(matched: Matched, place: tuple[int, int]) -> Integers:
     return np.concatenate(kept)
 
 
-def _kinds(scene: Scene, matched: Matched, wrong: Integers, area: int) -> NDArray[np.int64]:
+def _kinds(
+    scene: Scene, matched: Matched, wrong: Integers, place: tuple[int, int]
+) -> NDArray[np.int64]:
     """Return of what kind each false positive is."""
-    threshold = scene.protocol.search_thresholds[0]
+    threshold = scene.protocol.search_thresholds[place[1]]
 
     def reaches(values: Floats) -> Flags:
         above: Flags = values > threshold if scene.protocol.strict_iou else values >= threshold
@@ -145,7 +150,7 @@ def _kinds(scene: Scene, matched: Matched, wrong: Integers, area: int) -> NDArra
     kinds[own >= _NEAR] = _MISLOCATED
     # What reaches nothing of its own class may reach another.
     rest = np.flatnonzero(~reaches(own))
-    other = _other_overlap(scene, wrong[rest], matched.positive[area])
+    other = _other_overlap(scene, wrong[rest], matched.positive[place[0]])
     kinds[rest[reaches(other)]] = _CONFUSED
     kinds[reaches(own)] = _DUPLICATE
     return kinds
@@ -197,6 +202,11 @@ def numbered_alike(first: Detections, second: Detections) -> tuple[Detections, D
     )
 
 
+def difference(first: float, second: float) -> float:
+    """Return by how much the second number is above the first; 0 where they are the same."""
+    return 0.0 if same(first, second) else second - first
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
     """Two detectors on the same ground truth.
@@ -221,8 +231,8 @@ class Comparison:
     confidence: float
 
     def difference(self, name: str) -> float:
-        """Return by how much the second's number is above the first's."""
-        return self.second.measure(name) - self.first.measure(name)
+        """Return by how much the second's number is above the first's; rounding is nothing."""
+        return difference(self.first.measure(name), self.second.measure(name))
 
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
         """Return the interval of the difference of a number, or of a class's; NaN without one."""

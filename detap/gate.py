@@ -16,28 +16,30 @@ has a dot itself, as ``AP62.5``), so that names may hold dots and colons. The lo
 wins where a slice and a class could both own the rest. A lone ``*`` means every name; a class that
 is itself called ``*`` is written ``\*``.
 
-Limits and numbers are compared as the decimals that are written, without rounding: 0.75 has
-fallen to 0.745 by exactly 0.005, although the floats differ by a little more.
+Limits and numbers are compared without rounding, as ``detap/decimals.py`` says; a difference that
+is only rounding is none.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Context, Decimal
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from fractions import Fraction
 from math import isnan, nan
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
+from detap.decimals import beside, decimal, exactly, fraction, settled
 from detap.errors import UsageError
 
 Value = float | None
 Verdict = Literal["passed", "failed", "undefined", "inconclusive", "too-few"]
+Kind = Literal["floor", "ceiling", "drop", "rise"]
 Interval = tuple[float, float]
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+CHANGES = ("drop", "rise")
+"""The kinds of limits that hold a number to what it was."""
+
 _STARS = re.compile(r"\\+\*")
-_DIGITS = Context(prec=60)
 _NAMES_OF_ROWS = ("name", "id")
 
 
@@ -94,6 +96,59 @@ class Numbers:
             raise KeyError(measure)
         return [nan if value is None else float(value) for value in found]
 
+    def part(self, tag: str | None) -> "Numbers":
+        """Return the numbers of a slice; None is the whole."""
+        return self if tag is None else self.slices[tag]
+
+    def row_of(self, key: tuple[str, str]) -> int | None:
+        """Return which row has this name and id; None where none has."""
+        return next((i for i, row in enumerate(self.rows) if row_key(row) == key), None)
+
+    def undefined(self) -> "Numbers":
+        """Return the same numbers, none of them defined, and all counts 0."""
+
+        def more(measure: str) -> float:
+            self.overall(measure)
+            return nan
+
+        def more_rows(measure: str) -> list[float]:
+            return [nan] * len(self.by_row(measure))
+
+        return Numbers(
+            self.headline,
+            dict.fromkeys(self.summary, nan),
+            [_undefined(row) for row in self.rows],
+            unit=self.unit,
+            more=more,
+            more_rows=more_rows,
+        )
+
+    def with_lost(self, baseline: "Numbers") -> "Numbers":
+        """Return the numbers, with undefined ones of the rows and slices that a baseline has more.
+
+        What is no longer there has changed: a limit for all of them must meet it.
+        """
+        known = {row_key(row) for row in self.rows}
+        lost = [_undefined(row) for row in baseline.rows if row_key(row) not in known]
+        slices = {
+            tag: part.with_lost(baseline.slices[tag]) if tag in baseline.slices else part
+            for tag, part in self.slices.items()
+        }
+        if slices:
+            slices |= {
+                tag: part.undefined() for tag, part in baseline.slices.items() if tag not in slices
+            }
+
+        def more_rows(measure: str) -> list[float]:
+            return [*self.by_row(measure), *[nan] * len(lost)]
+
+        return replace(
+            self,
+            rows=[*self.rows, *lost],
+            slices=slices,
+            more_rows=more_rows if lost else self.more_rows,
+        )
+
     def _of_summary(self, measure: str) -> object:
         if measure in self.summary:
             return self.summary[measure]
@@ -106,7 +161,7 @@ class Numbers:
         if measure in _NAMES_OF_ROWS:
             return None
         if self.rows and measure in self.rows[0]:
-            found = [row[measure] for row in self.rows]
+            found = [row.get(measure) for row in self.rows]
             return None if any(isinstance(value, str) for value in found) else found
         try:
             return None if self.more_rows is None else self.more_rows(measure)
@@ -115,6 +170,23 @@ class Numbers:
 
 
 _ABSENT = object()
+
+
+def row_key(row: Mapping[str, Any]) -> tuple[str, str]:
+    """Return by what a row is known, whatever its place: its name and id."""
+    return str(row["name"]), str(row.get("id"))
+
+
+def is_count(value: object) -> bool:
+    """Tell whether a number of a row is a count."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _undefined(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: value if isinstance(value, str) or key == "id" else 0 if is_count(value) else nan
+        for key, value in row.items()
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +213,7 @@ class Name:
 
     def of(self, numbers: Numbers) -> float:
         """Return the number."""
-        numbers = numbers if self.slice is None else numbers.slices[self.slice]
+        numbers = numbers.part(self.slice)
         if self.smallest:
             defined = [value for value in numbers.by_row(self.measure) if not isnan(value)]
             return min(defined, default=nan)
@@ -153,9 +225,14 @@ class Name:
         """Return how many ground truths of the class there are; None where it is no class's."""
         if self.row is None:
             return None
-        numbers = numbers if self.slice is None else numbers.slices[self.slice]
-        count = numbers.rows[self.row].get("ground_truths")
+        count = numbers.part(self.slice).rows[self.row].get("ground_truths")
         return None if count is None else int(count)
+
+    def is_count(self, numbers: Numbers) -> bool:
+        """Tell whether it is a whole number of things rather than a share."""
+        rows = numbers.part(self.slice).rows
+        in_rows = self.row is not None or self.smallest
+        return in_rows and bool(rows) and is_count(rows[0].get(self.measure))
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,69 +241,59 @@ class Limit:
 
     Attributes
     ----------
+    kind : {"floor", "ceiling", "drop", "rise"}
+        The least value, the largest, or the most that a number may fall or rise from a baseline.
     name : str or None
         As it was given; None is the headline.
     bound : Fraction
-        The least value, or the largest drop.
     relative : bool
-        Whether the drop is a share of the baseline's number.
+        Whether a drop or rise is a share of the baseline's number.
     text : str
         The bound as it was given.
     """
 
+    kind: Kind
     name: str | None
     bound: Fraction
     relative: bool
     text: str
 
     @classmethod
-    def floor(cls, text: str) -> "Limit":
-        """Return what ``--fail-under`` means by ``0.5`` or ``NAME=0.5``.
+    def of(cls, kind: Kind, text: str) -> "Limit":
+        """Return what an option means by ``0.005``, ``NAME=0.005`` or ``NAME=1%``.
+
+        Parameters
+        ----------
+        kind : {"floor", "ceiling", "drop", "rise"}
+            Only a drop or a rise may be a percentage.
+        text : str
 
         Raises
         ------
         ValueError
             Where it means nothing.
         """
-        name, value = _name_and_number(text)
-        if value.endswith("%"):
-            raise ValueError(f"{value!r}: write a share, such as 0.5, not a percentage")
-        return cls(name, _number(value), relative=False, text=value)
-
-    @classmethod
-    def drop(cls, text: str) -> "Limit":
-        """Return what ``--max-drop`` means by ``0.005``, ``NAME=0.005`` or ``NAME=1%``.
-
-        Raises
-        ------
-        ValueError
-            Where it means nothing.
-        """
-        name, value = _name_and_number(text)
+        name, equals, value = text.rpartition("=")
+        value = value.strip()
+        if equals and not name:
+            raise ValueError(f"{text!r} names nothing before its '='")
         relative = value.endswith("%")
-        bound = _number(value.removesuffix("%"))
-        if bound < 0:
-            raise ValueError(f"{value!r}: a drop that is allowed is 0 or more")
-        return cls(name, bound / 100 if relative else bound, relative, value)
-
-
-def _name_and_number(text: str) -> tuple[str | None, str]:
-    name, equals, value = text.rpartition("=")
-    if equals and not name:
-        raise ValueError(f"{text!r} names nothing before its '='")
-    return (name if equals else None), value.strip()
-
-
-def _number(text: str) -> Fraction:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{text!r} is not a number; write 0.5, or NAME=0.5")
-    return Fraction(text)
+        if relative and kind not in CHANGES:
+            raise ValueError(f"{value!r}: write a share, such as 0.5, not a percentage")
+        try:
+            bound = fraction(value.removesuffix("%"))
+        except ValueError as error:
+            raise ValueError(f"{error}; write 0.5, or NAME=0.5") from None
+        if kind in CHANGES and bound < 0:
+            raise ValueError(f"{value!r}: a {kind} that is allowed is 0 or more")
+        bound = bound / 100 if relative else bound
+        return cls(kind, name if equals else None, bound, relative, value)
 
 
 # --- names
 
 
-def resolve(name: str | None, numbers: Numbers) -> list[Name]:
+def resolve(name: str | None, numbers: Numbers, baseline: Numbers | None = None) -> list[Name]:
     """Return the numbers that a name stands for.
 
     Parameters
@@ -235,6 +302,8 @@ def resolve(name: str | None, numbers: Numbers) -> list[Name]:
         As above; None is the headline.
     numbers : Numbers
         Where to look.
+    baseline : Numbers, optional
+        With it, ``*`` stands for the rows too that had the number once.
 
     Raises
     ------
@@ -244,14 +313,18 @@ def resolve(name: str | None, numbers: Numbers) -> list[Name]:
     if name is None:
         return [Name(numbers.headline, None, False, None, numbers.headline)]
     if not name.startswith("slice:"):
-        return list(_within(name, name, numbers, None))
+        return list(_within(name, name, (numbers, baseline), None))
     if not numbers.slices:
         raise UsageError(f"{name!r}: there are no slices; say --slices or --slice-by")
     return [
         found
         for tag, rest in _slices(name, numbers)
-        for found in _within(name, rest, numbers.slices[tag], tag)
+        for found in _within(name, rest, (numbers.slices[tag], _part_of(baseline, tag)), tag)
     ]
+
+
+def _part_of(baseline: Numbers | None, tag: str) -> Numbers | None:
+    return None if baseline is None else baseline.slices.get(tag)
 
 
 def _slices(name: str, numbers: Numbers) -> list[tuple[str, str]]:
@@ -259,15 +332,18 @@ def _slices(name: str, numbers: Numbers) -> list[tuple[str, str]]:
     rest = name.removeprefix("slice:")
     if rest.startswith("*."):
         return [(tag, rest[2:]) for tag in numbers.slices]
-    owners = [tag for tag in numbers.slices if rest.startswith(f"{_escaped(tag)}.")]
+    owners = [tag for tag in numbers.slices if rest.startswith(f"{escaped(tag)}.")]
     if not owners:
         tag = rest.partition(".")[0]
         raise UsageError(f"{name!r}: no slice is called {tag!r}{_hint(tag, list(numbers.slices))}")
     owner = max(owners, key=len)
-    return [(owner, rest[len(_escaped(owner)) + 1 :])]
+    return [(owner, rest[len(escaped(owner)) + 1 :])]
 
 
-def _within(whole: str, name: str, numbers: Numbers, tag: str | None) -> Iterator[Name]:
+def _within(
+    whole: str, name: str, both: tuple[Numbers, Numbers | None], tag: str | None
+) -> Iterator[Name]:
+    numbers = both[0]
     prefix = "" if tag is None else f"slice:{tag}."
     unit, smallest = f"{numbers.unit}:", f"min-{numbers.unit}."
     if name.startswith(smallest):
@@ -277,7 +353,7 @@ def _within(whole: str, name: str, numbers: Numbers, tag: str | None) -> Iterato
     elif name.startswith(unit):
         label, measure = _split(name.removeprefix(unit), numbers)
         _must_have(whole, measure, numbers, of_rows=True)
-        for row in _rows(whole, label, measure, numbers):
+        for row in _rows(whole, label, measure, both):
             called = numbers.rows[row]["name"]
             yield Name(measure, row, False, tag, f"{prefix}{unit}{called}.{measure}")
     else:
@@ -294,25 +370,36 @@ def _split(text: str, numbers: Numbers) -> tuple[str, str]:
     return label, measure
 
 
-def _rows(whole: str, label: str, measure: str, numbers: Numbers) -> list[int]:
+def _rows(whole: str, label: str, measure: str, both: tuple[Numbers, Numbers | None]) -> list[int]:
+    numbers, baseline = both
     names = [str(row["name"]) for row in numbers.rows]
     if label == "*":
-        values = numbers.by_row(measure)
+        had = _had(measure, baseline)
         found = [
-            row
-            for row, value in enumerate(values)
-            if not isnan(value) or numbers.rows[row].get("ground_truths")
+            place
+            for place, (row, value) in enumerate(
+                zip(numbers.rows, numbers.by_row(measure), strict=True)
+            )
+            if not isnan(value) or row.get("ground_truths") or row_key(row) in had
         ]
         if not found:
             raise UsageError(f"{whole!r}: no {numbers.unit} has ground truth")
         return found
-    found = [row for row, name in enumerate(names) if _escaped(name) == label]
+    found = [row for row, name in enumerate(names) if escaped(name) == label]
     if not found:
         raise UsageError(f"{whole!r}: no {numbers.unit} is called {label!r}{_hint(label, names)}")
     return found
 
 
-def _escaped(name: str) -> str:
+def _had(measure: str, baseline: Numbers | None) -> set[tuple[str, str]]:
+    """Return the rows of which a baseline has the number."""
+    if baseline is None or not baseline.row_has(measure):
+        return set()
+    values = zip(baseline.rows, baseline.by_row(measure), strict=True)
+    return {row_key(row) for row, value in values if not isnan(value)}
+
+
+def escaped(name: str) -> str:
     r"""Return how a name is written: ``*`` as ``\*``, and ``\*`` as ``\\*``."""
     return f"\\{name}" if name == "*" or _STARS.fullmatch(name) else name
 
@@ -345,11 +432,11 @@ class Gate:
 
     Attributes
     ----------
-    kind : {"floor", "drop"}
+    kind : {"floor", "ceiling", "drop", "rise"}
     name : str
         The number's name in full.
     verdict : {"passed", "failed", "undefined", "inconclusive", "too-few"}
-        ``undefined`` fails too. The last two are warnings: noise can explain the drop, or the
+        ``undefined`` fails too. The last two are warnings: noise can explain the change, or the
         class has too few ground truths to tell.
     value : float
         NaN is undefined.
@@ -358,16 +445,17 @@ class Gate:
     message : str
         A sentence that says why.
     baseline, drop : float or None
-        Of a drop: what the number was, and by how much it fell.
+        Of a drop or rise: what the number was, and by how much it fell (below 0 where it rose).
     interval : (float, float) or None
-        The interval of the drop.
+        The interval of that drop.
     confidence : float or None
     ground_truths : int or None
         How many the class has, where it is a class's number.
-    slice, row : what the name stands for
+    stands_for : Name or None
+        Which number it is.
     """
 
-    kind: Literal["floor", "drop"]
+    kind: Kind
     name: str
     verdict: Verdict
     value: float
@@ -408,34 +496,92 @@ class Gate:
         }
 
 
-def check_floors(limits: Sequence[Limit], numbers: Numbers) -> list[Gate]:
-    """Hold numbers against least values: a number passes where it is at least the bound.
+class Noise(Protocol):
+    """How changes are told from noise."""
+
+    @property
+    def confidence(self) -> float:
+        """The level of the intervals."""
+
+    def interval(self, name: Name) -> Interval:
+        """Return the interval of the drop of a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Against:
+    """What the numbers are held to besides limits."""
+
+    baseline: Numbers
+    noise: Noise | None
+    fewest: int
+
+
+def check(
+    limits: Sequence[Limit],
+    numbers: Numbers,
+    baseline: Numbers | None = None,
+    *,
+    noise: Noise | None = None,
+    min_ground_truths: int = 0,
+) -> list[Gate]:
+    """Hold numbers against limits, in the order of the limits.
+
+    A number passes where it is on the right side of its bound or equal to it. Drops and rises are
+    from the baseline's number; a change that is no more than rounding is none.
+
+    Parameters
+    ----------
+    limits : sequence of Limit
+    numbers : Numbers
+        Now.
+    baseline : Numbers, optional
+        Then; needed by drops and rises.
+    noise : Noise, optional
+        With it, a drop or rise fails only where its whole interval is beyond the bound, and warns
+        where the interval has the bound inside.
+    min_ground_truths : int
+        Drops and rises of classes with fewer warn instead of failing.
 
     Raises
     ------
     UsageError
-        Where a limit names no number, or one that no number can reach.
+        Where a limit names no number (of both, for a drop or rise), or is out of reach.
     """
-    return [
-        _floor(limit, name, numbers) for limit in limits for name in resolve(limit.name, numbers)
-    ]
+    gates: list[Gate] = []
+    against = None if baseline is None else _Against(baseline, noise, min_ground_truths)
+    whole = numbers if baseline is None else numbers.with_lost(baseline)
+    for limit in limits:
+        if limit.kind not in CHANGES:
+            gates += [_level(limit, name, numbers) for name in resolve(limit.name, numbers)]
+            continue
+        if against is None:
+            raise UsageError(f"a {limit.kind} is from a baseline, and there is none")
+        gates += [
+            _change(limit, name, whole, against)
+            for name in resolve(limit.name, whole, against.baseline)
+            if not _absent_in_both(limit, name, whole, against.baseline)
+        ]
+    return gates
 
 
-def _floor(limit: Limit, name: Name, numbers: Numbers) -> Gate:
-    value = name.of(numbers)
-    if limit.bound > 1 and (isnan(value) or value <= 1) and not _is_count(name, numbers):
-        raise UsageError(f"{name.text} goes from 0 to 1; a floor of {limit.text} is out of reach")
+def _level(limit: Limit, name: Name, numbers: Numbers) -> Gate:
+    """Hold a number to a least or largest value."""
+    value, count = name.of(numbers), name.is_count(numbers)
+    floor = limit.kind == "floor"
+    if not count and (isnan(value) or value <= 1):
+        _refuse_out_of_reach(limit, name)
+    least = "at least" if floor else "at most"
     if isnan(value):
         verdict: Verdict = "undefined"
-        message = f"{name.text} is undefined; at least {limit.text} is required"
-    elif exactly(value) >= limit.bound:
-        verdict = "passed"
-        message = f"{name.text} is {beside(value, limit.bound)}, at least {limit.text}"
+        message = f"{name.text} is undefined; {least} {limit.text} is required"
     else:
-        verdict = "failed"
-        message = f"{name.text} is {beside(value, limit.bound)} < {limit.text}"
+        shown = beside(exactly(value), limit.bound, 0 if count else 4)
+        kept = exactly(value) >= limit.bound if floor else exactly(value) <= limit.bound
+        verdict = "passed" if kept else "failed"
+        relation = f", {least} " if kept else " < " if floor else " > "
+        message = f"{name.text} is {shown}{relation}{limit.text}"
     return Gate(
-        "floor",
+        limit.kind,
         name.text,
         verdict,
         value,
@@ -446,61 +592,12 @@ def _floor(limit: Limit, name: Name, numbers: Numbers) -> Gate:
     )
 
 
-def _is_count(name: Name, numbers: Numbers) -> bool:
-    numbers = numbers if name.slice is None else numbers.slices[name.slice]
-    if name.row is None and not name.smallest:
-        return False
-    return bool(numbers.rows) and isinstance(numbers.rows[0].get(name.measure), int)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Noise:
-    """How drops are told from noise.
-
-    Attributes
-    ----------
-    confidence : float
-    interval : callable
-        Returns the interval of the drop of a number.
-    """
-
-    confidence: float
-    interval: Callable[[Name], Interval]
-
-
-def check_drops(
-    limits: Sequence[Limit],
-    numbers: Numbers,
-    baseline: Numbers,
-    *,
-    noise: Noise | None = None,
-    min_ground_truths: int = 0,
-) -> list[Gate]:
-    """Hold numbers against those of a baseline.
-
-    Parameters
-    ----------
-    limits : sequence of Limit
-        The largest drops.
-    numbers, baseline : Numbers
-        Now and then.
-    noise : Noise, optional
-        With it, a drop fails only where its whole interval is beyond the bound, and warns where
-        the interval has the bound inside.
-    min_ground_truths : int
-        The numbers of classes with fewer warn instead of failing.
-
-    Raises
-    ------
-    UsageError
-        Where a limit names no number of both.
-    """
-    return [
-        _drop(limit, name, (numbers, baseline), noise, min_ground_truths)
-        for limit in limits
-        for name in resolve(limit.name, numbers)
-        if not _absent_in_both(limit, name, numbers, baseline)
-    ]
+def _refuse_out_of_reach(limit: Limit, name: Name) -> None:
+    """Refuse a limit that says nothing of a share."""
+    if limit.kind == "floor" and limit.bound > 1:
+        raise UsageError(f"{name.text} goes from 0 to 1; a floor of {limit.text} is out of reach")
+    if limit.kind == "ceiling" and limit.bound >= 1:
+        raise UsageError(f"{name.text} goes from 0 to 1; a ceiling of {limit.text} holds nothing")
 
 
 def _absent_in_both(limit: Limit, name: Name, numbers: Numbers, baseline: Numbers) -> bool:
@@ -516,14 +613,11 @@ def _then(name: Name, numbers: Numbers, baseline: Numbers) -> float:
         raise UsageError(f"{name.text!r}: the baseline has no slice {name.slice!r}")
     row = name.row
     if row is not None:
-        now = numbers if name.slice is None else numbers.slices[name.slice]
-        then = baseline if name.slice is None else baseline.slices[name.slice]
-        key = _row_key(now.rows[row])
-        row = next((i for i, entry in enumerate(then.rows) if _row_key(entry) == key), None)
+        row = baseline.part(name.slice).row_of(row_key(numbers.part(name.slice).rows[row]))
         if row is None:
             return nan
     try:
-        return Name(name.measure, row, name.smallest, name.slice, name.text).of(baseline)
+        return replace(name, row=row).of(baseline)
     except KeyError:
         raise UsageError(
             f"{name.text!r}: the baseline has no such number; make it anew, or give "
@@ -531,113 +625,88 @@ def _then(name: Name, numbers: Numbers, baseline: Numbers) -> float:
         ) from None
 
 
-def _row_key(row: Mapping[str, Any]) -> tuple[str, str]:
-    return str(row["name"]), str(row.get("id"))
-
-
-def _drop(
-    limit: Limit,
-    name: Name,
-    both: tuple[Numbers, Numbers],
-    noise: Noise | None,
-    min_ground_truths: int,
-) -> Gate:
-    numbers, baseline = both
-    value, then = name.of(numbers), _then(name, numbers, baseline)
-    few = name.ground_truths(numbers)
-    few = few if few is not None and few < min_ground_truths else None
+def _change(limit: Limit, name: Name, numbers: Numbers, against: _Against) -> Gate:
+    """Hold a number to what it was."""
+    value, then = name.of(numbers), _then(name, numbers, against.baseline)
+    noise, few = against.noise, name.ground_truths(numbers)
     facts: dict[str, Any] = {
         "baseline": then,
         "confidence": None if noise is None else noise.confidence,
-        "ground_truths": name.ground_truths(numbers),
+        "ground_truths": few,
         "stands_for": name,
     }
     if isnan(value) or isnan(then):
         what = "is undefined" if isnan(value) else "is undefined in the baseline"
-        verdict: Verdict = "undefined"
-        message = f"{name.text} {what}; it may fall by {limit.text}"
-        return Gate("drop", name.text, verdict, value, limit.text, message, drop=nan, **facts)
-    fall = exactly(then) - exactly(value)
-    bound = limit.bound * exactly(then) if limit.relative else limit.bound
+        verb = "fall" if limit.kind == "drop" else "rise"
+        message = f"{name.text} {what}; it may {verb} by {limit.text}"
+        return Gate(
+            limit.kind, name.text, "undefined", value, limit.text, message, drop=nan, **facts
+        )
+    bound = limit.bound * abs(exactly(then)) if limit.relative else limit.bound
+    moved = _moved(limit, value, then, bound)
     interval = None if noise is None else noise.interval(name)
-    verdict = _verdict(fall, bound, interval)
-    if few is not None and verdict == "failed":
-        verdict = "too-few"
-    message = f"{name.text} {_moved(limit, (value, then), (fall, bound))}"
-    if noise is not None and interval is not None and isnan(interval[0]):
-        message += "; its interval is undefined: no resample has the number"
-    elif noise is not None and interval is not None:
-        ends = " to ".join(_signed(end) for end in interval)
-        message += f"; {100 * noise.confidence:g} % interval of the drop {ends}"
+    verdict = _verdict(limit, moved, bound, interval)
+    message = f"{name.text} {_told(limit, (value, then), (moved, bound), name.is_count(numbers))}"
+    if noise is not None and interval is not None:
+        message += _told_interval(limit, interval, noise.confidence)
     if verdict == "inconclusive":
         message += ": inconclusive"
-    if verdict == "too-few":
+    if verdict == "failed" and few is not None and few < against.fewest:
+        verdict = "too-few"
         message += f"; only a warning, as there are {few} ground truths"
     return Gate(
-        "drop",
+        limit.kind,
         name.text,
         verdict,
         value,
         limit.text,
         message,
-        drop=float(fall),
+        drop=float(moved if limit.kind == "drop" else -moved),
         interval=interval,
         **facts,
     )
 
 
-def _verdict(fall: Fraction, bound: Fraction, interval: Interval | None) -> Verdict:
+def _moved(limit: Limit, value: float, then: float, bound: Fraction) -> Fraction:
+    """Return by how much a number moved to the bad side; what is only rounding moves nothing."""
+    now, was = exactly(value), exactly(then)
+    if settled(now, was) == was:
+        return Fraction(0)
+    return settled(was - now if limit.kind == "drop" else now - was, bound)
+
+
+def _verdict(limit: Limit, moved: Fraction, bound: Fraction, interval: Interval | None) -> Verdict:
     if interval is None:
-        return "passed" if fall <= bound else "failed"
-    low, high = interval
+        return "passed" if moved <= bound else "failed"
+    low, high = interval if limit.kind == "drop" else (-interval[1], -interval[0])
     if isnan(low):
         return "undefined"
-    if exactly(low) > bound:
+    if settled(exactly(low), bound) > bound:
         return "failed"
-    return "passed" if exactly(high) <= bound else "inconclusive"
+    return "passed" if settled(exactly(high), bound) <= bound else "inconclusive"
 
 
-def _moved(limit: Limit, values: tuple[float, float], fell: tuple[Fraction, Fraction]) -> str:
+def _told(
+    limit: Limit, values: tuple[float, float], moves: tuple[Fraction, Fraction], count: bool
+) -> str:
     """Return how a number moved, with enough digits that the sentence is true as it reads."""
     now, then = (exactly(value) for value in values)
-    fall, bound = fell
-    if fall == 0:
-        return f"has not changed: {decimal(now, 4)}"
-    path = f"from {_beside(then, now)} to {_beside(now, then)}"
-    if fall < 0:
-        return f"rose by {_beside(-fall, Fraction(0))}, {path}"
-    relation = "more than" if fall > bound else "at most"
+    moved, bound = moves
+    places = 0 if count else 4
+    if moved == 0:
+        return f"has not changed: {decimal(now, places)}"
+    path = f"from {beside(then, now, places)} to {beside(now, then, places)}"
+    verb = "fell" if (moved > 0) == (limit.kind == "drop") else "rose"
+    if moved < 0:
+        return f"{verb} by {beside(-moved, Fraction(0), places)}, {path}"
+    relation = "more than" if moved > bound else "at most"
     allowed = f"{limit.text} of it, {decimal(bound, 6)}" if limit.relative else limit.text
-    return f"fell by {_beside(fall, bound)}, {path}: {relation} {allowed}"
+    return f"{verb} by {beside(moved, bound, places)}, {path}: {relation} {allowed}"
 
 
-# --- numbers as text
-
-
-def exactly(value: float) -> Fraction:
-    """Return the very decimal that a float is written as."""
-    return Fraction(repr(float(value)))
-
-
-def beside(value: float, bound: Fraction, least: int = 4) -> str:
-    """Return a number with as many decimals as show on which side of `bound` it lies."""
-    return _beside(exactly(value), bound, least)
-
-
-def _beside(value: Fraction, bound: Fraction, least: int = 4) -> str:
-    for places in range(least, 18):
-        text = decimal(value, places)
-        shown = Fraction(text)
-        if (shown > bound) == (value > bound) and (shown < bound) == (value < bound):
-            return text
-    return repr(float(value))
-
-
-def decimal(value: Fraction, places: int) -> str:
-    """Return a number rounded to so many decimals."""
-    quotient = _DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
-    return f"{quotient:.{places}f}"
-
-
-def _signed(value: float) -> str:
-    return _beside(exactly(value), Fraction(0))
+def _told_interval(limit: Limit, interval: Interval, confidence: float) -> str:
+    if isnan(interval[0]):
+        return "; its interval is undefined: no resample has the number"
+    ends = interval if limit.kind == "drop" else (-interval[1], -interval[0])
+    told = " to ".join(beside(exactly(end), Fraction(0)) for end in ends)
+    return f"; {100 * confidence:g} % interval of the {limit.kind} {told}"

@@ -1,19 +1,24 @@
 """From results to gates: which numbers there are, how noisy they are, and what made them worse."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isnan, nan
 from typing import Any
 
 import numpy as np
 
 from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
-from detap.comparison import KINDS, Mistakes, mistakes
+from detap.comparison import KINDS, mistakes
+from detap.decimals import same, settled
 from detap.detection import score_tables, select
 from detap.errors import UsageError
-from detap.gate import Gate, Interval, Limit, Name, Numbers, resolve
+from detap.formats.digest import sha256_of_names
+from detap.gate import CHANGES, Gate, Interval, Limit, Name, Noise, Numbers, resolve, row_key
+from detap.judging import Demands
 from detap.protocols import Protocol
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.names import printable
+from detap.report.numbers import change
 from detap.report.rows import class_rows
 from detap.results import Result
 from detap.tables import Floats
@@ -24,10 +29,14 @@ _MOST_CULPRITS = 10
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scored:
-    """A detector's result, whole and by slice; None is a slice without any image."""
+    """A detector's result, whole and by slice; None is a slice without any image.
+
+    What is judged of a detector: a ``Subject`` of ``detap/judging.py``.
+    """
 
     whole: Result
     slices: Mapping[str, Result | None] = field(default_factory=dict)
+    threads: int | None = None
 
     @classmethod
     def of(
@@ -47,7 +56,7 @@ class Scored:
                 continue
             tables = select(whole.ground_truth, whole.detections, images=chosen)
             parts[tag] = score_tables(*tables, whole.protocol, threads=threads)
-        return cls(whole, parts)
+        return cls(whole, parts, threads)
 
     def part(self, tag: str | None) -> Result | None:
         """Return the result of a slice; None is the whole."""
@@ -57,36 +66,51 @@ class Scored:
         """Return all that gates can name."""
         whole = _numbers(self.whole)
         slices = {
-            tag: _undefined(whole) if part is None else _numbers(part)
+            tag: whole.undefined() if part is None else _numbers(part)
             for tag, part in self.slices.items()
         }
-        return Numbers(
-            whole.headline,
-            whole.summary,
-            whole.rows,
-            slices=slices,
-            more=whole.more,
-            more_rows=whole.more_rows,
-        )
+        return replace(whole, slices=slices)
 
-    def block(self) -> Block | None:
-        """Return the part of a report that tells of the slices."""
+    def noise(self, before: "Scored", demands: Demands) -> "Intervals":
+        """Return the intervals of the drops from an earlier detector."""
+        limits = [limit for limit in demands.limits if limit.kind in CHANGES]
+        return Intervals(self, before, limits, demands)
+
+    def blame(
+        self,
+        gates: Sequence[Gate],
+        then: Numbers | None,
+        before: "Scored | None",
+        noise: Noise | None,
+    ) -> Block | None:
+        """Return the classes and images that the gates which did not pass are about."""
+        matched = noise.parts if isinstance(noise, Intervals) else {}
+        return culprits(gates, self, then, before, matched)
+
+    def blocks(self) -> list[Block]:
+        """Return the part of a report that tells of the slices, if there are any."""
+        block = self._slices()
+        return [] if block is None else [block]
+
+    def _slices(self) -> Block | None:
         if not self.slices:
             return None
         rows: list[dict[str, Cell]] = []
         data: dict[str, Any] = {}
         for tag, part in self.slices.items():
-            images = 0 if part is None else len(part.ground_truth.images)
+            names_of_images = () if part is None else part.ground_truth.images
             truths = 0 if part is None else int(part.ground_truths.sum())
             names = list(self.whole.summary)
             summary = dict.fromkeys(names, nan) if part is None else part.summary
             classes = [] if part is None else class_rows(part)
             data[tag] = {
-                "images": images,
+                "images": len(names_of_images),
+                "images_sha256": sha256_of_names(names_of_images),
                 "ground_truths": truths,
                 "summary": summary,
                 "classes": classes,
             }
+            images = len(names_of_images)
             rows.append({"name": tag, "images": images, "ground_truths": truths, **summary})
         columns = (
             Column("name", "slice", "slice", "name"),
@@ -114,22 +138,6 @@ def _numbers(result: Result) -> Numbers:
     )
 
 
-def _undefined(whole: Numbers) -> Numbers:
-    """Return the numbers of a slice without images: those of the whole, none defined."""
-    rows = [
-        {
-            key: value if isinstance(value, str) or key == "id" else 0 if _is_count(value) else nan
-            for key, value in row.items()
-        }
-        for row in whole.rows
-    ]
-    return Numbers(whole.headline, dict.fromkeys(whole.summary, nan), rows)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def in_protocol(rules: Protocol, row_measure: str) -> str:
     """Return what the protocol calls a number of one class: where the mean is mAP, AP is mAP."""
     if row_measure == "recall":
@@ -148,8 +156,8 @@ class Intervals:
         The detector and the one before it, on the same images.
     limits : sequence of Limit
         Which numbers will be asked for.
-    confidence, resamples, seed, threads
-        See docs/bootstrap.md.
+    demands : Demands
+        The confidence, the resamples and their seed: see docs/bootstrap.md.
 
     Raises
     ------
@@ -158,17 +166,10 @@ class Intervals:
     """
 
     def __init__(
-        self,
-        now: Scored,
-        then: Scored,
-        limits: Sequence[Limit],
-        *,
-        confidence: float,
-        resamples: int,
-        seed: int,
-        threads: int | None = None,
+        self, now: Scored, then: Scored, limits: Sequence[Limit], demands: Demands
     ) -> None:
-        self.confidence = confidence
+        assert demands.confidence is not None
+        self.confidence = demands.confidence
         numbers = now.numbers()
         names = [name for limit in limits for name in resolve(limit.name, numbers)]
         self.parts: dict[str | None, tuple[Part, Part]] = {}
@@ -179,16 +180,16 @@ class Intervals:
             if before is None or after is None:
                 self._pairs[tag] = None
                 continue
-            weights = draw_weights(len(after.ground_truth.images), resamples, seed)
-            parts = (Part.of(before, wanted), Part.of(after, wanted))
-            self.parts[tag] = parts
+            images = len(after.ground_truth.images)
+            weights = draw_weights(images, demands.resamples, demands.seed)
+            self.parts[tag] = parts = (Part.of(before, wanted), Part.of(after, wanted))
             self._pairs[tag] = (
-                resampled(parts[0], weights, wanted, threads=threads),
-                resampled(parts[1], weights, wanted, threads=threads),
+                resampled(parts[0], weights, wanted, threads=then.threads),
+                resampled(parts[1], weights, wanted, threads=now.threads),
             )
         self._now = now
 
-    def of(self, name: Name) -> Interval:
+    def interval(self, name: Name) -> Interval:
         """Return the interval of the drop of a number."""
         pair = self._pairs[name.slice]
         if pair is None:
@@ -230,71 +231,98 @@ def _series(one: Resampled, name: Name, measure: str) -> Floats:
 
 def culprits(
     gates: Sequence[Gate],
-    now: Result,
+    now: Scored,
     baseline: Numbers | None,
-    then: Result | None,
-    intervals: Intervals | None = None,
+    then: Scored | None,
+    matched: Mapping[str | None, tuple[Part, Part]],
 ) -> Block | None:
     """Return the classes and images that the gates which did not pass are about.
 
     Parameters
     ----------
     gates : sequence of Gate
-    now : Result
+    now : Scored
     baseline : Numbers, optional
         What the numbers were.
-    then : Result, optional
-        The detector before: with it, images are those that got worse; without it, those with most
-        mistakes.
-    intervals : Intervals, optional
-        Which have matched both already.
+    then : Scored, optional
+        The detector before: with it, images are those that got worse. Without it nothing tells
+        which these are, and they are those with most mistakes now.
+    matched : mapping
+        By slice, what has been matched already of both.
     """
-    doubtful = [gate for gate in gates if gate.failed or gate.warned]
-    if not doubtful:
+    doubtful = [gate.stands_for for gate in gates if gate.failed or gate.warned]
+    names = [name for name in doubtful if name is not None]
+    tags = {name.slice for name in names}
+    tag = tags.pop() if len(tags) == 1 else None
+    result = now.part(tag)
+    if not names or result is None:
         return None
-    rows = {gate.stands_for.row for gate in doubtful if gate.stands_for is not None}
-    labels = sorted(row for row in rows if row is not None)
-    if None in rows or not labels:
-        labels = list(range(len(now.classes)))
-    classes = _classes(labels, now, baseline)
-    parts = (None, None) if intervals is None else intervals.parts.get(None, (None, None))
-    images = _images(labels, (now, parts[1]), (then, parts[0]))
+    before = None if then is None else then.part(tag)
+    was = None if baseline is None else baseline.part(tag)
+    labels = _labels(names, len(result.classes))
+    classes = _classes(labels, result, was)
+    looser = None if was is None else _looser(labels, result, was)
+    earlier, later = matched.get(tag, (None, None))
+    threshold = 0 if looser is None else looser.threshold
+    images = _images(labels, threshold, (result, later), (before, earlier))
     if not classes and not images:
         return None
-    worse = then is not None or baseline is not None
-    lines = [
-        *(_class_line(entry) for entry in classes),
-        *(_image_line(entry, more=then is not None) for entry in images),
-    ]
+    if before is not None:
+        title = "What got worse"
+    elif classes and was is not None:
+        title = "What got worse, and where it is worst now"
+    else:
+        title = "Where it is worst now"
+    place = "" if looser is None else f" at IoU {looser.iou[1]:.6g}"
     return Block(
         "culprits",
-        "What got worse" if worse else "Where it is worst",
-        {"classes": classes, "images": images},
-        tuple(lines),
+        title if tag is None else f"{title}, in slice {printable(tag)}",
+        {
+            "slice": tag,
+            "classes": classes,
+            "looser": None if looser is None else looser.as_dict(),
+            "images": images,
+            "images_compared": before is not None,
+        },
+        (
+            *(_class_line(entry) for entry in classes),
+            *([] if looser is None else [looser.line]),
+            *(f"{_image_line(entry, more=before is not None)}{place}" for entry in images),
+        ),
     )
+
+
+def _labels(names: Sequence[Name], count: int) -> list[int]:
+    """Return the classes that gates are about: all, where one is about all."""
+    labels = sorted({name.row for name in names if name.row is not None and name.row < count})
+    whole = any(name.row is None for name in names)
+    return list(range(count)) if whole or not labels else labels
+
+
+def _aligned(baseline: Numbers, measure: str, now: Result) -> Floats:
+    """Return a number of each class as it was, (K,) float64; NaN where there was none."""
+    if not baseline.row_has(measure):
+        return np.full(len(now.classes), np.nan)
+    values = zip(baseline.rows, baseline.by_row(measure), strict=True)
+    was = {row_key(row): value for row, value in values}
+    return np.array([was.get(row_key(row), nan) for row in class_rows(now)])
 
 
 def _classes(labels: Sequence[int], now: Result, baseline: Numbers | None) -> list[dict[str, Any]]:
     """Return the classes that fell most; without a baseline those of lowest AP."""
-    before: dict[tuple[str, str], float] = {}
-    if baseline is not None and baseline.row_has("AP"):
-        then = baseline.by_row("AP")
-        before = {
-            (str(row["name"]), str(row.get("id"))): value
-            for row, value in zip(baseline.rows, then, strict=True)
-        }
-    found: list[dict[str, Any]] = []
+    was = None if baseline is None else _aligned(baseline, "AP", now).tolist()
     table: list[dict[str, Any]] = [dict(row) for row in class_rows(now)]
-    for row in (table[label] for label in labels):
-        value = float(row["AP"])
-        was = before.get((str(row["name"]), str(row["id"])), nan)
-        if isnan(value) or (baseline is not None and not was > value):
+    found: list[dict[str, Any]] = []
+    for label in labels:
+        row = table[label]
+        value, then = float(row["AP"]), None if was is None else was[label]
+        if isnan(value) or (then is not None and (not then > value or same(then, value))):
             continue
         found.append(
             {
                 "name": row["name"],
                 "AP": value,
-                "baseline": None if baseline is None else was,
+                "baseline": then,
                 "ground_truths": row["ground_truths"],
             }
         )
@@ -306,17 +334,73 @@ def _classes(labels: Sequence[int], now: Result, baseline: Numbers | None) -> li
     return found[:_MOST_CULPRITS]
 
 
+@dataclass(frozen=True, slots=True)
+class _Looser:
+    """That boxes are found as before, but with less overlap.
+
+    Attributes
+    ----------
+    threshold : int
+        Where AP fell most: an index into the protocol's thresholds.
+    iou, drop : (float, float)
+        The lowest threshold and that one, and by how much AP fell there.
+    """
+
+    threshold: int
+    iou: tuple[float, float]
+    drop: tuple[float, float]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what the JSON report says of it."""
+        ends = zip(("lowest", "worst"), self.iou, self.drop, strict=True)
+        return {name: {"iou": iou, "drop": drop} for name, iou, drop in ends}
+
+    @property
+    def line(self) -> str:
+        """A sentence for people."""
+        low, worst = (f"{iou:.6g}" for iou in self.iou)
+        stands = -self.drop[0]
+        moved = "stands" if same(stands, 0.0) else f"changed by {change(stands, 4)}"
+        return (
+            f"boxes became looser: AP at IoU {low} {moved}, "
+            f"at IoU {worst} it fell by {self.drop[1]:.4f}"
+        )
+
+
+def _looser(labels: Sequence[int], now: Result, baseline: Numbers) -> _Looser | None:
+    """Tell whether AP fell at a higher threshold, and less than half as much at the lowest.
+
+    Of an earlier report only the thresholds are known that it has numbers of.
+    """
+    drops: dict[int, float] = {}
+    for threshold, iou in enumerate(now.iou_thresholds):
+        then = _aligned(baseline, f"AP{format(100 * iou, '.6g')}", now)
+        values = (then - now.average_precision[threshold, :, 0])[list(labels)]
+        defined = values[~np.isnan(values)]
+        if len(defined):
+            drops[threshold] = settled(float(defined.mean()), 0.0)
+    worst = max(drops, key=lambda threshold: drops[threshold], default=0)
+    if worst == 0 or 0 not in drops or not drops[0] < drops[worst] / 2:
+        return None
+    iou = (float(now.iou_thresholds[0]), float(now.iou_thresholds[worst]))
+    return _Looser(worst, iou, (drops[0], drops[worst]))
+
+
 def _images(
     labels: Sequence[int],
+    threshold: int,
     after: tuple[Result, Part | None],
     before: tuple[Result | None, Part | None],
 ) -> list[dict[str, Any]]:
+    """Return the images with most mistakes at a threshold, or most more than before."""
     now, then = after[0], before[0]
     if now.protocol.pairing == "coverage":
         return []
-    counts = mistakes(*after).of_classes(labels)
+    counts = mistakes(*after, threshold=threshold).of_classes(labels)
     if then is not None:
-        counts = counts - _of_names(mistakes(then, before[1]), then, now, labels)
+        names = {now.classes[label] for label in labels}
+        alike = [label for label, name in enumerate(then.classes) if name in names]
+        counts = counts - mistakes(then, before[1], threshold=threshold).of_classes(alike)
     total = counts.sum(axis=1)
     order = np.argsort(-total, kind="stable")[:_MOST_CULPRITS]
     return [
@@ -330,17 +414,10 @@ def _images(
     ]
 
 
-def _of_names(
-    found: Mistakes, then: Result, now: Result, labels: Sequence[int]
-) -> np.ndarray[Any, np.dtype[np.int64]]:
-    names = {now.classes[label] for label in labels}
-    return found.of_classes([k for k, name in enumerate(then.classes) if name in names])
-
-
 def _class_line(entry: Mapping[str, Any]) -> str:
     was = entry["baseline"]
     told = f"class {entry['name']}: AP {entry['AP']:.4f}"
-    if was is not None and not isnan(was):
+    if was is not None:
         told += f", was {was:.4f}"
     return f"{told}, {entry['ground_truths']} ground truths"
 

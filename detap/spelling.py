@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable
 from math import isfinite
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
+_WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
 
 
 def number(text: str) -> float:
@@ -20,6 +21,36 @@ def number(text: str) -> float:
     value = float(text)
     if not isfinite(value):
         raise ValueError(f"{text!r} is too large")
+    return value
+
+
+def whole(text: str) -> int:
+    """Return a whole number.
+
+    Raises
+    ------
+    ValueError
+        Where the text is none.
+    """
+    if not _WHOLE.fullmatch(text.strip()):
+        raise ValueError(f"{text!r} is not a whole number")
+    return int(text)
+
+
+def share(given: object) -> float:
+    """Return a number between 0 and 1, neither included, from text or from a number.
+
+    Raises
+    ------
+    ValueError
+        Where it is none.
+    """
+    try:
+        value = number(given if isinstance(given, str) else repr(float(given)))  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        value = 0.0
+    if isinstance(given, bool) or not 0 < value < 1:
+        raise ValueError(f"{given!r} is not between 0 and 1")
     return value
 
 

@@ -6,14 +6,18 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
+from detap.judging import LIMITS, Demands, Judged, Kept, Spelling, judge
 from detap.report.names import printable
 
 if TYPE_CHECKING:
-    from detap.gate import Gate, Limit
+    from detap.gate import Limit
+    from detap.gating import Scored
     from detap.protocols import Protocol
+    from detap.report.model import Report
     from detap.results import Result
     from detap.tables import Detections, GroundTruth
 
@@ -22,6 +26,12 @@ __all__ = ["assert_detections"]
 Path = str | os.PathLike[str]
 Limits = Mapping[str, float | str] | float | str
 
+_ARGUMENTS = Spelling(
+    options=False,
+    earlier="an earlier detector's detections as the baseline",
+    names={"baseline_detections": "baseline"},
+)
+
 
 def assert_detections(
     ground_truth: "GroundTruth | Path",
@@ -29,11 +39,15 @@ def assert_detections(
     *,
     protocol: "Protocol | str | None" = None,
     fail_under: Limits | None = None,
+    fail_over: Limits | None = None,
     baseline: "Path | Detections | None" = None,
     max_drop: Limits | None = None,
+    max_rise: Limits | None = None,
+    allow_different: bool = False,
     confidence: float | None = None,
-    resamples: int = 1000,
-    seed: int = 0,
+    resamples: int | None = None,
+    seed: int | None = None,
+    min_ground_truths: int | None = None,
     threads: int | None = None,
     **reading: Any,
 ) -> "Result":
@@ -47,14 +61,23 @@ def assert_detections(
         By default ``"coco"``, or ``"voc2012"`` for VOC files.
     fail_under : mapping of str to number, or a number
         Least values by name, as for ``--fail-under``; a bare number is for the headline.
+    fail_over : mapping of str to number, or a number
+        Largest values by name, as for ``--fail-over``.
     baseline : path or Detections, optional
         An earlier JSON report, or an earlier detector's detections.
     max_drop : mapping of str to number or text, or a number
         The largest drops from the baseline, as for ``--max-drop``: 0.005, or ``"1%"``.
+    max_rise : mapping of str to number or text, or a number
+        The largest rises, as for ``--max-rise``.
+    allow_different : bool
+        Whether an earlier report may be of another ground truth or protocol.
     confidence : float, optional
-        With detections as the baseline: a drop fails only where its whole interval is beyond.
-    resamples, seed : int
-        Of that interval.
+        With detections as the baseline: a drop or rise fails only where its whole interval is
+        beyond.
+    resamples, seed : int, optional
+        Of that interval: 1000 and 0 by default.
+    min_ground_truths : int, optional
+        Drops and rises of classes with fewer pass: 20 by default with `confidence`, else 0.
     threads : int, optional
         The result does not depend on it.
     **reading
@@ -63,7 +86,7 @@ def assert_detections(
     Returns
     -------
     Result
-        For further assertions.
+        For further assertions. Its notes end with those of the gates.
 
     Raises
     ------
@@ -72,25 +95,29 @@ def assert_detections(
     UsageError, InputError
         Where a name is unknown, or an input cannot be read.
     """
-    if fail_under is None and max_drop is None:
-        raise UsageError("assert_detections needs fail_under or max_drop")
-    if (max_drop is None) != (baseline is None):
-        raise UsageError("max_drop and baseline go together")
-    truth, found, file_format = _tables(ground_truth, detections, reading)
-    rules = protocol or {"voc": "voc2012"}.get(file_format, "coco")
-    before = _earlier(baseline, truth)
-    if confidence is not None and before is None:
-        raise UsageError("confidence needs an earlier detector's detections as the baseline")
-    result, gates = _judged(
-        (truth, found, before),
-        rules,
-        (_limits("floor", fail_under), _limits("drop", max_drop)),
-        baseline,
-        {"confidence": confidence, "resamples": resamples, "seed": seed, "threads": threads},
+    limits = _limits(
+        fail_under=fail_under, fail_over=fail_over, max_drop=max_drop, max_rise=max_rise
     )
-    if any(gate.failed for gate in gates):
-        raise AssertionError(_message(gates, result))
-    return result
+    if not limits:
+        raise UsageError(f"assert_detections needs a limit: {', '.join(LIMITS)}")
+    truth, found, file_format = _tables(ground_truth, detections, reading)
+    before = _earlier(baseline, truth)
+    demands = Demands.of(
+        limits,
+        _ARGUMENTS,
+        baseline=baseline is not None and before is None,
+        before=before is not None,
+        confidence=confidence,
+        resamples=resamples,
+        seed=seed,
+        fewest=min_ground_truths,
+        allow_different=allow_different,
+    )
+    rules = protocol or {"voc": "voc2012"}.get(file_format, "coco")
+    now, judged = _judged((truth, found, before), rules, demands, baseline, threads)
+    if judged.failed:
+        raise AssertionError(_message(judged, now.whole))
+    return replace(now.whole, notes=(*now.whole.notes, *judged.notes))
 
 
 def _tables(
@@ -122,76 +149,61 @@ def _earlier(baseline: "Path | Detections | None", truth: "GroundTruth") -> "Det
     return baseline.numbered_as(truth) if isinstance(baseline, Detections) else None
 
 
-def _limits(kind: str, given: Limits | None) -> "list[Limit]":
+def _limits(**asked: Limits | None) -> "list[Limit]":
     from detap.gate import Limit  # noqa: PLC0415 - only when called
 
-    if given is None:
-        return []
-    texts = (
-        [f"{name}={limit}" for name, limit in given.items()]
-        if isinstance(given, Mapping)
-        else [str(given)]
-    )
-    try:
-        return [Limit.floor(text) if kind == "floor" else Limit.drop(text) for text in texts]
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    limits = []
+    for name, given in asked.items():
+        if given is None:
+            continue
+        texts = (
+            [f"{number}={bound}" for number, bound in given.items()]
+            if isinstance(given, Mapping)
+            else [str(given)]
+        )
+        try:
+            limits += [Limit.of(LIMITS[name], text) for text in texts]
+        except ValueError as error:
+            raise UsageError(f"{name}: {error}") from None
+    return limits
 
 
 def _judged(
     tables: "tuple[GroundTruth, Detections, Detections | None]",
     rules: "Protocol | str",
-    limits: "tuple[list[Limit], list[Limit]]",
+    demands: Demands,
     baseline: Any,
-    noise: Mapping[str, Any],
-) -> "tuple[Result, list[Gate]]":
-    from detap.baseline import numbers_of_record, read_baseline  # noqa: PLC0415 - numpy
+    threads: int | None,
+) -> "tuple[Scored, Judged]":
+    from detap.baseline import read_baseline  # noqa: PLC0415 - numpy
     from detap.comparison import numbered_alike  # noqa: PLC0415
     from detap.detection import evaluate, score_tables  # noqa: PLC0415
-    from detap.gate import Noise, check_drops, check_floors  # noqa: PLC0415
-    from detap.gating import Intervals, Scored  # noqa: PLC0415
+    from detap.gating import Scored  # noqa: PLC0415
 
     truth, found, before = tables
-    floors, drops = limits
+    kept = earlier = None
     if before is not None:
         found, before = numbered_alike(found, before)
-    threads = noise["threads"]
-    scored = Scored(evaluate(truth, found, rules, threads=threads))
-    numbers = scored.numbers()
-    gates = check_floors(floors, numbers)
-    if before is not None:
-        earlier = Scored(score_tables(truth, before, rules, threads=threads))
-        how = None
-        if noise["confidence"] is not None:
-            intervals = Intervals(scored, earlier, drops, **noise)
-            how = Noise(confidence=noise["confidence"], interval=intervals.of)
-        gates += check_drops(drops, numbers, earlier.numbers(), noise=how)
-    elif drops:
-        record = read_baseline(os.fspath(baseline))
-        _check_comparable(record, scored.whole, os.fspath(baseline))
-        gates += check_drops(drops, numbers, numbers_of_record(record))
-    return scored.whole, gates
+        earlier = Scored(score_tables(truth, before, rules, threads=threads), threads=threads)
+    elif baseline is not None:
+        kept = Kept(os.fspath(baseline), read_baseline(os.fspath(baseline)))
+    now = Scored(evaluate(truth, found, rules, threads=threads), threads=threads)
+    return now, judge(demands, now, lambda: _report(now.whole), kept=kept, before=earlier)
 
 
-def _check_comparable(record: Mapping[str, Any], result: "Result", path: str) -> None:
-    from detap.baseline import differences, refuse_differences  # noqa: PLC0415 - numpy
-    from detap.formats.digest import sha256  # noqa: PLC0415
-    from detap.report.json import as_dict  # noqa: PLC0415
+def _report(result: "Result") -> "Report":
+    from detap.formats.digest import sha256  # noqa: PLC0415 - only with an earlier report
     from detap.report.rows import describe_inputs, detection_report  # noqa: PLC0415
 
     files = [*result.ground_truth.files, *result.detections.files]
     digests = {file.path: sha256(file.path, file.members) for file in files if file.path != "-"}
     inputs = describe_inputs(result.ground_truth, result.detections, digests)
-    report = detection_report(result, inputs=inputs)
-    refuse_differences(path, differences(as_dict(report), record))
+    return detection_report(result, inputs=inputs)
 
 
-def _message(gates: "list[Gate]", result: "Result") -> str:
-    from detap.report.gates import gate_block  # noqa: PLC0415 - only where one failed
-
-    block = gate_block(gates)
-    lines = [block.title, *block.lines, result.protocol.signature(_version())]
-    return "\n".join(printable(line) for line in lines)
+def _message(judged: Judged, result: "Result") -> str:
+    lines = [line for block in judged.blocks for line in (block.title, *block.lines)]
+    return "\n".join(printable(line) for line in [*lines, result.protocol.signature(_version())])
 
 
 def _version() -> str:

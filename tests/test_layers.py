@@ -14,7 +14,7 @@ PACKAGE = ROOT / "detap"
 FLOORS = (
     {"__main__"},
     {"cli", "testing"},
-    {"report", "gate", "gating", "baseline", "crosscheck"},
+    {"report", "gate", "gating", "gating_rankings", "judging", "baseline", "crosscheck"},
     {
         "detection",
         "checking",
@@ -29,7 +29,7 @@ FLOORS = (
     {"formats", "config"},
     {"core"},
     {"protocols", "tables", "ranking_tables", "columns"},
-    {"errors", "spelling", "_version"},
+    {"errors", "spelling", "_version", "decimals"},
 )
 LEVEL = {name: len(FLOORS) - n for n, names in enumerate(FLOORS) for name in names}
 

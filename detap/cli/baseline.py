@@ -59,6 +59,7 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
 
     from detap.baseline import (  # noqa: PLC0415
         differences,
+        other_slices,
         raised,
         read_baseline,
         refuse_differences,
@@ -74,8 +75,9 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
     if os.path.lexists(baseline):
         old = read_baseline(baseline)
         found = differences(new, old)
+        found += other_slices(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
         if found and not options["allow_different"]:
-            refuse_differences(printable(baseline), found)
+            refuse_differences(printable(baseline), found, "--allow-different")
         record = new
         if not found:
             record, changes = raised(old, new, allow_drop=options["allow_drop"])

@@ -7,7 +7,7 @@ import click
 
 from detap.cli.configured import ConfiguredCommand, config_options
 from detap.cli.eval import DEFAULT_PROTOCOLS, members_of, selected
-from detap.cli.gates import DEFAULT_RESAMPLES, Share, selection_block
+from detap.cli.gates import selection_block
 from detap.cli.inputs import Digests, Inputs
 from detap.cli.options import (
     general_options,
@@ -21,7 +21,9 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
+from detap.cli.values import Share, Whole
 from detap.errors import UsageError
+from detap.judging import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ compare_options = stack(
     option(
         "--resamples",
         group="Comparison",
-        type=click.IntRange(0, 1_000_000),
+        type=Whole(0, RESAMPLES[1]),
         default=DEFAULT_RESAMPLES,
         metavar="N",
         help=f"Resamples behind the intervals; 0 leaves them out. [default: {DEFAULT_RESAMPLES}]",
@@ -51,7 +53,7 @@ compare_options = stack(
     option(
         "--seed",
         group="Comparison",
-        type=click.IntRange(0, 2**63 - 1),
+        type=Whole(*SEEDS),
         default=0,
         metavar="N",
         help="Seed of the resamples. [default: 0]",
@@ -59,7 +61,7 @@ compare_options = stack(
     option(
         "--most",
         group="Comparison",
-        type=click.IntRange(1),
+        type=Whole(1),
         default=10,
         metavar="N",
         help="Show so many classes and images; JSON has all. [default: 10]",
@@ -67,7 +69,7 @@ compare_options = stack(
     option(
         "--threads",
         group="General",
-        type=click.IntRange(1, 1024),
+        type=Whole(1, 1024),
         metavar="N",
         help="Threads; as many as the machine has by default. The numbers do not depend on it.",
     ),

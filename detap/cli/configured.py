@@ -13,12 +13,13 @@ from click.core import ParameterSource
 from detap.cli.options import Command, option, stack
 from detap.config import NOTHING, Setting, Settings, find, read
 from detap.errors import UsageError
+from detap.judging import LIMITS
 
 _META = "detap.settings"
 
 _PATHS = ("gt", "dt", "class_names", "baseline", "baseline_detections", "slices", "curves")
 _PERHAPS_PATHS = ("image_set", "images")
-_LIMITS = ("floors", "drops")
+_LIMITS = tuple(LIMITS)
 
 config_options = stack(
     option(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.configured import ConfiguredCommand, config_options
-from detap.cli.gates import Gates, Judge, Judged, gate_options, selection_block
+from detap.cli.gates import Gates, gate_options, say, selection_block
 from detap.cli.inputs import Digests, Inputs, chosen_images, chosen_names
 from detap.cli.options import (
     general_options,
@@ -21,7 +21,9 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
+from detap.cli.values import Whole
 from detap.errors import DifferenceError, UsageError
+from detap.judging import Judged, Kept, judge
 from detap.protocols import Protocol
 from detap.report.names import printable
 from detap.report.rows import describe_inputs, detection_report, sort_keys
@@ -38,7 +40,7 @@ eval_options = stack(
     option(
         "--threads",
         group="General",
-        type=click.IntRange(1, 1024),
+        type=Whole(1, 1024),
         metavar="N",
         help="Threads; as many as the machine has by default. The numbers do not depend on it.",
     ),
@@ -159,13 +161,14 @@ def _evaluate(
         then = None if before is None else (chosen[0], before)
         judged = _judge(gates, baseline, (result, then, slices), report, options)
         report = report._replace(
-            blocks=(*judged.blocks, *report.blocks), notes=(*report.notes, *slice_notes)
+            blocks=(*judged.blocks, *report.blocks),
+            notes=(*report.notes, *slice_notes, *judged.notes),
         )
         session.timed("judging")
     session.done()
     for note in report.notes:
         session.note(note)
-    judged.say(session)
+    status = say(judged, session)
     members = [*members_of(truth), *members_of(detections)]
     if options["curves"] is not None:
         from detap.report.curves import render_curves  # noqa: PLC0415 - rarely wanted
@@ -175,12 +178,12 @@ def _evaluate(
     session.timed("reporting")
     if check and not check.equal:
         raise DifferenceError(check.verdict)
-    return judged.status
+    return status
 
 
 def _judge(
     gates: Gates,
-    baseline: dict[str, Any] | None,
+    baseline: Kept | None,
     what: "tuple[Result, tuple[GroundTruth, Detections] | None, Mapping[str, Sequence[Name]]]",
     report: "Report",
     options: Mapping[str, Any],
@@ -195,14 +198,8 @@ def _judge(
         earlier = Scored.of(
             score_tables(*before, result.protocol, threads=threads), slices, threads=threads
         )
-    judge = Judge(
-        gates=gates,
-        baseline=baseline,
-        scored=Scored.of(result, slices, threads=threads),
-        before=earlier,
-        threads=threads,
-    )
-    return judge.judge(report)
+    now = Scored.of(result, slices, threads=threads)
+    return judge(gates.demands, now, lambda: report, kept=baseline, before=earlier)
 
 
 def _alike(

@@ -1,35 +1,45 @@
-"""Options of gates, which several commands share, and judging by them."""
+"""Options of gates, which several commands share, and what they ask of the judge."""
 
-import math
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
 from detap.cli.options import option, stack
 from detap.cli.session import Session
-from detap.cli.values import Type
+from detap.cli.values import Share, Type, Whole
 from detap.errors import Note, UsageError
+from detap.judging import (
+    DEFAULT_FEWEST,
+    DEFAULT_RESAMPLES,
+    LIMITS,
+    RESAMPLES,
+    SEEDS,
+    Demands,
+    Judged,
+    Kept,
+    Spelling,
+)
 from detap.report.names import printable
 
 if TYPE_CHECKING:
-    from detap.gate import Gate, Limit, Numbers
-    from detap.gating import Intervals, Scored
-    from detap.report.model import Block, Report
+    from detap.gate import Kind, Limit
+    from detap.report.model import Block
     from detap.results import Result
     from detap.tables import Detections, GroundTruth
 
 GATE_FAILED = 1
-DEFAULT_RESAMPLES = 1000
-DEFAULT_FEWEST = 20
+DETECTIONS = Spelling(options=True, earlier="--baseline-detections", names={})
+"""How a command that scores a detector spells what it asks for."""
 
 
 class _Limit(Type):
-    """``[NAME=]NUMBER``, as ``Limit.floor`` or ``Limit.drop`` reads it."""
+    """``[NAME=]NUMBER``, as ``Limit.of`` reads it."""
 
     envvar_list_splitter = ";"  # names have spaces
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: "Kind") -> None:
         self.kind = kind
         self.name = "[name=]number"
 
@@ -42,61 +52,51 @@ class _Limit(Type):
         if isinstance(value, Limit):
             return value
         try:
-            return Limit.floor(value) if self.kind == "floor" else Limit.drop(value)
+            return Limit.of(self.kind, value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
-class Share(Type):
-    """A number between 0 and 1, neither included."""
-
-    name = "share"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Return the number."""
-        try:
-            share = float(value)
-        except ValueError:
-            share = math.nan
-        if not 0 < share < 1:
-            self.fail(f"{value!r} is not between 0 and 1", param, ctx)
-        return share
+_gate = partial(option, group="Gates (exit status 1 where one fails)")
 
 
-def _gate(*names: str, **attributes: Any) -> Callable[[Any], Any]:
-    return option(*names, group="Gates (exit status 1 where one fails)", **attributes)
-
-
-floor_options = stack(
-    _gate(
-        "--fail-under",
-        "floors",
-        envvar="DETAP_FAIL_UNDER",
-        type=_Limit("floor"),
+def _limit(asked: str, text: str) -> Callable[[Any], Any]:
+    return _gate(
+        f"--{asked.replace('_', '-')}",
+        asked,
+        envvar=f"DETAP_{asked.upper()}",
+        type=_Limit(LIMITS[asked]),
         multiple=True,
         metavar="[NAME=]X",
-        help="Fail where a number is below X: 0.5 for the headline, AP50=0.7, "
+        help=text,
+    )
+
+
+limit_options = stack(
+    _limit(
+        "fail_under",
+        "Fail where a number is below X: 0.5 for the headline, AP50=0.7, "
         "'class:person.AP=0.6', min-class.AP=0.2, slice:night.AP50=0.4. Repeatable.",
     ),
-)
-
-drop_options = stack(
+    _limit(
+        "fail_over",
+        "Fail where a number is above X: 'class:*.false_positives=100'. For numbers of which less "
+        "is better. Repeatable.",
+    ),
     _gate(
         "--baseline",
         metavar="FILE",
-        help="An earlier JSON report, to compare with by --max-drop.",
+        help="An earlier JSON report, to compare with by --max-drop and --max-rise.",
     ),
-    _gate(
-        "--max-drop",
-        "drops",
-        envvar="DETAP_MAX_DROP",
-        type=_Limit("drop"),
-        multiple=True,
-        metavar="[NAME=]X",
-        help="Fail where a number is more than X below the baseline's: 0.005, AP=1%, "
+    _limit(
+        "max_drop",
+        "Fail where a number is more than X below the baseline's: 0.005, AP=1%, "
         "'class:*.AP=0.02'. Repeatable.",
+    ),
+    _limit(
+        "max_rise",
+        "Fail where a number is more than X above the baseline's: 'class:*.duplicates=10%'. "
+        "Repeatable.",
     ),
     _gate(
         "--allow-different",
@@ -105,36 +105,44 @@ drop_options = stack(
     ),
 )
 
+
+def interval_options(earlier: str) -> Callable[[Any], Any]:
+    """Return the options of intervals, which need what the option `earlier` names."""
+    return stack(
+        _gate(
+            "--confidence",
+            type=Share(),
+            metavar="LEVEL",
+            help=f"With {earlier}: fail only where the whole interval of the drop or rise, at "
+            "this level, is beyond the limit.",
+        ),
+        _gate(
+            "--resamples",
+            type=Whole(*RESAMPLES),
+            metavar="N",
+            help=f"Resamples behind the interval. [default: {DEFAULT_RESAMPLES}]",
+        ),
+        _gate(
+            "--seed",
+            type=Whole(*SEEDS),
+            metavar="N",
+            help="Seed of the resamples. [default: 0]",
+        ),
+    )
+
+
 noise_options = stack(
     _gate(
         "--baseline-detections",
         metavar="PATH",
-        help="An earlier detector's detections, to compare with by --max-drop.",
+        help="An earlier detector's detections, to compare with by --max-drop and --max-rise.",
     ),
-    _gate(
-        "--confidence",
-        type=Share(),
-        metavar="LEVEL",
-        help="With --baseline-detections: fail only where the whole interval of the drop, at "
-        "this level, is beyond the limit.",
-    ),
-    _gate(
-        "--resamples",
-        type=click.IntRange(100, 1_000_000),
-        metavar="N",
-        help=f"Resamples behind the interval. [default: {DEFAULT_RESAMPLES}]",
-    ),
-    _gate(
-        "--seed",
-        type=click.IntRange(0, 2**63 - 1),
-        metavar="N",
-        help="Seed of the resamples. [default: 0]",
-    ),
+    interval_options("--baseline-detections"),
     _gate(
         "--min-ground-truths",
-        type=click.IntRange(0),
+        type=Whole(0),
         metavar="N",
-        help="Drops of classes with fewer only warn. "
+        help="Drops and rises of classes with fewer only warn. "
         f"[default: {DEFAULT_FEWEST} with --confidence, else 0]",
     ),
 )
@@ -154,67 +162,41 @@ slice_options = stack(
     ),
 )
 
-gate_options = stack(floor_options, drop_options, noise_options, slice_options)
+gate_options = stack(limit_options, noise_options, slice_options)
 """All of them, for a command that scores a detector."""
 
 
-class Judged(NamedTuple):
-    """What came of the gates.
-
-    Attributes
-    ----------
-    blocks : tuple of Block
-        What the report says of them.
-    gates : tuple of Gate
-    """
-
-    blocks: "tuple[Block, ...]" = ()
-    gates: "tuple[Gate, ...]" = ()
-
-    @property
-    def status(self) -> int:
-        """The exit status that they ask for."""
-        return GATE_FAILED if any(gate.failed for gate in self.gates) else 0
-
-    def say(self, session: Session) -> None:
-        """Say on stderr which gates failed or are doubtful."""
-        for gate in self.gates:
-            if gate.failed:
-                session.say(f"gate failed: {printable(gate.message)}")
-            elif gate.warned:
-                session.note(Note(f"gate-{gate.verdict}", gate.message))
+def say(judged: Judged, session: Session) -> int:
+    """Say on stderr which gates failed or are doubtful; return the exit status they ask for."""
+    for gate in judged.gates:
+        if gate.failed:
+            session.say(f"gate failed: {printable(gate.message)}")
+        elif gate.warned:
+            session.note(Note(f"gate-{gate.verdict}", gate.message))
+    return GATE_FAILED if judged.failed else 0
 
 
 class Gates(NamedTuple):
-    """The gates of a run.
+    """The gates of a run, and the files that they need.
 
     Attributes
     ----------
-    floors, drops : tuple of Limit
+    demands : Demands
     baseline : str or None
         An earlier report.
     before : str or None
         An earlier detector's detections.
-    confidence : float or None
-    resamples, seed, fewest : int
-    allow_different : bool
     slices, slice_by : str or None
     """
 
-    floors: "tuple[Limit, ...]" = ()
-    drops: "tuple[Limit, ...]" = ()
+    demands: Demands
     baseline: str | None = None
     before: str | None = None
-    confidence: float | None = None
-    resamples: int = DEFAULT_RESAMPLES
-    seed: int = 0
-    fewest: int = 0
-    allow_different: bool = False
     slices: str | None = None
     slice_by: str | None = None
 
     @classmethod
-    def from_options(cls, options: dict[str, Any]) -> "Gates":
+    def from_options(cls, options: dict[str, Any], spell: Spelling = DETECTIONS) -> "Gates":
         """Take the gate options out of `options`; a command need not have all of them.
 
         Raises
@@ -222,50 +204,30 @@ class Gates(NamedTuple):
         UsageError
             Where they contradict each other, or one is of no use without another.
         """
-        confidence = options.pop("confidence", None)
-        resamples, seed = options.pop("resamples", None), options.pop("seed", None)
-        fewest = options.pop("min_ground_truths", None)
-        gates = cls(
-            floors=tuple(options.pop("floors", ())),
-            drops=tuple(options.pop("drops", ())),
-            baseline=options.pop("baseline", None),
-            before=options.pop("baseline_detections", None),
-            confidence=confidence,
-            resamples=DEFAULT_RESAMPLES if resamples is None else resamples,
-            seed=seed or 0,
-            fewest=(DEFAULT_FEWEST if confidence else 0) if fewest is None else fewest,
+        baseline = options.pop("baseline", None)
+        before = options.pop("baseline_detections", None)
+        demands = Demands.of(
+            [limit for asked in LIMITS for limit in options.pop(asked, ())],
+            spell,
+            baseline=baseline is not None,
+            before=before is not None,
+            confidence=options.pop("confidence", None),
+            resamples=options.pop("resamples", None),
+            seed=options.pop("seed", None),
+            fewest=options.pop("min_ground_truths", None),
             allow_different=options.pop("allow_different", False),
-            slices=options.pop("slices", None),
-            slice_by=options.pop("slice_by", None),
         )
-        gates._check({"--resamples": resamples, "--seed": seed})
-        return gates
-
-    def _check(self, of_noise: Mapping[str, Any]) -> None:
-        if self.drops and self.baseline is None and self.before is None:
-            raise UsageError("--max-drop needs --baseline or --baseline-detections to compare with")
-        if (self.baseline or self.before) and not self.drops:
-            given = "--baseline" if self.baseline else "--baseline-detections"
-            raise UsageError(f"{given} needs --max-drop, which says how much may be lost")
-        if self.confidence is not None and self.before is None:
-            raise UsageError(
-                "--confidence needs --baseline-detections: a report's numbers alone do not tell "
-                "how noisy they are"
-            )
-        for name, value in of_noise.items():
-            if value is not None and self.confidence is None:
-                raise UsageError(f"{name} is of no use without --confidence")
-        if self.allow_different and self.baseline is None:
-            raise UsageError("--allow-different is of no use without --baseline")
-        if self.slices is not None and self.slice_by is not None:
+        slices, slice_by = options.pop("slices", None), options.pop("slice_by", None)
+        if slices is not None and slice_by is not None:
             raise UsageError("give --slices or --slice-by, not both")
-        if self.before == "-":
-            raise UsageError("--baseline-detections cannot come from stdin")
+        if before == "-":
+            raise UsageError(f"{spell('baseline_detections')} cannot come from stdin")
+        return cls(demands, baseline, before, slices, slice_by)
 
     @property
     def any(self) -> bool:
         """Whether there is anything to judge or to slice."""
-        return bool(self.floors or self.drops or self.slices or self.slice_by)
+        return bool(self.demands.limits or self.slices or self.slice_by)
 
     @property
     def want_digests(self) -> bool:
@@ -276,13 +238,13 @@ class Gates(NamedTuple):
         """Return the paths that are read, and must not be written."""
         return [path for path in (self.baseline, self.before, self.slices) if path is not None]
 
-    def read_baseline(self) -> dict[str, Any] | None:
+    def read_baseline(self) -> Kept | None:
         """Read the earlier report, before any work is done for nothing."""
         if self.baseline is None:
             return None
         from detap.baseline import read_baseline  # noqa: PLC0415 - only with a baseline
 
-        return read_baseline(self.baseline)
+        return Kept(self.baseline, read_baseline(self.baseline))
 
     def read_slices(
         self, truth: "GroundTruth", file_format: str
@@ -301,109 +263,13 @@ class Gates(NamedTuple):
         return slices_by(values, attribute, truth.images)
 
 
-class Judge(NamedTuple):
-    """The gates of a run, and what they are judged on.
-
-    Attributes
-    ----------
-    gates : Gates
-    baseline : dict or None
-        The earlier report.
-    scored : Scored
-        The detector.
-    before : Scored or None
-        The detector before it.
-    threads : int or None
-    """
-
-    gates: Gates
-    baseline: dict[str, Any] | None
-    scored: "Scored"
-    before: "Scored | None"
-    threads: int | None
-
-    def judge(self, report: "Report") -> Judged:
-        """Return what comes of the gates.
-
-        Parameters
-        ----------
-        report : Report
-            As it is without them.
-
-        Raises
-        ------
-        UsageError
-            Where a gate names no number, or the baseline may not be compared with.
-        """
-        from detap.gate import Noise, check_drops, check_floors  # noqa: PLC0415 - only with gates
-        from detap.gating import culprits  # noqa: PLC0415
-        from detap.report.gates import gate_block  # noqa: PLC0415
-
-        numbers = self.scored.numbers()
-        gates = check_floors(self.gates.floors, numbers)
-        then = self._baseline_numbers(report)
-        intervals = self._intervals()
-        if then is not None:
-            gates += check_drops(
-                self.gates.drops,
-                numbers,
-                then,
-                noise=None
-                if intervals is None
-                else Noise(confidence=intervals.confidence, interval=intervals.of),
-                min_ground_truths=self.gates.fewest,
-            )
-        blocks = [self.scored.block()]
-        if gates:
-            before = None if self.before is None else self.before.whole
-            blame = culprits(gates, self.scored.whole, then, before, intervals)
-            blocks = [gate_block(gates), blame, *blocks]
-        return Judged(tuple(block for block in blocks if block is not None), tuple(gates))
-
-    def _baseline_numbers(self, report: "Report") -> "Numbers | None":
-        if self.baseline is not None:
-            from detap.baseline import (  # noqa: PLC0415 - only with a baseline
-                differences,
-                numbers_of_record,
-                other_numbers,
-                refuse_differences,
-            )
-            from detap.report.json import as_dict  # noqa: PLC0415
-
-            path = printable(self.gates.baseline)
-            if not self.gates.allow_different:
-                found = differences(as_dict(report), self.baseline)
-                if self.before is not None:
-                    found += other_numbers(self.baseline, self.before.whole.summary)
-                refuse_differences(path, found)
-            if self.before is None:
-                return numbers_of_record(self.baseline)
-        return None if self.before is None else self.before.numbers()
-
-    def _intervals(self) -> "Intervals | None":
-        if self.gates.confidence is None or self.before is None:
-            return None
-        from detap.gating import Intervals  # noqa: PLC0415 - only with gates
-
-        return Intervals(
-            self.scored,
-            self.before,
-            self.gates.drops,
-            confidence=self.gates.confidence,
-            resamples=self.gates.resamples,
-            seed=self.gates.seed,
-            threads=self.threads,
-        )
-
-
 def selection_block(
     result: "Result", truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
 ) -> "Block | None":
     """Return what the report says of --classes and --images; None where neither was given."""
     if not options["classes"] and not options["images"]:
         return None
-    from hashlib import sha256  # noqa: PLC0415 - only with a selection
-
+    from detap.formats.digest import sha256_of_names  # noqa: PLC0415 - only with a selection
     from detap.report.model import Block  # noqa: PLC0415
 
     images = [str(name) for name in result.ground_truth.images] if options["images"] else None
@@ -413,10 +279,9 @@ def selection_block(
         lines.append(f"{len(classes)} of {len(detections.classes)} classes")
     if images is not None:
         lines.append(f"{len(images)} of {len(truth.images)} images")
-    listed = None if images is None else "\n".join(images).encode("utf-8", "backslashreplace")
     data = {
         "classes": classes,
         "images": None if images is None else len(images),
-        "images_sha256": None if listed is None else sha256(listed).hexdigest(),
+        "images_sha256": None if images is None else sha256_of_names(images),
     }
     return Block("selection", "Selection", data, lines=(", ".join(lines),))

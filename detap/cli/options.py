@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from detap.cli.session import Session
-from detap.cli.values import Given, Target, Value
+from detap.cli.values import Given, Target, Value, Whole
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.report.sinks import SINKS
@@ -130,31 +130,31 @@ def _limit(*names: str, **attributes: Any) -> Decorator[Any]:
 limit_options = stack(
     _limit(
         "--max-file-size",
-        type=click.IntRange(1),
+        type=Whole(1),
         metavar="BYTES",
         help="Of one file, also after expansion; 17179869184 by default.",
     ),
     _limit(
         "--max-expansion",
-        type=click.IntRange(1),
+        type=Whole(1),
         metavar="TIMES",
         help="How many times its own size a gzip file may hold; 200 by default.",
     ),
     _limit(
         "--max-records",
-        type=click.IntRange(1),
+        type=Whole(1),
         metavar="N",
         help="Images, annotations or detections of one input; 200000000 by default.",
     ),
     _limit(
         "--max-nesting",
-        type=click.IntRange(1, 900),
+        type=Whole(1, 900),
         metavar="N",
         help="Levels of JSON or XML inside each other; 100 by default.",
     ),
     _limit(
         "--max-problems",
-        type=click.IntRange(1),
+        type=Whole(1),
         metavar="N",
         help="Problems of an input that an error lists; 20 by default.",
     ),

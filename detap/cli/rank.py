@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from detap.cli.gates import Gates, Judged, drop_options, floor_options
+from detap.cli.gates import Gates, interval_options, limit_options, say
 from detap.cli.options import (
     Command,
     Decorator,
@@ -21,13 +21,14 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
+from detap.cli.values import Whole
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.files import STDIN
+from detap.judging import Judged, Spelling, judge
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report.names import printable
 
 if TYPE_CHECKING:
-    from detap.gate import Name, Noise, Numbers
     from detap.ranking.classification import ClassificationResult
     from detap.ranking.retrieval import RetrievalResult
     from detap.ranking_tables import Gallery, Run, Samples
@@ -93,15 +94,14 @@ retrieval_outputs = stack(
     _output("--losses", is_flag=True, help="Report what the losses of training make of it."),
     _output(
         "--batches",
-        type=click.IntRange(1, 1_000_000),
+        type=Whole(1, 1_000_000),
         metavar="N",
         help="Report the decomposability gap of the items in N batches, with its bounds.",
     ),
 )
 
 retrieval_gates = stack(
-    floor_options,
-    drop_options,
+    limit_options,
     option(
         "--baseline-ranking",
         "baseline_detections",
@@ -109,36 +109,15 @@ retrieval_gates = stack(
         group="Gates (exit status 1 where one fails)",
         metavar="FILE",
         help="An earlier ranking of the same queries, in the form of --npz or --run, to compare "
-        "with by --max-drop.",
+        "with by --max-drop and --max-rise.",
     ),
-    option(
-        "--confidence",
-        type=click.FloatRange(0, 1, min_open=True, max_open=True),
-        group="Gates (exit status 1 where one fails)",
-        metavar="LEVEL",
-        help="With --baseline-ranking: fail only where the whole interval of the drop, at this "
-        "level, is beyond the limit.",
-    ),
-    option(
-        "--resamples",
-        type=click.IntRange(100, 1_000_000),
-        group="Gates (exit status 1 where one fails)",
-        metavar="N",
-        help="Resamples of the queries behind the interval. [default: 1000]",
-    ),
-    option(
-        "--seed",
-        type=click.IntRange(0, 2**63 - 1),
-        group="Gates (exit status 1 where one fails)",
-        metavar="N",
-        help="Seed of the resamples. [default: 0]",
-    ),
+    interval_options("--baseline-ranking"),
 )
 
 threads_option = option(
     "--threads",
     group="General",
-    type=click.IntRange(1, 1024),
+    type=Whole(1, 1024),
     metavar="N",
     help="Threads; as many as the machine has by default. The numbers do not depend on it.",
 )
@@ -163,7 +142,7 @@ def retrieval(session: Session, /, **options: Any) -> int:
     Input is a run with judgements, or codes, embeddings or scores with labels.
     """
     read = _retrieval_input(options)
-    gates = _gates(options)
+    gates = Gates.from_options(options, _RANKINGS)
     given = tuple(name for name in _ONLY if options[name] is not None)
     rules = rules_from(options, Retrieval, "ir_measures" if read.kind == "run" else "retrieval")
     outputs = _outputs(options, read, gates)
@@ -193,14 +172,13 @@ classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By d
 @classification_rules
 @output_options
 @_output("--per-query", is_flag=True, help="Show every class, however many there are.")
-@floor_options
-@drop_options
+@limit_options
 @general_options
 @click.pass_obj
 def classification(session: Session, /, **options: Any) -> int:
     """Score a classification by its scores: AP per class, mAP, AP@k per sample."""
     read = _classification_input(options)
-    gates = _gates(options)
+    gates = Gates.from_options(options, _RANKINGS)
     rules = rules_from(options, Classification, "voc2012")
     outputs = _outputs(options, read, gates)
     return _score_classification(_Work(read, gates, outputs, options, session), rules)
@@ -297,11 +275,11 @@ def _need(paths: Mapping[str, str | None]) -> None:
             raise UsageError(f"{others} needs {name} beside it")
 
 
-def _gates(options: dict[str, Any]) -> Gates:
-    try:
-        return Gates.from_options(options)
-    except UsageError as error:
-        raise UsageError(str(error).replace("-baseline-detections", "-baseline-ranking")) from None
+_RANKINGS = Spelling(
+    options=True,
+    earlier="--baseline-ranking",
+    names={"baseline_detections": "baseline_ranking"},
+)
 
 
 def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
@@ -331,11 +309,13 @@ class _Work(NamedTuple):
         """Say the notes, write the report everywhere, and return the exit status."""
         from detap.report.ranking_rows import brief  # noqa: PLC0415 - not for --help
 
-        report = report._replace(blocks=(*judged.blocks, *report.blocks))
+        report = report._replace(
+            blocks=(*judged.blocks, *report.blocks), notes=(*report.notes, *judged.notes)
+        )
         self.session.done()
         for note in report.notes:
             self.session.note(note)
-        judged.say(self.session)
+        status = say(judged, self.session)
         short = report if self.options["per_query"] else brief(report)
         for sink, path in self.outputs.files:
             if sink.name in _DATA:
@@ -346,7 +326,7 @@ class _Work(NamedTuple):
         full = self.outputs.stdout.name in _DATA
         self.outputs._replace(files=rest).write(report if full else short, members)
         self.session.timed("reporting")
-        return judged.status
+        return status
 
 
 def _refuse_useless(given: tuple[str, ...], table: "Run | Gallery") -> None:
@@ -397,9 +377,13 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
     report = ranking_rows.retrieval_report(result, inputs=inputs, objectives=objectives)
     judged = Judged()
     if work.gates.any:
-        noise = _noise(work.gates, result, before)
-        then_report = None if before is None else ranking_rows.retrieval_report(before)
-        judged = _judge(work.gates, report, baseline, then_report, noise)
+        from detap.gating_rankings import Ranked  # noqa: PLC0415 - only with gates
+
+        earlier = None
+        if before is not None:
+            earlier = Ranked(ranking_rows.retrieval_report(before), before)
+        now = Ranked(report, result)
+        judged = judge(work.gates.demands, now, lambda: report, kept=baseline, before=earlier)
     if work.options["curves"] is not None:
         text = ranking_rows.render_curves(result, work.options["curves"])
         work.outputs.write_file(work.options["curves"], text, _members(table))
@@ -417,7 +401,9 @@ def _score_classification(work: _Work, rules: Classification) -> int:
     report = ranking_rows.classification_report(result, inputs=inputs)
     judged = Judged()
     if work.gates.any:
-        judged = _judge(work.gates, report, baseline, None, None)
+        from detap.gating_rankings import Ranked  # noqa: PLC0415 - only with gates
+
+        judged = judge(work.gates.demands, Ranked(report), lambda: report, kept=baseline)
     return work.finish(report, judged, _members(table))
 
 
@@ -475,68 +461,3 @@ def _members(table: "Run | Gallery | Samples") -> list[str]:
     return [
         os.path.join(source.path, member) for source in table.files for member in source.members
     ]
-
-
-# --- gates
-
-
-def _numbers(report: "Report") -> "Numbers":
-    from detap.gate import Numbers  # noqa: PLC0415 - only with gates
-
-    unit = "query" if report.kind == "retrieval" else "class"
-    headline = next(iter(report.summary))
-    return Numbers(headline=headline, summary=report.summary, rows=report.table.rows, unit=unit)
-
-
-def _judge(
-    gates: Gates,
-    report: "Report",
-    baseline: dict[str, Any] | None,
-    before: "Report | None",
-    noise: "Noise | None",
-) -> Judged:
-    from detap.gate import check_drops, check_floors  # noqa: PLC0415 - only with gates
-    from detap.report.gates import gate_block  # noqa: PLC0415
-
-    numbers = _numbers(report)
-    found = check_floors(gates.floors, numbers)
-    then = None if before is None else _numbers(before)
-    if baseline is not None:
-        from detap.baseline import (  # noqa: PLC0415 - only with a baseline
-            differences,
-            numbers_of_record,
-            refuse_differences,
-        )
-        from detap.report.json import as_dict  # noqa: PLC0415
-
-        if not gates.allow_different:
-            refuse_differences(printable(gates.baseline), differences(as_dict(report), baseline))
-        then = numbers_of_record(baseline) if then is None else then
-    if then is not None:
-        found += check_drops(gates.drops, numbers, then, noise=noise)
-    return Judged((gate_block(found),) if found else (), tuple(found))
-
-
-def _noise(gates: Gates, now: "RetrievalResult", then: "RetrievalResult | None") -> "Noise | None":
-    if gates.confidence is None or then is None:
-        return None
-    from detap.gate import Noise  # noqa: PLC0415 - only with gates
-    from detap.ranking.bootstrap import drop_interval  # noqa: PLC0415
-
-    confidence = gates.confidence
-
-    def interval(name: "Name") -> tuple[float, float]:
-        if name.row is not None or name.smallest:
-            raise UsageError(
-                f"{printable(name.text)!r} is of one query: it has no interval; leave it or "
-                "--confidence out"
-            )
-        return drop_interval(
-            then.contributions(name.measure),
-            now.contributions(name.measure),
-            confidence=confidence,
-            resamples=gates.resamples,
-            seed=gates.seed,
-        )
-
-    return Noise(confidence=confidence, interval=interval)

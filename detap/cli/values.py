@@ -7,6 +7,7 @@ import click
 
 from detap.protocols.axes import Kind
 from detap.report.sinks import SINKS, Sink, sink_for_path
+from detap.spelling import share, whole
 
 # click's types take a parameter to mypy, but not in every version that runs.
 if TYPE_CHECKING:
@@ -48,6 +49,34 @@ class Value(_Parsed):
     def parse(self, text: str) -> Given:
         """Return the value that the text stands for."""
         return Given(self.kind.parse(text))
+
+
+class Share(Type):
+    """A number between 0 and 1, neither included."""
+
+    name = "share"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Return the number."""
+        try:
+            return share(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class Whole(click.IntRange):
+    """A whole number in a range, written as every number is."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number."""
+        if isinstance(value, str):
+            try:
+                value = whole(value)
+            except ValueError as error:
+                self.fail(str(error), param, ctx)
+        return super().convert(value, param, ctx)
 
 
 class Target(_Parsed):

@@ -34,6 +34,12 @@ def sha256(path: str | os.PathLike[str], members: Iterable[str] = ()) -> str:
     return whole.hexdigest()
 
 
+def sha256_of_names(names: Iterable[object]) -> str:
+    """Return the sha256 of a list of images, one a line, in hexadecimal."""
+    listed = "\n".join(map(str, names))
+    return hashlib.sha256(listed.encode("utf-8", "backslashreplace")).hexdigest()
+
+
 def _file_digest(path: str) -> str:
     descriptor = open_regular(path)
     with os.fdopen(descriptor, "rb", buffering=0) as file:

@@ -5,6 +5,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from detap._version import __version__
+from detap.comparison import difference
 from detap.errors import Note
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.rows import class_rows
@@ -37,7 +38,6 @@ def comparison_report(
     """
     rules = comparison.first.protocol
     numbers = tuple(_number(comparison, name) for name in comparison.names)
-    has_intervals = comparison.resamples is not None
     return Report(
         kind="comparison",
         version=__version__,
@@ -46,7 +46,7 @@ def comparison_report(
         inputs=tuple(inputs),
         summary={},
         titles={},
-        table=Table(_columns("number", "number", has_intervals), numbers),
+        table=Table(_columns("number", "number", comparison), numbers),
         notes=tuple(notes),
         blocks=(
             _classes(comparison, most),
@@ -56,17 +56,18 @@ def comparison_report(
     )
 
 
-def _columns(key: str, heading: str, intervals: bool) -> tuple[Column, ...]:
+def _columns(key: str, heading: str, comparison: "Comparison") -> tuple[Column, ...]:
     columns = [
         Column("name", heading, key, "name"),
         Column("first", "first", "first", "share"),
         Column("second", "second", "second", "share"),
         Column("difference", "difference", "diff", "change"),
     ]
-    if intervals:
+    if comparison.resamples is not None:
+        level = f"{100 * comparison.confidence:g} %"
         columns += [
-            Column("low", "from", "from", "change"),
-            Column("high", "to", "to", "change"),
+            Column("low", f"{level} CI low", f"{level} low", "change"),
+            Column("high", f"{level} CI high", f"{level} high", "change"),
         ]
     return tuple(columns)
 
@@ -108,7 +109,7 @@ def _classes(comparison: "Comparison", most: int | None) -> Block:
     rows.sort(key=lambda row: -_size(row["difference"]))
     changed = [row for row in rows if _size(row["difference"]) > 0]
     columns = (
-        *_columns("class", "class", comparison.resamples is not None),
+        *_columns("class", "class", comparison),
         Column("ground_truths", "ground truths", "GT", "count", 1),
     )
     title = _title("class", "classes", len(changed), len(rows), most)
@@ -123,7 +124,7 @@ def _classes(comparison: "Comparison", most: int | None) -> Block:
 def _difference(then: Cell, now: Cell) -> float:
     assert isinstance(then, int | float)
     assert isinstance(now, int | float)
-    return now - then
+    return difference(float(then), float(now))
 
 
 def _size(difference: Cell) -> float:

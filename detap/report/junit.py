@@ -45,8 +45,16 @@ def _properties(report: Report) -> Iterator[tuple[str, str]]:
         yield quoted(name), quoted("undefined" if value != value else repr(value))  # noqa: PLR0124
 
 
+_RELATIONS = {
+    "floor": "at least",
+    "ceiling": "at most",
+    "drop": "may fall by",
+    "rise": "may rise by",
+}
+
+
 def _case(check: Mapping[str, Any]) -> Iterator[str]:
-    relation = "at least" if check["kind"] == "floor" else "may fall by"
+    relation = _RELATIONS[check["kind"]]
     name = f"{printable(check['name'])} {relation} {check['limit']}"
     kind = {"failed": "failure", "undefined": "error"}.get(check["verdict"])
     message = check["message"]

@@ -25,7 +25,8 @@ def share(value: float, decimals: int) -> str:
         value = smallest
     elif 1 - smallest / 2 <= value < _ONE:
         value = 1 - smallest
-    return f"{value:.{decimals}f}"
+    text = f"{value:.{decimals}f}"
+    return text if float(text) else text.removeprefix("-")
 
 
 def exact(value: float) -> str:

@@ -146,7 +146,8 @@ def test_the_command_shows_numbers_classes_and_images(files: list[str], detap: R
     ended = detap(*files)
     assert ended.status == 0
     lines = ended.out.splitlines()
-    assert lines[0].split() == ["number", "first", "second", "difference", "from", "to"]
+    headings = "number first second difference 95 % CI low 95 % CI high"
+    assert lines[0].split() == headings.split()
     # The dog of image 2 is no longer found: AP of dog 1 becomes 0, and the mean falls by half.
     assert lines[2].split()[:4] == ["AP", "0.7525", "0.2525", "-0.5000"]
     assert "1 of 3 classes changed" in lines

@@ -2,12 +2,12 @@
 
 import re
 from math import nan
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from detap.errors import UsageError
-from detap.gate import Gate, Limit, Noise, Numbers, check_drops, check_floors, resolve
+from detap.gate import Gate, Interval, Limit, Name, Noise, Numbers, check, resolve
 
 
 def numbers(
@@ -22,11 +22,11 @@ def numbers(
 
 
 def floor(text: str, of: Numbers | None = None) -> list[Gate]:
-    return check_floors([Limit.floor(text)], of or numbers())
+    return check([Limit.of("floor", text)], of or numbers())
 
 
 def drop(text: str, now: Numbers, then: Numbers, **options: Any) -> list[Gate]:
-    return check_drops([Limit.drop(text)], now, then, **options)
+    return check([Limit.of("drop", text)], now, then, **options)
 
 
 def test_a_bare_number_is_for_the_headline() -> None:
@@ -169,7 +169,7 @@ def test_an_unknown_slice_lists_near_ones() -> None:
 )
 def test_a_floor_must_be_a_number(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
-        Limit.floor(text)
+        Limit.of("floor", text)
 
 
 def test_a_floor_out_of_reach_is_refused() -> None:
@@ -207,7 +207,7 @@ def test_a_rise_and_no_change_pass() -> None:
 
 def test_a_drop_below_zero_is_no_allowance() -> None:
     with pytest.raises(ValueError, match="a drop that is allowed is 0 or more"):
-        Limit.drop("-0.1")
+        Limit.of("drop", "-0.1")
 
 
 def test_classes_are_found_by_name_whatever_their_order() -> None:
@@ -233,8 +233,18 @@ def test_a_number_that_the_baseline_lacks_is_a_usage_error() -> None:
         drop("AP50=0.1", numbers(), Numbers("AP", {"AP": 0.5}))
 
 
+class Fixed(NamedTuple):
+    """Noise of which every number has the same interval."""
+
+    ends: Interval
+    confidence: float = 0.95
+
+    def interval(self, name: Name) -> Interval:
+        return self.ends
+
+
 def noise(low: float, high: float) -> Noise:
-    return Noise(confidence=0.95, interval=lambda _: (low, high))
+    return Fixed((low, high))
 
 
 @pytest.mark.parametrize(
