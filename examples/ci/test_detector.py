@@ -16,4 +16,5 @@ def test_the_detector_is_not_worse():
         "results.json",
         baseline="baseline.json",
         max_drop={"AP": 0.01, "class:*.AP": 0.05},
+        max_rise={"class:*.false_positives": "10%"},
     )

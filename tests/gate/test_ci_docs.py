@@ -66,7 +66,7 @@ def test_every_command_works_as_printed_one_after_the_other(folder: Path) -> Non
             assert ended.stdout or ">" in command
             ran += 1
     assert ran == 7
-    assert (folder / "summary.md").read_text().startswith("## detap: 6 gates passed\n")
+    assert (folder / "summary.md").read_text().startswith("## detap: 9 gates passed\n")
 
 
 def test_the_page_shows_the_examples() -> None:
