@@ -5,11 +5,12 @@
 """
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from detap.errors import UsageError
+from detap.errors import DetapWarning, UsageError
 from detap.judging import LIMITS, Demands, Judged, Kept, Spelling, judge
 from detap.report.names import printable
 
@@ -117,6 +118,8 @@ def assert_detections(
     now, judged = _judged((truth, found, before), rules, demands, baseline, threads)
     if judged.failed:
         raise AssertionError(_message(judged, now.whole))
+    for note in judged.notes:
+        warnings.warn(DetapWarning(note), stacklevel=2)
     return replace(now.whole, notes=(*now.whole.notes, *judged.notes))
 
 
