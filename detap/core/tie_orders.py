@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 HIT, MISS, NEITHER = "hit", "miss", "neither"
 
-MOST_STATES = 4096
+MOST_STATES = 512
 """How many states are followed at once."""
 
 
@@ -144,8 +144,8 @@ def _in_any_order(
                     new, changed = _take(state, span, place, claim)
                     known = after.get(new)
                     after[new] = changed if known is None else _widest((known, changed))
-        if len(after) > MOST_STATES:
-            return None
+            if len(after) > MOST_STATES:
+                return None
         layer = after
     return {taken: _widest(found) for taken, found in ends.items()}
 
