@@ -205,10 +205,9 @@ class Number(Kind):
         reaches = value > self.low if self.above else value >= self.low
         if reaches and value <= self.high:
             return ""
-        ends = f"above {self.low:g}" if self.above else f"from {self.low:g}"
-        if self.high == inf:
-            return f"is not {ends}"
-        return f"is not {ends} {'and at most' if self.above else 'to'} {self.high:g}"
+        if not self.above:
+            return f"is not from {self.low:g} to {self.high:g}"
+        return f"is not above {self.low:g}" + f" and at most {self.high:g}" * (self.high < inf)
 
     def parse(self, text: str) -> float:
         value = number(text)
@@ -365,7 +364,7 @@ class Cutoffs(Kind):
         found: tuple[int, ...] = _listed(name, value)
         for k in found:
             if not _is_whole(k) or k < 1:
-                raise UsageError(f"k is {k!r}; it must be a whole number, 1 or more")
+                raise UsageError(f"k is {k!r}; it must be 1 or more, and whole")
         if list(found) != sorted(set(found)):
             raise UsageError("the k do not ascend")
         return found

@@ -337,7 +337,7 @@ def test_proposals(detap: Detap, coco: Files) -> None:
         (["--area-ranges", "small"], "'small' is neither name=low:high nor one of coco"),
         (["--area-ranges", "all=0:5"], "'all' always means all areas"),
         (["--area-ranges", "a=9:5"], "it must ascend"),
-        (["--iou-ceiling", "2"], "'2' is not from 0 to 1"),
+        (["--iou-ceiling", "2"], "'2' is not above 0 and at most 1"),
         (["--score-decimals", "-1"], "'-1' is neither a small whole number nor 'none'"),
         (["--recall-grid", "matlab"], "does not go with 101-point"),
         (["--ap", "12-point"], "'12-point' is not one of"),

@@ -290,7 +290,7 @@ def test_losses_of_a_gallery_are_those_of_its_scores(seed: int) -> None:
         (lambda: RULES.with_changes(cutoffs=(0,)), "k is 0; it must be 1 or more"),
         (lambda: RULES.with_changes(cutoffs=(5, 1)), "the k do not ascend"),
         (lambda: RULES.with_changes(ties="x"), "ties 'x' is unknown; choose from file"),
-        (lambda: RULES.with_changes(relevant_from=0.0), "relevant_from is 0.0"),
+        (lambda: RULES.with_changes(relevant_from=0.0), "relevant from 0.0 is not above 0"),
         (
             lambda: retrieval.evaluate(random_codes(0), RULES, names=["map@5"]),
             "measure 'map@5' is unknown; did you mean mAP@5",
@@ -305,7 +305,7 @@ def test_losses_of_a_gallery_are_those_of_its_scores(seed: int) -> None:
         ),
         (
             lambda: protocols.classification("voc2007").with_changes(recall_grid="x"),
-            "recall_grid 'x' is unknown",
+            "recall grid 'x' is unknown",
         ),
     ],
 )
