@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from detap.columns import check_threads
+from detap.columns import MOST_ROWS, check_threads
 from detap.core.matching import detection_limits
 from detap.core.resampling import Matched, Wanted, Weights, draw_weights, resample
 from detap.decimals import settled
@@ -76,6 +76,7 @@ def resampled(
     wanted = [part.wanted(rules.measure(name)) for name in names]
     if not wanted:
         return Resampled({}, {})
+    _check_weight(part.matched, weights)
     values = resample(part.matched, weights, wanted, threads=threads)
     if rules.absent_class == "zero":
         for entry, table in zip(wanted, values, strict=True):
@@ -179,6 +180,20 @@ class Part:
             levels=np.array(rules.recall_levels),
             guard=rules.precision_guard,
         )
+
+
+def _check_weight(matched: Matched, weights: Weights) -> None:
+    """Refuse resamples that hold more rows, drawn as often as their images, than int32 counts."""
+    for image in (matched.image, matched.truth_image):
+        if len(image) * weights.heaviest <= MOST_ROWS:
+            continue
+        per_image = np.bincount(image, minlength=matched.images)
+        heaviest = max(int((per_image @ block).max()) for block in weights.blocks)
+        if heaviest > MOST_ROWS:
+            raise UsageError(
+                f"a resample of the images holds {heaviest} boxes; at most {MOST_ROWS} can be "
+                "counted: leave out the confidence"
+            )
 
 
 def _mean(table: Floats) -> Floats:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from detap.columns import check_threads
+from detap.columns import MOST_ROWS, check_threads
 from detap.core.matching import Boxes, Rules, Scores, score
 from detap.core.overlap import pixel_areas
 from detap.core.proposals import coverage, recall_of_coverage
@@ -119,6 +119,7 @@ class Scene:
         if not rules.class_agnostic:
             raise UsageError("pairing by coverage takes proposals, which have no classes")
         detections, truths = self.boxes()
+        self._check_pairs(detections, truths)
         counted = np.array(
             [
                 (truths.area >= band.low) & (truths.area <= band.high) & ~self.neutral
@@ -163,6 +164,21 @@ class Scene:
             match_counted=np.zeros(0, np.bool_),
             match_overlap=np.zeros(0),
         )
+
+    def _check_pairs(self, detections: Boxes, truths: Boxes) -> None:
+        """Refuse images of more pairs than int32 can number."""
+        images = len(self.ground_truth.images)
+        most = self.protocol.detection_limits[-1]
+        proposals = np.bincount(detections.image, minlength=images)
+        pairs = np.bincount(truths.image, minlength=images) * (
+            proposals if most is None else np.minimum(proposals, most)
+        )
+        if pairs.max(initial=0) > MOST_ROWS:
+            at = int(pairs.argmax())
+            raise UsageError(
+                f"image {self.ground_truth.images[at]!r} has {pairs[at]} pairs of proposal and "
+                f"ground truth; at most {MOST_ROWS} can be numbered: lower the detection limit"
+            )
 
     def ranking(self) -> list[tuple[int, Integers]]:
         """Return the rows of each class's detections by falling score, ties as the protocol's."""

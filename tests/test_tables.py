@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from detap.bootstrap import draw_weights, resampled
 from detap.detection import evaluate
 from detap.errors import InputError, UsageError
+from detap.protocols import protocol
 from detap.tables import Detections, GroundTruth, encode_boxes
 
 BOX = [0.0, 0.0, 10.0, 10.0]
@@ -292,3 +293,33 @@ def test_what_is_no_number_of_threads_is_refused(threads: object) -> None:
     result = evaluate(truth(), found())
     with pytest.raises(UsageError, match=re.escape(message)):
         resampled(result, draw_weights(2, 2, seed=0), ["AP"], threads=threads)  # type: ignore[arg-type]
+
+
+def test_a_resample_of_more_boxes_than_int32_can_count_is_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Two images of one box each: drawn twice, a resample still holds two boxes, no more."""
+    both = {"image": ["a", "b"], "label": ["cat"] * 2, "boxes": [BOX] * 2}
+    table = GroundTruth.from_arrays(**both)  # type: ignore[arg-type]
+    result = evaluate(table, found(**both, score=[1, 2]))
+    weights = draw_weights(2, 20, seed=0)
+    monkeypatch.setattr("detap.bootstrap.MOST_ROWS", 2)
+    assert resampled(result, weights, ["AP"]).overall["AP"].shape == (20,)
+    monkeypatch.setattr("detap.bootstrap.MOST_ROWS", 1)
+    with pytest.raises(UsageError, match="holds 2 boxes; at most 1 can be counted: leave out the"):
+        resampled(result, weights, ["AP"])
+
+
+def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    proposals = found(image=["a"] * 3, label=["dog"] * 3, boxes=[BOX] * 3, score=[1, 2, 3])
+    table = truth(image=["a", "a"])
+    rules = replace(protocol("proposals"), detection_limits=(None,))
+    monkeypatch.setattr("detap.scene.MOST_ROWS", 5)
+    with pytest.raises(
+        UsageError, match=r"image 'a' has 6 pairs of .* 5 can be numbered: lower the"
+    ):
+        evaluate(table, proposals, rules)
+    # The remedy, followed: two proposals an image.
+    assert evaluate(table, proposals, replace(rules, detection_limits=(2,))).summary

@@ -12,6 +12,7 @@ import click
 
 from detap.cli.session import Session
 from detap.cli.values import Given, Target, Value, Whole
+from detap.formats.files import MOST_RECORDS
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.report.sinks import SINKS
@@ -142,7 +143,7 @@ limit_options = stack(
     ),
     _limit(
         "--max-records",
-        type=Whole(1),
+        type=Whole(1, MOST_RECORDS),
         metavar="N",
         help="Images, annotations or detections of one input; 200000000 by default.",
     ),

@@ -92,6 +92,17 @@ def _number(name: str, value: Any) -> float:
     return number
 
 
+def _score(value: Any) -> float:
+    """Return a score, none of whose order is lost: float64 rounds whole numbers from 2^53 on."""
+    number = _number("score", value)
+    if isinstance(value, int) and number != value:
+        raise _Wrong(
+            f"score is {spelt(value)}, which float64 rounds to {number:.0f}",
+            "give scores that float64 holds, such as whole numbers below 2^53",
+        )
+    return number
+
+
 def _kind_of_infinity(value: float) -> str:
     if isinstance(value, int):
         return f"{spelt(value)}, beyond every float"
@@ -536,7 +547,7 @@ class _ResultsReader:
         image = _identifier(record, "image_id")
         label = _identifier(record, "category_id")
         x, y, width, height = _box(record)
-        score = _number("score", _required(record, "score"))
+        score = _score(_required(record, "score"))
         self.image.add(image)
         self.label.add(label)
         self.box.extend((x, y, width, height))

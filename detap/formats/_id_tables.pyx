@@ -47,9 +47,11 @@ cdef class IdTable:
             free(copied)
 
     cdef bint build(self, const int64_t *ids, Py_ssize_t count) noexcept nogil:
-        """Number the ids; False where memory is short."""
+        """Number the ids; False where memory is short, or they are more than int32 can number."""
         cdef int64_t high
         cdef Py_ssize_t i
+        if count > 0x7FFFFFFF:
+            return False
         self.low = high = ids[0] if count else 0
         for i in range(count):
             self.low = min(self.low, ids[i])

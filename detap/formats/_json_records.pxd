@@ -5,7 +5,7 @@ next record compared as a whole; only where it differs is it read as JSON.
 Only functions to be inlined: nothing of this module exists when the program runs.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport fabs, isfinite
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from detap.formats._bytes cimport ALL_BITS, Bytes, is_digit, is_word, load
@@ -153,6 +153,19 @@ cdef inline Bytes _read_box(Cursor *cursor, Bytes p, double *box) noexcept nogil
     return p
 
 
+cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept nogil:
+    """Read a score, unless it may be a whole number that float64 rounds: two could become one."""
+    cdef Bytes behind = read_number(p, cursor.end, &cursor.failed, score)
+    cdef Bytes at = p
+    if behind == NULL or fabs(score[0]) < 9007199254740992.0:
+        return behind
+    while at < behind:
+        if at[0] == c'.' or at[0] | 32 == c'e':
+            return behind
+        at += 1
+    return fail(cursor, p)
+
+
 cdef inline Bytes _read_flag(Cursor *cursor, Bytes p, uint8_t *flag) noexcept nogil:
     """Read 0, 1, true or false."""
     if p[0] == c'0' or p[0] == c'1':
@@ -191,7 +204,7 @@ cdef inline Bytes _read_value(
     if field == CATEGORY_ID:
         return read_integer(p, &cursor.failed, &row.category)
     if field == SCORE:
-        return read_number(p, cursor.end, &cursor.failed, &row.score)
+        return _read_score(cursor, p, &row.score)
     if field == OTHER:
         return skip_value(cursor, p, depth)
     if field == ID:

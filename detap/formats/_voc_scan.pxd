@@ -251,6 +251,8 @@ cdef inline int inputs_open(
 ) except -1:
     cdef Py_ssize_t i
     cdef size_t count = len(members)
+    if count > 0x7FFFFFFF:
+        raise OverflowError("more files than int32 can number")
     inputs.folder = folder
     inputs.limit = limit
     inputs.count = <int32_t>count

@@ -9,9 +9,10 @@ import io
 import os
 import stat
 import sys
-from typing import Any, BinaryIO, NamedTuple, NoReturn, cast
+from dataclasses import dataclass
+from typing import Any, BinaryIO, NoReturn, cast
 
-from detap.errors import InputError, Problem
+from detap.errors import InputError, Problem, UsageError
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
@@ -21,7 +22,12 @@ STDIN = "-"
 """The path that means standard input."""
 
 
-class Limits(NamedTuple):
+MOST_RECORDS = 2**31 - 1
+"""Rows are numbered in int32: as `detap.columns.MOST_ROWS`, without importing numpy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
     """What a reader accepts at most; each is checked before memory is spent.
 
     Attributes
@@ -32,11 +38,16 @@ class Limits(NamedTuple):
         How many times larger than the compressed file its content may be (the first 16 MiB of
         content are always allowed).
     records : int
-        Images, annotations or detections in one input.
+        Images, annotations or detections in one input; at most :data:`MOST_RECORDS`.
     nesting : int
         Levels of JSON arrays and objects, or of XML elements, inside each other.
     problems : int
         How many problems an error lists; the rest is only counted.
+
+    Raises
+    ------
+    UsageError
+        Where more records are wanted than can be numbered.
     """
 
     file_bytes: int = 16 << 30
@@ -44,6 +55,10 @@ class Limits(NamedTuple):
     records: int = 200_000_000
     nesting: int = 100
     problems: int = 20
+
+    def __post_init__(self) -> None:
+        if self.records > MOST_RECORDS:
+            raise UsageError(f"a limit of {self.records} records is above {MOST_RECORDS}")
 
 
 DEFAULT_LIMITS = Limits()

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.errors import InputError
+from detap.columns import MOST_ROWS
+from detap.errors import InputError, UsageError
 from detap.formats import coco, prefetch
-from detap.formats.files import Limits
+from detap.formats.files import MOST_RECORDS, Limits
 from tests.formats.coco_files import (
     RESULTS,
     TRUTH,
@@ -554,6 +555,25 @@ def test_more_records_than_allowed(files: Files) -> None:
     assert "more than 2 records under annotations" in str(
         files.truth_error(truth(images=TRUTH["images"][:2]), Limits(records=2))
     )
+
+
+def test_no_more_records_may_be_allowed_than_can_be_numbered() -> None:
+    assert MOST_RECORDS == MOST_ROWS == np.iinfo(np.int32).max
+    with pytest.raises(UsageError, match="a limit of 2147483648 records is above 2147483647"):
+        Limits(records=2**31)
+
+
+@pytest.mark.parametrize("score", [2**53 + 1, -(2**60) - 1])
+def test_whole_scores_that_float64_would_merge(files: Files, score: int) -> None:
+    """2^53 + 1 becomes 2^53: two scores would tie. pycocotools ranks them as whole numbers."""
+    error = files.results_error([{**RESULTS[0], "score": score}])
+    rounded = "9007199254740992" if score > 0 else "-1152921504606846976"
+    assert f"score is {score}, which float64 rounds to {rounded}; give scores" in str(error)
+
+
+@pytest.mark.parametrize("score", [2**53, -(2**60), 1e300, 2.0**53])
+def test_large_scores_that_float64_holds(files: Files, score: float) -> None:
+    assert files.read_results([{**RESULTS[0], "score": score}]).score.tolist() == [score]
 
 
 def test_a_file_larger_than_allowed(files: Files) -> None:
