@@ -39,7 +39,7 @@ def fraction(text: str) -> Fraction:
 def same(first: Real, second: Real) -> bool:
     """Tell whether two numbers differ by no more than rounding does; NaN is like nothing."""
     largest = max(1.0, float(abs(first)), float(abs(second)))
-    return bool(abs(first - second) <= ROUNDING * largest)
+    return float(abs(first - second)) <= ROUNDING * largest
 
 
 def settled(value: Real, at: Real) -> Real:

@@ -361,7 +361,7 @@ class _Fall(NamedTuple):
 
 
 def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
-    """Yield a warning for each gate on a mean that passed while a class fell far beyond its limit.
+    """Yield a warning for each gate on a mean that failed not, though a class fell far beyond it.
 
     Far is both: twice the limit, and beyond the limit by more than three standard errors of the
     difference of two shares of as many objects, which is at most ``sqrt(1 / (2 n))``. A class of a
@@ -375,17 +375,18 @@ def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
     for gate in gates:
         name = gate.stands_for
         on_a_mean = name is not None and name.row is None and not name.smallest
-        if not (on_a_mean and gate.kind == "drop" and gate.verdict == "passed"):
+        if not on_a_mean or gate.kind != "drop" or gate.failed:
             continue
         falls = [fall for fall in _falls(gate, case, held) if case.fails(fall.gate)]
         if not falls:
             continue
         worst = max(falls)
         text, _, bound = worst.gate.rpartition("=")
+        passed = "passed" if gate.verdict == "passed" else "did not fail"
         others = "" if len(falls) == 1 else f"; so did {len(falls) - 1} more"
         yield Note(
             "gate-overlooks",
-            f"{gate.name} passed, but {worst.name} fell by {worst.drop:.4f}, from "
+            f"{gate.name} {passed}, but {worst.name} fell by {worst.drop:.4f}, from "
             f"{worst.then:.4f} to {worst.now:.4f}, on {worst.ground_truths} ground truths{others}: "
             f"{case.demands.spell.limit('max_drop', text, bound)} would fail",
             len(falls),

@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Callable
+from math import nan
 from pathlib import Path
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
+from detap.baseline import differences, other_numbers, raised
 from detap.report.json import schema
 from tests.cli.conftest import Ended, detap, instances, results, write_coco
 
@@ -134,3 +136,115 @@ def test_what_is_no_report_is_refused(
 def test_a_baseline_is_no_pipe_and_not_the_report_itself(reports: Path, detap: Run) -> None:
     assert detap("baseline", "update", "-", "good.json").status == 2
     assert detap("baseline", "update", "good.json", "good.json").status == 2
+
+
+# --- may two reports be compared, without any file
+
+
+def record(**changes: Any) -> dict[str, Any]:
+    plain = {
+        "kind": "detection",
+        "protocol": {"name": "coco", "ties": "image"},
+        "inputs": [
+            {"role": "ground_truth", "sha256": "a" * 64},
+            {"role": "detections", "sha256": "b" * 64},
+        ],
+        "summary": {"AP": 0.5, "APs": None},
+        "classes": [{"name": "cat", "id": 1, "AP": 0.5, "false_positives": 3}],
+    }
+    return {**plain, **changes}
+
+
+def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any]]:
+    return [{"role": role, "sha256": digest}]
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "message"),
+    [
+        ({}, {}, None),
+        ({"inputs": inputs("a" * 64)}, {}, None),  # what the detections are is no matter
+        ({"inputs": inputs("c" * 64)}, {}, "ground truth: sha256 aaaaaaaaaaaa... there, cccc"),
+        ({"inputs": inputs(None)}, {}, "ground truth: this report has no sha256 of it"),
+        ({}, {"inputs": inputs(None)}, "ground truth: the baseline has no sha256 of it"),
+        # Nothing says that the two are of one ground truth.
+        (
+            {"inputs": inputs(None)},
+            {"inputs": inputs(None)},
+            "ground truth: the baseline has no sha256 of it",
+        ),
+        ({"inputs": []}, {"inputs": []}, "ground truth: the baseline has no sha256 of it"),
+        ({"inputs": []}, {}, "ground truth: this report has no sha256 of it"),
+        ({"kind": "retrieval"}, {}, "it is of the kind detection, not retrieval"),
+        (
+            {"protocol": {"name": "coco", "ties": "file"}},
+            {},
+            'protocol: ties "image" there, "file" here',
+        ),
+        ({"protocol": {"name": "coco"}}, {}, 'protocol: ties "image" there, null here'),
+        ({}, {"protocol": {"name": "coco"}}, 'protocol: ties null there, "image" here'),
+        ({"selection": {"images": 1}}, {}, "selection: other classes or images were chosen"),
+        ({}, {"selection": {"images": 1}}, "selection: other classes or images were chosen"),
+    ],
+)
+def test_in_what_two_reports_differ(now: Any, then: Any, message: str | None) -> None:
+    found = differences(record(**now), record(**then))
+    assert len(found) == (message is not None)
+    if message is not None:
+        assert found[0].startswith(message)
+
+
+def test_a_baseline_is_that_of_the_detections_but_for_rounding() -> None:
+    summary: dict[str, float | None] = {"AP": 0.5, "APs": nan}
+    assert other_numbers(record(), summary, "X") == []
+    assert other_numbers(record(), {**summary, "AP": 0.5 + 1e-15}, "X") == []
+    assert other_numbers(record(), {**summary, "AP": 0.51}, "X") == ["AP: 0.5 there, 0.51 of X"]
+    assert other_numbers(record(), {**summary, "APs": 0.1}, "X") == ["APs: null there, 0.1 of X"]
+    assert other_numbers(record(), {**summary, "AP": nan}, "X") == ["AP: 0.5 there, nan of X"]
+
+
+def rows(ap: float | None, positives: int = 3, **more: Any) -> dict[str, Any]:
+    row = {"name": "cat", "id": 1, "AP": ap, "false_positives": positives, **more}
+    return record(summary={"AP": ap}, classes=[row])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kept", "changes"),
+    [
+        (0.5, 0.6, 0.6, [("AP", 0.5, 0.6), ("class:cat.AP", 0.5, 0.6)]),
+        (0.5, 0.4, 0.5, []),
+        (0.5, None, 0.5, []),
+        (0.5, 0.5, 0.5, []),
+        # Rounding neither rises nor falls; what is kept is the larger.
+        (0.5, 0.5 - 2**-54, 0.5, []),
+        (0.5, 0.5 + 2**-53, 0.5 + 2**-53, []),
+    ],
+)
+def test_the_ratchet(old: float, new: float | None, kept: float, changes: list[Any]) -> None:
+    before, after = rows(old, positives=3), rows(new, positives=9)
+    found, told = raised(before, after)
+    assert found["summary"] == {"AP": kept}
+    assert found["classes"][0]["AP"] == kept
+    assert found["classes"][0]["false_positives"] == 9  # counts are today's
+    assert told == changes
+    fell = new is None or new < old - 1e-12
+    assert found.get("kept", []) == (["AP", "class:cat.AP"] if fell else [])
+    found, told = raised(before, after, allow_drop=True)
+    assert found["summary"] == {"AP": new}
+    assert bool(told) == (fell or bool(changes))
+
+
+def test_the_ratchet_of_a_slice() -> None:
+    before = {**rows(0.5), "slices": {"night": rows(0.5), "day": rows(0.5)}}
+    after = {**rows(0.6), "slices": {"night": rows(0.4), "fog": rows(0.1)}}
+    found, told = raised(before, after)
+    assert found["slices"]["night"]["summary"] == {"AP": 0.5}
+    assert found["slices"]["fog"]["summary"] == {"AP": 0.1}
+    assert found["kept"] == ["slice:night.AP", "slice:night.class:cat.AP"]
+    assert [name for name, _, _ in told] == ["AP", "class:cat.AP"]
+
+
+def test_rows_are_known_by_name_and_id() -> None:
+    before = record(classes=[{"name": "cat", "id": 2, "AP": 0.9}])
+    found, _ = raised(before, rows(0.1))
+    assert found["classes"][0]["AP"] == 0.1

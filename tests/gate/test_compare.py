@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import evaluate
-from detap.comparison import KINDS, compare, mistakes, numbered_alike
+from detap.comparison import KINDS, compare, difference, mistakes, numbered_alike
 from detap.errors import UsageError
 from detap.protocols import protocol
 from detap.report.json import schema
@@ -200,3 +200,20 @@ def test_stdin_is_refused(files: list[str], detap: Run) -> None:
     ended = detap("compare", "-", *files[2:])
     assert (ended.status, ended.out) == (2, "")
     assert "reads both detectors from files" in ended.err
+
+
+def test_a_detector_beside_itself_shows_no_change_and_no_sign(files: list[str], detap: Run) -> None:
+    out = detap("compare", files[1], files[1], *files[3:]).out
+    numbers = [line.split() for line in out.splitlines() if line.startswith(("AP ", "AP50", "AR1"))]
+    assert len(numbers) >= 3
+    for line in numbers:
+        assert line[3:] == ["0.0000"] * 3
+    assert "No class changed" in out
+    assert "No image changed" in out
+
+
+def test_a_difference_that_is_only_rounding_is_none() -> None:
+    assert difference(0.3, 0.1 + 0.2) == 0
+    assert difference(0.3, 0.3 + 1e-9) > 0
+    assert np.isnan(difference(0.3, np.nan))
+    assert np.isnan(difference(np.nan, np.nan))

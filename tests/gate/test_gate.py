@@ -296,3 +296,214 @@ def test_more_numbers_are_asked_for_by_name() -> None:
     assert floor("AP90=0.2", of)[0].value == 0.3
     assert floor("class:b.AP90=0.2", of)[0].value == 0.2
     assert resolve("class:*.AP90", of)[0].text == "class:a.AP90"
+
+
+# --- ceilings, rises, and what is only rounding
+
+
+def rise(text: str, now: Numbers, then: Numbers, **options: Any) -> list[Gate]:
+    return check([Limit.of("rise", text)], now, then, **options)
+
+
+def ceiling(text: str, of: Numbers | None = None) -> list[Gate]:
+    return check([Limit.of("ceiling", text)], of or numbers())
+
+
+def changed(measure: str, value: Any, row: int = 0) -> Numbers:
+    rows = [dict(entry) for entry in numbers().rows]
+    rows[row][measure] = value
+    return numbers(rows=rows)
+
+
+def test_a_ceiling_holds_from_above() -> None:
+    (gate,) = ceiling("class:person.duplicates=3")
+    assert (gate.kind, gate.verdict) == ("ceiling", "passed")
+    assert gate.message == "class:person.duplicates is 3, at most 3"
+    (gate,) = ceiling("class:person.duplicates=2")
+    assert (gate.verdict, gate.message) == ("failed", "class:person.duplicates is 3 > 2")
+    (gate,) = ceiling("AP=0.4")
+    assert gate.message == "AP is 0.5000 > 0.4"
+    (gate,) = ceiling("APs=0.4")
+    assert (gate.verdict, gate.message) == (
+        "undefined",
+        "APs is undefined; at most 0.4 is required",
+    )
+    assert [gate.verdict for gate in ceiling("class:*.duplicates=0")] == [
+        "failed",
+        "passed",
+        "passed",
+    ]
+
+
+def test_a_limit_that_says_nothing_of_a_share_is_refused() -> None:
+    with pytest.raises(UsageError, match="AP50 goes from 0 to 1; a ceiling of 70 holds nothing"):
+        ceiling("AP50=70")
+    with pytest.raises(UsageError, match="AP goes from 0 to 1; a ceiling of 1 holds nothing"):
+        ceiling("1")
+    assert floor("AP=1")[0].verdict == "failed"
+    assert ceiling("AP=0.999")[0].verdict == "passed"
+    with pytest.raises(ValueError, match=r"write a share, such as 0\.5, not a percentage"):
+        Limit.of("ceiling", "50%")
+
+
+def test_a_rise_is_held_from_above() -> None:
+    (gate,) = rise("class:person.duplicates=1", changed("duplicates", 5), numbers())
+    assert (gate.kind, gate.verdict, gate.drop) == ("rise", "failed", -2.0)
+    assert gate.message == "class:person.duplicates rose by 2, from 3 to 5: more than 1"
+    (gate,) = rise("class:person.duplicates=2", changed("duplicates", 5), numbers())
+    assert gate.message == "class:person.duplicates rose by 2, from 3 to 5: at most 2"
+    assert gate.verdict == "passed"
+    (gate,) = rise("class:person.duplicates=0", changed("duplicates", 1), numbers())
+    assert (gate.verdict, gate.message) == (
+        "passed",
+        "class:person.duplicates fell by 2, from 3 to 1",
+    )
+    (gate,) = rise("class:person.duplicates=50%", changed("duplicates", 5), numbers())
+    assert gate.message.endswith("more than 50% of it, 1.500000")
+    with pytest.raises(ValueError, match="a rise that is allowed is 0 or more"):
+        Limit.of("rise", "-1")
+    (gate,) = rise("APs=0.1", numbers(), numbers())
+    assert gate.message == "APs is undefined; it may rise by 0.1"
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict"),
+    [  # of the drop: a rise of 0.006 to 0.02 is a drop of -0.02 to -0.006
+        ((-0.02, -0.006), "failed"),
+        ((-0.02, -0.005), "inconclusive"),
+        ((-0.005, 0.01), "passed"),
+        ((nan, nan), "undefined"),
+    ],
+)
+def test_noise_of_a_rise(ends: Interval, verdict: str) -> None:
+    (gate,) = rise("0.005", numbers(ap=0.51), numbers(ap=0.5), noise=noise(*ends))
+    assert gate.verdict == verdict
+    assert gate.interval == pytest.approx(ends, nan_ok=True)
+    if verdict == "failed":
+        assert gate.message.endswith("95 % interval of the rise 0.0060 to 0.0200")
+
+
+def test_few_ground_truths_warn_of_a_rise_too() -> None:
+    now = changed("duplicates", 9, row=1)
+    (gate,) = rise("class:cat.duplicates=1", now, numbers(), min_ground_truths=6)
+    assert (gate.verdict, gate.warned) == ("too-few", True)
+
+
+@pytest.mark.parametrize("kind", ["drop", "rise"])
+def test_rounding_is_no_change(kind: Any) -> None:
+    for now, then in ((0.3, 0.1 + 0.2), (0.1 + 0.2, 0.3), (0.5, 0.5 + 1e-12), (0.5 + 1e-12, 0.5)):
+        limit = Limit.of(kind, "0")
+        (gate,) = check([limit], numbers(ap=now), numbers(ap=then), noise=noise(-1e-13, 1e-13))
+        assert gate.verdict == "passed"
+        assert gate.drop == 0
+        assert f" has not changed: {now:.4f};" in gate.message
+    (gate,) = check([Limit.of("drop", "0")], numbers(ap=0.5), numbers(ap=0.5 + 2e-12))
+    assert (gate.verdict, gate.message) == (
+        "failed",
+        "AP fell by 0.000000000002, from 0.500000000002 to 0.5000: more than 0",
+    )
+
+
+def test_rounding_does_not_go_beyond_a_limit() -> None:
+    # 0.75 less 0.745 as a sum in another order makes it.
+    (gate,) = drop("0.005", numbers(ap=0.745 - 2**-53), numbers(ap=0.75))
+    assert gate.verdict == "passed"
+    assert ": at most 0.005" in gate.message
+    assert gate.message.startswith("AP fell by 0.0050, ")
+    (gate,) = drop("0.005", numbers(ap=0.74), numbers(ap=0.75), noise=noise(0.005 + 1e-15, 0.02))
+    assert gate.verdict == "inconclusive"
+    (gate,) = drop("0.005", numbers(ap=0.748), numbers(ap=0.75), noise=noise(0.001, 0.005 + 1e-15))
+    assert gate.verdict == "passed"
+
+
+# --- what only one of the two has
+
+
+def without(name: str) -> Numbers:
+    return numbers(rows=[dict(row) for row in numbers().rows if row["name"] != name])
+
+
+def test_a_class_that_the_baseline_has_not_is_undefined_there_not_the_mean() -> None:
+    (gate,) = drop("class:person.AP=1", numbers(), without("person"))
+    assert (gate.verdict, gate.failed) == ("undefined", True)
+    assert gate.message == "class:person.AP is undefined in the baseline; it may fall by 1"
+
+
+def test_a_class_that_is_lost_is_met_by_a_wildcard() -> None:
+    gates = drop("class:*.AP=1", without("person"), numbers())
+    assert [(gate.name, gate.verdict) for gate in gates] == [
+        ("class:cat.AP", "passed"),
+        ("class:person.AP", "undefined"),
+    ]
+    # Of another ground truth, the class is there and has no object.
+    now = changed("AP", nan)
+    now.rows[0]["ground_truths"] = 0  # type: ignore[index]
+    gates = drop("class:*.AP=1", now, numbers())
+    assert [(gate.name, gate.verdict) for gate in gates] == [
+        ("class:person.AP", "undefined"),
+        ("class:cat.AP", "passed"),
+    ]
+    (gate,) = [
+        gate
+        for gate in drop("class:*.duplicates=1", without("person"), numbers())
+        if gate.name == "class:person.duplicates"
+    ]
+    assert (gate.verdict, gate.value) == ("failed", 0)
+
+
+def test_a_class_that_never_had_the_number_is_passed_over() -> None:
+    assert "class:ghost.AP" not in [
+        gate.name for gate in drop("class:*.AP=1", numbers(), numbers())
+    ]
+
+
+def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
+    now = Numbers("AP", {"AP": 0.5}, slices={"day": numbers()})
+    then = Numbers("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
+    gates = drop("slice:*.AP=1", now, then)
+    assert [(gate.name, gate.verdict) for gate in gates] == [
+        ("slice:day.AP", "passed"),
+        ("slice:night.AP", "undefined"),
+    ]
+    with pytest.raises(UsageError, match="the baseline has no slice 'night'"):
+        drop("slice:*.AP=1", then, now)
+
+
+def test_numbers_that_are_asked_for_by_name_of_what_is_lost() -> None:
+    rows = [{"name": "a", "AP": 0.5, "ground_truths": 1}]
+    more = Numbers("AP", {"AP": 0.5}, rows, more_rows=lambda name: {"AP90": [0.1]}[name])
+    then = Numbers(
+        "AP",
+        {"AP": 0.5},
+        [{"name": name, "AP": 0.5, "AP90": 0.1, "ground_truths": 1} for name in "ba"],
+    )
+    assert [(gate.name, gate.verdict) for gate in drop("class:*.AP90=0", more, then)] == [
+        ("class:a.AP90", "passed"),
+        ("class:b.AP90", "undefined"),
+    ]
+
+
+def test_a_slice_without_images_has_every_number_undefined() -> None:
+    rows = [{"name": "a", "AP": 0.5, "ground_truths": 1, "true_positives": 3}]
+    whole = Numbers(
+        "AP",
+        {"AP": 0.5},
+        rows,
+        more=lambda name: {"AP90": 0.3}[name],
+        more_rows=lambda name: {"AP90": [0.1]}[name],
+    )
+    of = Numbers("AP", {"AP": 0.5}, rows, slices={"empty": whole.undefined()})
+    for name in ("AP", "AP90", "class:a.AP", "class:a.AP90", "min-class.AP"):
+        (gate,) = floor(f"slice:empty.{name}=0", of)
+        assert (gate.verdict, gate.value != gate.value) == ("undefined", True)
+    (gate,) = floor("slice:empty.class:a.true_positives=0", of)
+    assert (gate.verdict, gate.value, gate.ground_truths) == ("passed", 0, 0)
+    with pytest.raises(UsageError, match="no class has ground truth"):
+        floor("slice:empty.class:*.AP=0", of)
+    with pytest.raises(UsageError, match="no summary has a number 'AP91'"):
+        floor("slice:empty.AP91=0", of)
+
+
+def test_changes_need_a_baseline() -> None:
+    with pytest.raises(UsageError, match="a drop is from a baseline, and there is none"):
+        check([Limit.of("drop", "0")], numbers())

@@ -156,3 +156,69 @@ def test_both_ways_at_once_are_refused(coco: Files, detap: Run, tmp_path: Path) 
     ended = detap(*coco.arguments, "--slices", tags, "--slice-by", "time")
     assert ended.status == 2
     assert "not both" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("1,", "line 2: has 2 columns, or an empty one"),
+        (",night", "line 2: has 2 columns, or an empty one"),
+        ("1,night,rain", "line 2: has 3 columns"),
+    ],
+)
+def test_a_row_with_an_empty_cell_is_refused(tmp_path: Path, row: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_slices(written(tmp_path, "a.csv", f"image,tag\n{row}\n"), IMAGES)
+
+
+def test_a_slice_of_other_images_is_not_compared_with(
+    coco: Files, detap: Run, tmp_path: Path
+) -> None:
+    first = written(tmp_path, "a.json", '{"night": [1], "day": [2]}')
+    moved = written(tmp_path, "b.json", '{"night": [2], "day": [2]}')
+    base = str(tmp_path / "base.json")
+    assert detap(*coco.arguments, "--slices", first, "-o", base).status == 0
+    call = [*coco.arguments, "--baseline", base]
+    drop = ["--max-drop", "slice:night.AP=1"]
+    assert detap(*call, "--slices", first, *drop).status == 0
+    ended = detap(*call, "--slices", moved, *drop)
+    assert (ended.status, ended.out) == (2, "")
+    assert "slice 'night': holds other images (1 there, 1 here)" in ended.err
+    assert "or insist with --allow-different" in ended.err
+    assert detap(*call, "--slices", moved, *drop, "--allow-different").status == 0
+    assert detap(*call, "--slices", moved, "--max-drop", "slice:*.AP=1").status == 2
+    # What is not gated need not be alike.
+    assert detap(*call, "--slices", moved, "--max-drop", "slice:day.AP=1").status == 0
+    assert detap(*call, "--slices", moved, "--max-drop", "AP=1").status == 0
+    update = detap(*coco.arguments, "--slices", moved, "-o", tmp_path / "new.json")
+    assert update.status == 0
+    ended = detap("baseline", "update", base, tmp_path / "new.json")
+    assert ended.status == 2
+    assert "slice 'night': holds other images" in ended.err
+
+
+def test_a_baseline_that_does_not_say_which_images_is_refused(
+    coco: Files, detap: Run, tmp_path: Path
+) -> None:
+    tags = written(tmp_path, "a.json", '{"night": [1], "day": [2]}')
+    base = tmp_path / "base.json"
+    assert detap(*coco.arguments, "--slices", tags, "-o", base).status == 0
+    record = json.loads(base.read_text())
+    del record["slices"]["night"]["images_sha256"]
+    base.write_text(json.dumps(record))
+    call = [*coco.arguments, "--baseline", base, "--slices", tags, "--max-drop"]
+    ended = detap(*call, "slice:night.AP=1")
+    assert ended.status == 2
+    assert "slice 'night': the baseline does not say which images it holds" in ended.err
+    assert detap(*call, "slice:day.AP=1").status == 0
+
+
+def test_classes_of_a_slice_without_images(coco: Files, detap: Run, tmp_path: Path) -> None:
+    tags = written(tmp_path, "tags.csv", "image,tag\n1,night\n9,empty\n")
+    call = [*coco.arguments, "--slices", tags, "--fail-under"]
+    for name in ("class:cat.AP", "class:cat.AP90", "min-class.AP", "AP90"):
+        ended = detap(*call, f"slice:empty.{name}=0")
+        assert ended.status == 1, ended.err
+        assert f"slice:empty.{name} is undefined" in ended.err
+    assert detap(*call, "slice:empty.class:cat.true_positives=0").status == 0
+    assert detap(*call, "slice:empty.class:cat.true_positives=1").status == 1

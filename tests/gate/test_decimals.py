@@ -1,0 +1,96 @@
+"""When two numbers are the same, and how they are written and shown."""
+
+from fractions import Fraction
+from math import nan
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.decimals import beside, decimal, exactly, fraction, same, settled
+from detap.report.numbers import change, share
+from detap.spelling import number, whole
+from detap.spelling import share as written_share
+
+shares = st.floats(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "alike"),
+    [
+        (0.1 + 0.2, 0.3, True),  # 5.6e-17 apart
+        (0.5, 0.5 + 1e-12, True),
+        (0.5, 0.5 + 1.1e-12, False),
+        (0.0, 1e-9, False),  # one more true positive of a million, of one of a thousand classes
+        (1e6, 1e6 + 1e-7, True),  # of the larger
+        (1e6, 1e6 + 1e-5, False),
+        (nan, nan, False),
+        (0.0, nan, False),
+    ],
+)
+def test_the_same_but_for_rounding(first: float, second: float, alike: bool) -> None:
+    assert same(first, second) == same(second, first) == alike
+    assert settled(second, first) == (first if alike else second) or second != second  # noqa: PLR0124
+
+
+@given(shares, shares)
+def test_nothing_that_can_be_seen_is_rounding(first: float, second: float) -> None:
+    if abs(first - second) > 1.1e-12:
+        assert not same(first, second)
+        assert not same(exactly(first), exactly(second))
+
+
+@given(st.lists(shares, min_size=1, max_size=200), st.randoms(use_true_random=False))
+def test_a_sum_in_another_order_is_the_same(values: list[float], random: object) -> None:
+    other = list(values)
+    random.shuffle(other)  # type: ignore[attr-defined]
+    assert same(sum(values) / len(values), sum(other) / len(other))
+
+
+@pytest.mark.parametrize(
+    ("value", "places", "text"),
+    [
+        (Fraction(-1, 10**9), 4, "0.0000"),
+        (Fraction(0), 4, "0.0000"),
+        (Fraction(-1, 10), 0, "0"),
+        (Fraction(-1, 2), 4, "-0.5000"),
+        (Fraction(1, 3), 6, "0.333333"),
+    ],
+)
+def test_what_is_rounded_to_0_has_no_sign(value: Fraction, places: int, text: str) -> None:
+    assert decimal(value, places) == text
+
+
+@given(st.floats(-1, 1), st.integers(1, 6))
+def test_no_printed_0_bears_a_sign(value: float, places: int) -> None:
+    for text in (share(value, places), change(value, places), decimal(exactly(value), places)):
+        assert float(text) != 0 or text[0] == "0"
+
+
+@given(shares, shares)
+def test_a_number_is_shown_on_its_side_of_the_bound(value: float, bound: float) -> None:
+    shown = Fraction(beside(exactly(value), exactly(bound)))
+    assert (shown > exactly(bound)) == (value > bound)
+    assert (shown < exactly(bound)) == (value < bound)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "1_0", "0x1", "\uff11", "", "1,5", "1/3", "1e9999"])
+def test_what_is_no_number_anywhere(text: str) -> None:
+    for read in (number, fraction, whole, written_share):
+        with pytest.raises(ValueError, match=r"is not|is too large"):
+            read(text)
+
+
+def test_numbers_are_what_is_written() -> None:
+    assert number(" 0.5 ") == 0.5
+    assert fraction("0.1") == Fraction(1, 10)
+    assert whole("-12") == -12
+    assert written_share("0.95") == written_share(0.95) == 0.95
+    with pytest.raises(ValueError, match="'1e999' is too large"):
+        number("1e999")
+
+
+@pytest.mark.parametrize("given_share", [0, 1, 0.0, 1.0, nan, -0.1, True, None, "0", "1", "95"])
+def test_a_share_lies_between_0_and_1(given_share: object) -> None:
+    with pytest.raises(ValueError, match="is not between 0 and 1"):
+        written_share(given_share)
