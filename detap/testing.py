@@ -15,6 +15,7 @@ from detap.judging import LIMITS, Demands, Judged, Kept, Spelling, judge
 from detap.report.names import printable
 
 if TYPE_CHECKING:
+    from detap.formats.registry import Format
     from detap.gate import Limit
     from detap.gating import Scored
     from detap.protocols import Protocol
@@ -114,7 +115,7 @@ def assert_detections(
         fewest=min_ground_truths,
         allow_different=allow_different,
     )
-    rules = protocol or {"voc": "voc2012"}.get(file_format, "coco")
+    rules = protocol or ("coco" if file_format is None else file_format.protocol)
     now, judged = _judged((truth, found, before), rules, demands, baseline, threads)
     if judged.failed:
         raise AssertionError(_message(judged, now.whole))
@@ -125,24 +126,17 @@ def assert_detections(
 
 def _tables(
     ground_truth: "GroundTruth | Path", detections: "Detections | Path", reading: Mapping[str, Any]
-) -> "tuple[GroundTruth, Detections, str]":
-    from detap.formats import (  # noqa: PLC0415 - numpy
-        read_detections,
-        read_ground_truth,
-        tell_format,
-    )
+) -> "tuple[GroundTruth, Detections, Format | None]":
+    from detap.formats.registry import told  # noqa: PLC0415 - only when called
     from detap.tables import Detections, GroundTruth  # noqa: PLC0415
 
-    file_format = ""
+    file_format = None
     if not isinstance(ground_truth, GroundTruth):
-        file_format = tell_format(ground_truth)
-        options = {key: value for key, value in reading.items() if key != "layout"}
-        ground_truth = read_ground_truth(ground_truth, format=file_format, **options)
+        file_format = told(ground_truth)
+        ground_truth = file_format.read_ground_truth(ground_truth, reading)
     if not isinstance(detections, Detections):
-        options = {key: value for key, value in reading.items() if key != "image_set"}
-        detections = read_detections(
-            detections, ground_truth, format=file_format or None, **options
-        )
+        by = file_format or told(detections)
+        detections = by.read_detections(detections, ground_truth, reading)
     return ground_truth, detections.numbered_as(ground_truth), file_format
 
 

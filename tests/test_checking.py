@@ -17,7 +17,7 @@ from detap.cli.check import command
 from detap.cli.session import Session
 from detap.detection import score_tables
 from detap.errors import InputError, UsageError
-from detap.formats import alone
+from detap.formats.registry import format_named
 from detap.tables import Detections, GroundTruth
 
 IMAGES = 40
@@ -496,15 +496,15 @@ def test_other_formats_are_refused(tmp_path: Path) -> None:
 
 def test_voc_detections_alone_by_class(tmp_path: Path) -> None:
     (tmp_path / "comp4_det_test_cat.txt").write_text("a 0.9 1 1 5 5\nb 0.8 1 1 5 5\n")
-    table = alone.read_detections(tmp_path, format="voc")
+    table = format_named("voc").read_detections(tmp_path, None, {})
     assert (table.images, table.classes, len(table)) == (("a", "b"), ("cat",), 2)
 
 
 def test_voc_detections_alone_by_image(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("cat 0.9 1 1 5 5\n")
     with pytest.raises(UsageError, match="cannot be told without"):
-        alone.read_detections(tmp_path, format="voc")
-    table = alone.read_detections(tmp_path, format="voc", layout="image-files")
+        format_named("voc").read_detections(tmp_path, None, {})
+    table = format_named("voc").read_detections(tmp_path, None, {"layout": "image-files"})
     assert (table.images, table.classes) == (("a",), ("cat",))
 
 
@@ -512,12 +512,12 @@ def test_coco_detections_alone_are_checked_like_any_others(tmp_path: Path) -> No
     path = tmp_path / "dt.json"
     path.write_text(json.dumps([FOUND, {**FOUND, "bbox": [1, 2, -3, 4]}]))
     with pytest.raises(InputError, match="negative width"):
-        alone.read_detections(path, format="coco")
+        format_named("coco").read_detections(path, None, {})
     path.write_text("[")
     with pytest.raises(InputError, match="cut off"):
-        alone.read_detections(path, format="coco")
+        format_named("coco").read_detections(path, None, {})
     with pytest.raises(UsageError, match="cannot come from stdin"):
-        alone.read_detections("-", format="coco")
+        format_named("coco").read_detections("-", None, {})
 
 
 # --- real data

@@ -1,7 +1,6 @@
 """``detap check``: examine ground truth, detections or both, without scoring."""
 
 from collections.abc import Sequence
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -73,25 +72,15 @@ def _read(inputs: Inputs) -> _Read:
     truth = detections = None
     problems: list[Problem] = []
     omitted = 0
-    reader = import_module(f"detap.formats.{inputs.file_format}")
-    for_truth = {k: v for k, v in inputs.reading.items() if k != "layout"}
-    for_detections = {k: v for k, v in inputs.reading.items() if k != "image_set"}
     if inputs.gt is not None:
         try:
-            truth = reader.read_ground_truth(inputs.gt, **for_truth)
+            truth = inputs.read_ground_truth(inputs.gt)
         except InputError as error:
             problems += error.problems
             omitted += error.omitted
     if inputs.dt is not None:
         try:
-            if truth is not None:
-                detections = reader.read_detections(inputs.dt, truth, **for_detections)
-            else:
-                from detap.formats import alone  # noqa: PLC0415 - seldom needed
-
-                detections = alone.read_detections(
-                    inputs.dt, format=inputs.file_format, **for_detections
-                )
+            detections = inputs.read_detections(inputs.dt, truth)
         except InputError as error:
             problems += error.problems
             omitted += error.omitted

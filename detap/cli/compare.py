@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.configured import ConfiguredCommand, config_options
-from detap.cli.eval import DEFAULT_PROTOCOLS, members_of, selected
+from detap.cli.eval import members_of, selected
 from detap.cli.gates import selection_block
 from detap.cli.inputs import Digests, Inputs
 from detap.cli.options import (
@@ -95,19 +95,15 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     """
     if "-" in (first, second):
         raise UsageError("a comparison reads both detectors from files, not from stdin")
-    inputs = Inputs.from_options({**options, "dt": first})
-    for name in ("gt", "file_format", *_READING):
-        options.pop(name)
-    rules = rules_from(options, Protocol, DEFAULT_PROTOCOLS[inputs.file_format])
+    options["dt"] = first
+    inputs = Inputs.from_options(options)
+    rules = rules_from(options, Protocol, inputs.format.protocol)
     outputs = Outputs.from_options(options, [*inputs.paths(), second])
     for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
         if sink.name not in FORMATS:
             raise UsageError(f"a comparison has no form as {sink.name}; use {', '.join(FORMATS)}")
     outputs.check()
     _compare(inputs, second, (rules, outputs), options, session)
-
-
-_READING = ("image_set", "layout", "boxes", "class_names")
 
 
 def _compare(

@@ -13,12 +13,17 @@ from click.core import ParameterSource
 from detap.cli.options import Command, option, stack
 from detap.config import NOTHING, Setting, Settings, find, read
 from detap.errors import UsageError
+from detap.formats.registry import options as format_options
 from detap.judging import LIMITS
 
 _META = "detap.settings"
 
-_PATHS = ("gt", "dt", "class_names", "baseline", "baseline_detections", "slices", "curves")
-_PERHAPS_PATHS = ("image_set", "images")
+_OF_FORMATS = format_options()
+_PATHS = (
+    *("gt", "dt", "baseline", "baseline_detections", "slices", "curves"),
+    *(found.name for found in _OF_FORMATS if found.is_path),
+)
+_PERHAPS_PATHS = ("images", *(found.name for found in _OF_FORMATS if found.may_be_path))
 _LIMITS = tuple(LIMITS)
 
 config_options = stack(

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from detap.report.model import Block, Report
     from detap.tables import Detections, GroundTruth, Name
 
-DEFAULT_PROTOCOLS = {"coco": "coco", "voc": "voc2012"}
-
 eval_options = stack(
     option(
         "--threads",
@@ -84,7 +82,7 @@ def command(session: Session, /, **options: Any) -> int:
     """
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
-    rules = rules_from(options, Protocol, DEFAULT_PROTOCOLS[inputs.file_format])
+    rules = rules_from(options, Protocol, inputs.format.protocol)
     curves = [] if options["curves"] is None else [options["curves"]]
     outputs = Outputs.from_options(options, [*inputs.paths(), *gates.paths()], curves)
     _check(options, rules)
@@ -155,7 +153,7 @@ def _evaluate(
         sort=options["sort"],
         reverse=options["reverse"],
     )
-    slices, slice_notes = gates.read_slices(chosen[0], inputs.file_format)
+    slices, slice_notes = gates.read_slices(chosen[0], inputs.format)
     judged = Judged()
     if gates.any:
         then = None if before is None else (chosen[0], before)

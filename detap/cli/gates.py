@@ -24,6 +24,7 @@ from detap.judging import (
 from detap.report.names import printable
 
 if TYPE_CHECKING:
+    from detap.formats.registry import Format
     from detap.gate import Kind, Limit
     from detap.report.model import Block
     from detap.results import Result
@@ -247,7 +248,7 @@ class Gates(NamedTuple):
         return Kept(self.baseline, read_baseline(self.baseline))
 
     def read_slices(
-        self, truth: "GroundTruth", file_format: str
+        self, truth: "GroundTruth", file_format: "Format"
     ) -> tuple[dict[str, list[Any]], list[Note]]:
         """Return the images of each slice, and notes on them."""
         if self.slices is None and self.slice_by is None:
@@ -256,10 +257,8 @@ class Gates(NamedTuple):
 
         if self.slices is not None:
             return read_slices(self.slices, truth.images)
-        from detap.formats.attributes import image_attributes  # noqa: PLC0415
-
         attribute = str(self.slice_by)
-        values = image_attributes(truth, file_format, attribute)
+        values = file_format.image_attribute(truth, attribute)
         return slices_by(values, attribute, truth.images)
 
 

@@ -2,17 +2,17 @@
 
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from importlib import import_module
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import DetapError, InputError, Problem, UsageError
 from detap.formats.files import STDIN, Limits
+from detap.formats.registry import Format, format_named, told
+from detap.formats.registry import options as format_options
 
 if TYPE_CHECKING:
     from detap.tables import Detections, GroundTruth, Name, SourceFile
 
-_ONLY_VOC = ("image_set", "layout", "boxes", "class_names")
 _LIMITS = {
     "max_file_size": "file_bytes",
     "max_expansion": "expansion",
@@ -27,14 +27,14 @@ class Inputs(NamedTuple):
 
     Attributes
     ----------
-    file_format : {"coco", "voc"}
+    format : Format
     gt, dt : str
         Paths; ``"-"`` for `dt` is stdin.
     reading : dict
-        What else the format's reader takes, for ground truth and detections.
+        What else the format's readers take.
     """
 
-    file_format: str
+    format: Format
     gt: str
     dt: str
     reading: Mapping[str, Any]
@@ -42,35 +42,30 @@ class Inputs(NamedTuple):
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
         """Take the input options out of `options`; the format is told from the files if need be."""
-        gt, dt, given = options.pop("gt"), options.pop("dt"), options.pop("file_format")
-        reading = {name: options.pop(name) for name in _ONLY_VOC}
-        reading = {name: value for name, value in reading.items() if value is not None}
+        gt, dt, name = options.pop("gt"), options.pop("dt"), options.pop("file_format")
+        given = {option: options.pop(option.name) for option in format_options()}
         limits = _limits(options)
         if gt == STDIN:
             raise UsageError("only the detections can come from stdin, not the ground truth")
-        if given is None:
-            from detap.formats import tell_format  # noqa: PLC0415 - not when it is given
-
-            given = tell_format(gt, None if dt == STDIN else dt)
-        if given == "coco" and reading:
-            name = next(iter(reading)).replace("_", "-")
-            raise UsageError(f"--{name} is for VOC files; these are read as coco")
-        return cls(given, gt, dt, reading | limits)
+        found = told(gt, None if dt == STDIN else dt) if name is None else format_named(name)
+        reading = {option: value for option, value in given.items() if value is not None}
+        for option in reading:
+            if option not in found.options:
+                whose = " and ".join(other.title for other in format_options()[option])
+                raise UsageError(
+                    f"{option.spelling} is for {whose} files; these are read as {found.name}"
+                )
+        return cls(found, gt, dt, {o.name: value for o, value in reading.items()} | limits)
 
     def paths(self) -> list[str]:
         """Return the paths that must not be written."""
-        files = [self.reading.get(name) for name in ("image_set", "class_names")]
+        paths = [o.name for o in self.format.options if o.is_path or o.may_be_path]
+        files = [self.reading.get(name) for name in paths]
         return [path for path in (self.gt, self.dt, *files) if path is not None and path != STDIN]
 
     def begin(self) -> tuple[Any, Any]:
-        """Let threads read COCO files while numpy is being imported; return what to read on."""
-        if self.file_format != "coco":
-            return self.gt, self.dt
-        from detap.formats import prefetch  # noqa: PLC0415 - not for --help
-
-        return prefetch.ground_truth(self.gt, **self.reading), prefetch.detections(
-            self.dt, **self.reading
-        )
+        """Let threads read while numpy is being imported; return what to read on."""
+        return self.format.begin(self.gt, self.dt, self.reading)
 
     @staticmethod
     def fraction(sources: tuple[Any, Any]) -> "Callable[[], float] | None":
@@ -81,17 +76,16 @@ class Inputs(NamedTuple):
 
     def read(self, sources: tuple[Any, Any]) -> "tuple[GroundTruth, Detections]":
         """Return both tables from what :meth:`begin` has returned."""
-        reader = import_module(f"detap.formats.{self.file_format}")
-        truth_options = {k: v for k, v in self.reading.items() if k != "layout"}
-        truth = reader.read_ground_truth(sources[0], **truth_options)
+        truth = self.read_ground_truth(sources[0])
         return truth, self.read_detections(sources[1], truth)
 
-    def read_detections(self, source: Any, truth: "GroundTruth") -> "Detections":
+    def read_ground_truth(self, source: Any) -> "GroundTruth":
+        """Return the ground truth, of :meth:`begin`'s first source or of a path."""
+        return self.format.read_ground_truth(source, self.reading)
+
+    def read_detections(self, source: Any, truth: "GroundTruth | None") -> "Detections":
         """Return detections alone, of :meth:`begin`'s second source or of another path."""
-        reader = import_module(f"detap.formats.{self.file_format}")
-        options = {k: v for k, v in self.reading.items() if k != "image_set"}
-        table: Detections = reader.read_detections(source, truth, **options)
-        return table
+        return self.format.read_detections(source, truth, self.reading)
 
 
 def _limits(options: dict[str, Any]) -> dict[str, Limits]:

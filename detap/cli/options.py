@@ -5,7 +5,7 @@ command line it wins.
 """
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
@@ -13,6 +13,9 @@ import click
 from detap.cli.session import Session
 from detap.cli.values import Given, Target, Value, Whole
 from detap.formats.files import MOST_RECORDS
+from detap.formats.registry import FORMATS, Format
+from detap.formats.registry import Option as FormatOption
+from detap.formats.registry import options as format_options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.report.sinks import SINKS
@@ -87,7 +90,7 @@ _format_option = _input(
     "--format",
     "file_format",
     envvar="DETAP_FORMAT",
-    type=click.Choice(["voc", "coco"]),
+    type=click.Choice(list(FORMATS)),
     help="What the files are. Told from the files where left out.",
 )
 _truth_option = _input(
@@ -99,29 +102,21 @@ _detections_option = _input(
     metavar="PATH",
     help="Detections: a JSON file, or a folder of text files; - is stdin.",
 )
-_reading_options = stack(
-    _input(
-        "--image-set",
-        metavar="NAME|FILE",
-        help="VOC: a set of ImageSets/Main, or a file with one image a line.",
-    ),
-    _input(
-        "--layout",
-        type=click.Choice(["class-files", "image-files"]),
-        help="VOC: whether a text file holds the detections of a class or of an image.",
-    ),
-    _input(
-        "--boxes",
-        type=click.Choice(["corners", "xywh"]),
-        help="VOC: what the four numbers of a text line are: x1 y1 x2 y2 (the default), or x y "
-        "width height.",
-    ),
-    _input(
-        "--class-names",
-        metavar="FILE",
-        help="VOC: class names, one a line, where text files number the classes from 0.",
-    ),
-)
+
+
+def _reading_option(found: FormatOption, formats: Sequence[Format]) -> Decorator[Any]:
+    whose = ", ".join(entry.title for entry in formats)
+    return _input(
+        found.spelling,
+        found.name,
+        type=click.Choice(found.choices) if found.choices else None,
+        metavar=found.metavar,
+        help=f"{whose}: {found.help[0].lower()}{found.help[1:]}",
+    )
+
+
+_reading_options = stack(*(_reading_option(*found) for found in format_options().items()))
+"""What the readers of formats take."""
 
 
 def _limit(*names: str, **attributes: Any) -> Decorator[Any]:

@@ -1,0 +1,299 @@
+"""The formats that can be read: what each is called, how it is told, and who reads it.
+
+A format is a record here and a module of its own, which is imported when it is wanted. The command
+line, `check`, `compare`, settings and the Python API all take it from here: nothing else knows the
+name of a format. The module has
+
+``read_ground_truth(path, *, limits, **options)``
+    which returns a :class:`detap.tables.GroundTruth`;
+``read_detections(path, truth, *, limits, **options)``
+    which returns :class:`detap.tables.Detections` numbered as `truth`;
+
+and, there or in another module, what is seldom wanted and may be absent:
+
+``named(path, *, limits, **options)``
+    which returns options and an empty ground truth of the images and classes that detections name,
+    so that they can be examined by themselves;
+``image_attribute(truth, name)``
+    which returns the value of an attribute of each image that has it, for slices.
+"""
+
+import os
+import stat
+from collections.abc import Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from detap.errors import InputError, Problem, UsageError
+from detap.formats.files import STDIN
+from detap.spelling import near
+
+if TYPE_CHECKING:
+    from detap.tables import Detections, GroundTruth
+
+_HEAD = 64
+
+TRUTH, DETECTIONS = "ground truth", "detections"
+
+
+class Option(NamedTuple):
+    """What a format's readers take besides a path.
+
+    Attributes
+    ----------
+    name : str
+        Their keyword; ``--image-set`` for ``image_set``.
+    help : str
+    metavar : str
+        What the help shows for a value, where there are no choices.
+    choices : tuple of str
+    sides : tuple of str
+        Which reader takes it: :data:`TRUTH`, :data:`DETECTIONS` or both.
+    is_path, may_be_path : bool
+        Whether its values are paths, which no report may overwrite; or may be.
+    """
+
+    name: str
+    help: str
+    metavar: str | None = None
+    choices: tuple[str, ...] = ()
+    sides: tuple[str, ...] = (TRUTH, DETECTIONS)
+    is_path: bool = False
+    may_be_path: bool = False
+
+    @property
+    def spelling(self) -> str:
+        """The option of the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+class Format(NamedTuple):
+    """A format of files.
+
+    Attributes
+    ----------
+    name : str
+        As ``--format`` has it.
+    title : str
+        What people call it.
+    module : str
+        Who reads it.
+    protocol : str
+        The preset that goes with it.
+    suffixes : tuple of str
+        That files of this format alone have.
+    heads : tuple of bytes
+        That they begin with, blanks apart, where the name does not tell.
+    folders : bool
+        Whether a folder is of this format.
+    options : tuple of Option
+    aside : str
+        A module with `named` and `image_attribute`.
+    ahead : str
+        A module with ``ground_truth(path, **options)`` and ``detections(path, **options)``, which
+        begin to read in threads and return what the readers then take for a path.
+    """
+
+    name: str
+    title: str
+    module: str
+    protocol: str
+    suffixes: tuple[str, ...] = ()
+    heads: tuple[bytes, ...] = ()
+    folders: bool = False
+    options: tuple[Option, ...] = ()
+    aside: str = ""
+    ahead: str = ""
+
+    def reader(self) -> Any:
+        """Import the module that reads it."""
+        return import_module(self.module)
+
+    def begin(self, gt: str, dt: str, reading: Mapping[str, Any]) -> tuple[Any, Any]:
+        """Begin to read where that can be done ahead; return what to read on."""
+        if not self.ahead:
+            return gt, dt
+        ahead = import_module(self.ahead)
+        return ahead.ground_truth(gt, **reading), ahead.detections(dt, **reading)
+
+    def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
+        """Read ground truth; of `reading`, what concerns detections alone is left out."""
+        found: GroundTruth = self.reader().read_ground_truth(path, **self._of(TRUTH, reading))
+        return found
+
+    def read_detections(
+        self, path: Any, truth: "GroundTruth | None", reading: Mapping[str, Any]
+    ) -> "Detections":
+        """Read detections, numbered as their ground truth; None where that is not at hand."""
+        options = self._of(DETECTIONS, reading)
+        if truth is None:
+            options, truth = self._named(path, options)
+        found: Detections = self.reader().read_detections(path, truth, **options)
+        return found
+
+    def _named(self, path: Any, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+        if os.fspath(path) == STDIN:
+            raise UsageError("detections without their ground truth cannot come from stdin")
+        if not self.aside:
+            raise UsageError(f"{self.title} detections cannot be examined by themselves: give --gt")
+        found: tuple[dict[str, Any], Any] = import_module(self.aside).named(path, **options)
+        return found
+
+    def image_attribute(self, truth: Any, name: str) -> dict[Any, Any]:
+        """Return the value of an attribute of each image that has it.
+
+        Raises
+        ------
+        InputError
+            Where no image has it.
+        """
+        found: dict[Any, Any] = {}
+        if self.aside:
+            found = import_module(self.aside).image_attribute(truth, name)
+        if not found:
+            path = truth.files[0].path if truth.files else "ground truth"
+            raise InputError(Problem(path, "", f"no image has an attribute {name!r}"))
+        return found
+
+    def _of(self, side: str, reading: Mapping[str, Any]) -> dict[str, Any]:
+        other = {option.name for option in self.options if side not in option.sides}
+        return {name: value for name, value in reading.items() if name not in other}
+
+
+IMAGE_SET = Option(
+    "image_set",
+    "A set of ImageSets/Main, or a file with one image a line.",
+    "NAME|FILE",
+    sides=(TRUTH,),
+    may_be_path=True,
+)
+LAYOUT = Option(
+    "layout",
+    "Whether a text file holds the detections of a class or of an image.",
+    choices=("class-files", "image-files"),
+    sides=(DETECTIONS,),
+)
+BOXES = Option(
+    "boxes",
+    "What the four numbers of a text line are: x1 y1 x2 y2 (the default), or x y width height.",
+    choices=("corners", "xywh"),
+)
+CLASS_NAMES = Option(
+    "class_names",
+    "Class names, one a line, where text files number the classes from 0.",
+    "FILE",
+    is_path=True,
+)
+
+FORMATS: dict[str, Format] = {}
+"""The formats by name, in the order in which they are told from files."""
+
+
+def register(entry: Format) -> None:
+    """Add a format, before the command line is built."""
+    FORMATS[entry.name] = entry
+
+
+register(
+    Format(
+        "coco",
+        "COCO",
+        "detap.formats.coco",
+        "coco",
+        suffixes=(".json", ".json.gz"),
+        heads=(b"{", b"["),
+        aside="detap.formats._coco_aside",
+        ahead="detap.formats.prefetch",
+    )
+)
+register(
+    Format(
+        "voc",
+        "VOC",
+        "detap.formats.voc",
+        "voc2012",
+        suffixes=(".xml", ".txt"),
+        heads=(b"<",),
+        folders=True,
+        options=(IMAGE_SET, LAYOUT, BOXES, CLASS_NAMES),
+        aside="detap.formats._voc_aside",
+    )
+)
+
+
+def format_named(name: str) -> Format:
+    """Return a format.
+
+    Raises
+    ------
+    UsageError
+        Where there is none of this name.
+    """
+    if name not in FORMATS:
+        hint = near(name, FORMATS) or f"use {' or '.join(FORMATS)}"
+        raise UsageError(f"format {name!r} is unknown; {hint}")
+    return FORMATS[name]
+
+
+def options() -> dict[Option, list[Format]]:
+    """Return every option of any format, and whose it is."""
+    found: dict[Option, list[Format]] = {}
+    for entry in FORMATS.values():
+        for option in entry.options:
+            found.setdefault(option, []).append(entry)
+    return found
+
+
+def told(*paths: str | os.PathLike[str] | None) -> Format:
+    """Return the format of files, by their names and first bytes.
+
+    No more is looked at than a file's beginning, and only where its name does not tell.
+
+    Parameters
+    ----------
+    *paths : str or path or None
+        What is to be read; ``"-"`` and None tell nothing.
+
+    Raises
+    ------
+    UsageError
+        Where none tells, or two tell differently.
+    """
+    given = [os.fspath(path) for path in paths if path is not None]
+    said = {path: name for path in given if (name := _tell(path))}
+    if len(set(said.values())) > 1:
+        listed = ", ".join(f"{path} looks like {name}" for path, name in said.items())
+        raise UsageError(f"{listed}; convert one of them, or say --format if one is mistaken")
+    if not said:
+        named = " and ".join(given) or "no file"
+        choices = " or --format ".join(FORMATS)
+        raise UsageError(f"the format of {named} cannot be told; say --format {choices}")
+    return FORMATS[next(iter(said.values()))]
+
+
+def _tell(path: str) -> str | None:
+    if path == STDIN:
+        return None
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        mode = 0  # what is absent is reported by its reader
+    if stat.S_ISDIR(mode):
+        # A name tells nothing of a folder.
+        return next((entry.name for entry in FORMATS.values() if entry.folders), None)
+    for entry in FORMATS.values():
+        if path.lower().endswith(entry.suffixes):
+            return entry.name
+    return _tell_content(path) if stat.S_ISREG(mode) else None
+
+
+def _tell_content(path: str) -> str | None:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
+    except OSError:
+        return None
+    for entry in FORMATS.values():
+        if entry.heads and head.startswith(entry.heads):
+            return entry.name
+    return None

@@ -1,0 +1,61 @@
+"""A small format of nobody's: lines of ``image class x y w h [score]``, with units to multiply."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from detap.errors import InputError, Problem
+from detap.formats.registry import Format, Option, register
+from detap.tables import Detections, GroundTruth
+
+UNITS = Option("units", "What a box's numbers are multiplied by.", "X")
+
+
+def _rows(path: str | os.PathLike[str], columns: int) -> list[list[str]]:
+    rows = [line.split() for line in Path(path).read_text("utf-8").splitlines()]
+    for number, row in enumerate(rows, 1):
+        if len(row) != columns:
+            raise InputError(Problem(str(path), f"line {number}", f"has {len(row)} columns"))
+    return rows
+
+
+def _boxes(rows: list[list[str]], units: str) -> Any:
+    return np.array([[float(x) * float(units) for x in row[2:6]] for row in rows])
+
+
+def read_ground_truth(path: str, *, units: str = "1", limits: object = None) -> GroundTruth:
+    del limits
+    rows = _rows(path, 6)
+    return GroundTruth.from_arrays(
+        image=[row[0] for row in rows],
+        label=[row[1] for row in rows],
+        boxes=_boxes(rows, units),
+        images=sorted({row[0] for row in rows}),
+        encoding="xywh",
+    )
+
+
+def read_detections(
+    path: str, truth: GroundTruth, *, units: str = "1", limits: object = None
+) -> Detections:
+    del limits
+    rows = _rows(path, 7)
+    found = Detections.from_arrays(
+        image=[row[0] for row in rows],
+        label=[row[1] for row in rows],
+        boxes=_boxes(rows, units),
+        score=[float(row[6]) for row in rows],
+        encoding="xywh",
+    )
+    return found.numbered_as(truth)
+
+
+MADE_UP = Format("made-up", "Made-up", __name__, "voc2012", suffixes=(".boxes",), options=(UNITS,))
+
+if __name__ == "__main__":
+    register(MADE_UP._replace(module="tests.formats.made_up"))
+    from detap.__main__ import main
+
+    main()

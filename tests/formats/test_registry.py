@@ -1,0 +1,100 @@
+"""Adding a format is a module and a record: nothing else learns its name."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import detap
+from detap.errors import UsageError
+from detap.formats import registry
+from tests.conftest import ROOT
+from tests.formats.made_up import MADE_UP
+
+TRUTH = "a cat 0 0 10 10\nb cat 0 0 10 10\n"
+FOUND = "a cat 0 0 10 10 .9\nb cat 50 50 10 10 .8\n"  # one of two is found, first: AP 1/2
+WORSE = "a cat 50 50 10 10 .9\nb cat 50 50 10 10 .8\n"
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    for name, text in (("gt", TRUTH), ("dt", FOUND), ("worse", WORSE), ("bad", "a cat 1\n")):
+        (tmp_path / f"{name}.boxes").write_text(text)
+    return tmp_path
+
+
+def run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "tests.formats.made_up", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_eval(files: Path) -> None:
+    ended = run(files, "eval", "--gt", "gt.boxes", "--dt", "dt.boxes", "--output-format", "json")
+    assert ended.returncode == 0, ended.stderr
+    record = json.loads(ended.stdout)
+    assert record["signature"].startswith("protocol:voc2012|")
+    assert record["summary"]["mAP"] == 0.5
+
+
+def test_its_own_option_is_in_the_help_and_reaches_its_reader(files: Path) -> None:
+    assert "Made-up: what a box's numbers are multiplied by." in " ".join(
+        run(files, "eval", "--help").stdout.split()
+    )
+    call = ("--gt", "gt.boxes", "--dt", "dt.boxes", "--units", "3", "--output-format", "json")
+    ended = run(files, "eval", *call, "--area-ranges", "small=0:100,large=101:")
+    # Boxes of 30 by 30: none is small.
+    assert json.loads(ended.stdout)["summary"]["mAPs"] is None
+
+
+def test_an_option_of_another_format_is_refused(files: Path) -> None:
+    ended = run(files, "eval", "--gt", "gt.boxes", "--dt", "dt.boxes", "--boxes", "xywh")
+    assert ended.returncode == 2
+    assert "--boxes is for VOC files; these are read as made-up" in ended.stderr
+
+
+def test_check(files: Path) -> None:
+    ended = run(files, "check", "--gt", "gt.boxes", "--dt", "bad.boxes")
+    assert ended.returncode == 2
+    assert "bad.boxes: line 1: has 3 columns" in ended.stderr
+    alone = run(files, "check", "--dt", "dt.boxes")
+    assert "Made-up detections cannot be examined by themselves: give --gt" in alone.stderr
+
+
+def test_compare(files: Path) -> None:
+    call = ("--gt", "gt.boxes", "--resamples", "0", "--output-format", "json")
+    ended = run(files, "compare", "dt.boxes", "worse.boxes", *call)
+    assert ended.returncode == 0, ended.stderr
+    numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["numbers"]}
+    assert (numbers["mAP"]["first"], numbers["mAP"]["second"]) == (0.5, 0.0)
+
+
+def test_settings(files: Path) -> None:
+    settings = 'format = "made-up"\ngt = "gt.boxes"\ndt = "dt.boxes"\nunits = 2\n'
+    (files / "detap.toml").write_text(settings)
+    ended = run(files, "eval", "--output-format", "json")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["summary"]["mAP"] == 0.5
+    assert "units" in run(files, "config").stdout
+
+
+def test_python(files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.FORMATS, "made-up", MADE_UP)
+    truth = detap.read_ground_truth(files / "gt.boxes")
+    found = detap.read_detections(files / "dt.boxes", truth)
+    assert detap.evaluate(truth, found, "voc2012").summary["mAP"] == 0.5
+
+
+def test_an_unknown_format_is_told_with_near_ones() -> None:
+    with pytest.raises(UsageError, match="format 'coko' is unknown; did you mean coco"):
+        registry.format_named("coko")
+    with pytest.raises(UsageError, match="format 'xyz' is unknown; use coco or voc"):
+        registry.format_named("xyz")
