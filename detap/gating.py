@@ -9,7 +9,7 @@ import numpy as np
 
 from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
 from detap.comparison import KINDS, mistakes
-from detap.decimals import same, settled
+from detap.decimals import same
 from detap.detection import score_tables, select
 from detap.errors import UsageError
 from detap.formats.digest import sha256_of_names
@@ -378,7 +378,7 @@ def _looser(labels: Sequence[int], now: Result, baseline: Numbers) -> _Looser | 
         values = (then - now.average_precision[threshold, :, 0])[list(labels)]
         defined = values[~np.isnan(values)]
         if len(defined):
-            drops[threshold] = settled(float(defined.mean()), 0.0)
+            drops[threshold] = float(defined.mean())
     worst = max(drops, key=lambda threshold: drops[threshold], default=0)
     if worst == 0 or 0 not in drops or not drops[0] < drops[worst] / 2:
         return None

@@ -244,6 +244,18 @@ def test_less_is_better_wherever_it_is_asked(
     assert detap(*coco.arguments, *against).status == status
 
 
+def test_junit_names_each_kind_of_limit(coco: Files, detap: Run) -> None:
+    base, junit = coco.folder / "base.json", coco.folder / "junit.xml"
+    assert detap(*coco.arguments, "-o", base).status == 0
+    gates = ["--fail-under", "0.1", "--fail-over", "0.9", "--max-drop", "0.2", "--max-rise", "0.3"]
+    assert detap(*coco.arguments, "--baseline", base, *gates, "-o", junit).status == 0
+    text = junit.read_text()
+    for name in ("AP at least 0.1", "AP at most 0.9", "AP may fall by 0.2", "AP may rise by 0.3"):
+        assert f'name="{name}"' in text
+    for kind in ("floor", "ceiling", "drop", "rise"):
+        assert f'classname="detap.{kind}"' in text
+
+
 # --- what a mean hides
 
 
@@ -342,6 +354,14 @@ def test_how_far_is_far(tmp_path: Path, detap: Run, case: tuple[int, int, str, b
     ended = gated(detap, files, worse, *earlier, "--max-drop", limit)
     assert ended.status == 0, ended.err
     assert ("gate-overlooks" in ended.err) == told
+
+
+def test_a_gate_that_would_not_fail_is_not_proposed(tmp_path: Path, detap: Run) -> None:
+    files, worse = many(tmp_path, lost=190)
+    call = ["--baseline-detections", str(files.dt), "--max-drop", "0.005", "--min-ground-truths"]
+    assert "gate-overlooks" in gated(detap, files, worse, *call, "1000").err
+    # Of a class of fewer than this, the proposed gate would only warn.
+    assert "gate-overlooks" not in gated(detap, files, worse, *call, "1001").err
 
 
 def test_it_is_said_in_python_in_its_own_words(tmp_path: Path) -> None:
