@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.columns import check_threads
 from detap.core import ranking, ties
 from detap.core.ties import Groups
 from detap.errors import InputError, Note, Problem, UsageError
@@ -119,8 +120,8 @@ def evaluate(
     Raises
     ------
     UsageError
-        Where the protocol or a measure is unknown, or the queries of a run are to be left out of
-        their own rankings.
+        Where the protocol or a measure is unknown, `threads` is no number of any, or the queries of
+        a run are to be left out of their own rankings.
     InputError
         Where the embeddings have no similarity of the kind asked for.
     """
@@ -131,6 +132,7 @@ def evaluate(
             "queries can be left out of their own rankings in a gallery alone: of a run it is not "
             "known which item a query is"
         )
+    check_threads(threads)
     source = _RunLists(table, rules) if isinstance(table, Run) else _lists(table, rules, threads)
     depths = [measure.depth for measure in wanted]
     depth = None if None in depths else max(d or 0 for d in depths)

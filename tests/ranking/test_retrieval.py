@@ -145,6 +145,12 @@ def test_the_first_k_alone_give_the_numbers_at_k(seed: int, ties: Any, alone: bo
         assert not len(first.levels)
 
 
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True])
+def test_what_is_no_number_of_threads_is_refused(threads: Any) -> None:
+    with pytest.raises(UsageError, match=f"threads is {threads}; give a whole number from 1 to"):
+        retrieval.evaluate(random_codes(0), RULES, threads=threads)
+
+
 def test_blocks_and_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     table = random_codes(2, queries=70, items=500)
     random = np.random.default_rng(2)
