@@ -9,12 +9,13 @@ The names below are the public API. They are imported when first used, so that `
 itself costs nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
 from detap._version import __version__
 
+TYPE_CHECKING = False  # typing would be half of the start of a command, and fail without memory
+
 if TYPE_CHECKING:
+    from typing import Any
+
     from detap.detection import Matches, Result, evaluate, select
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.formats import read_detections, read_ground_truth
@@ -50,7 +51,9 @@ _HOME = {
 }
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module  # noqa: PLC0415 - as above
+
     for module, names in _HOME.items():
         if name in names:
             return getattr(import_module(module), name)

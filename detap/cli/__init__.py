@@ -29,6 +29,7 @@ from typing import Any, NoReturn
 import click
 
 from detap._version import __version__
+from detap.cli._giving_up import end_with
 from detap.cli.session import Session
 from detap.errors import DetapError, InputError
 from detap.report.names import printable, printable_lines
@@ -37,11 +38,14 @@ from detap.report.writing import silence_stdout
 COMMANDS = ("eval", "check", "compare", "baseline", "config", "rank")
 """The commands, in the order of the help; each is a module of this package."""
 
-DEFECT, USAGE, INTERRUPTED, TERMINATED = 3, 2, 130, 143
+DEFECT, USAGE, INTERRUPTED = 3, 2, 130
+
+_SIGNALS = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL))
+"""What ends a command in good order, and what Python does with it unless told otherwise."""
 
 
-class _Terminated(BaseException):
-    """SIGTERM arrived: unwinds the stack as KeyboardInterrupt does for SIGINT."""
+class _Signalled(BaseException):
+    """A signal arrived: unwinds the stack as KeyboardInterrupt does."""
 
 
 class _Group(click.Group):
@@ -89,6 +93,7 @@ def group(ctx: click.Context) -> None:
 
 def run() -> NoReturn:
     """Run the command line of this process and end it with the status."""
+    end_with(DEFECT, _TOO_LARGE)
     gc.disable()  # a short life with large arrays: looking for cycles costs 0.005 s and finds none
     _end(main(sys.argv[1:]))
 
@@ -107,12 +112,10 @@ def main(arguments: Sequence[str]) -> int:
         The exit status.
     """
     session = Session()
-    previous = _on_termination(_raise_terminated)
-    try:
-        return _guarded(lambda: _invoke(arguments, session), session)
-    finally:
+    with _Signals() as signals:
+        status = _guarded(lambda: _invoke(arguments, session), session, signals)
         session.done()
-        _on_termination(previous)
+    return signals.status or status
 
 
 def _invoke(arguments: Sequence[str], session: Session) -> int:
@@ -125,11 +128,13 @@ def _invoke(arguments: Sequence[str], session: Session) -> int:
     return int(status or 0)
 
 
-def _guarded(command: Callable[[], int], session: Session) -> int:
+def _guarded(command: Callable[[], int], session: Session, signals: "_Signals") -> int:
     """Return the status of a command, whatever it ends with."""
     try:
         return command()
     except BaseException as error:  # the one place where everything is caught
+        if signals.status:  # whatever became of it: an import may raise another error in its place
+            return signals.status
         status, message = next(
             ending(error) for kinds, ending in _ENDINGS if isinstance(error, kinds)
         )
@@ -168,7 +173,14 @@ def _defect(error: BaseException) -> str:
 
 _TOO_LARGE = "Error: out of memory: this input needs more than the process may use"
 
-_NO_MEMORY = ("failed to map segment", "cannot allocate memory", "can't start new thread")
+_NO_MEMORY = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "can't start new thread",
+    # A library that found none, and did not say so.
+    "error return without exception set",
+    "returned null without setting an exception",
+)
 
 
 def _short_of_memory(error: BaseException) -> str:
@@ -189,7 +201,6 @@ _ENDINGS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
     (InputError, lambda error: (error.exit_status, _input(error))),
     (DetapError, lambda error: (error.exit_status, f"Error: {printable(error)}")),
     ((KeyboardInterrupt, click.Abort), lambda _: (INTERRUPTED, "")),
-    (_Terminated, lambda _: (TERMINATED, "")),
     # Who has read enough closes the pipe: as good an end as any.
     (BrokenPipeError, lambda _: (0, "")),
     (BaseException, lambda error: (DEFECT, _short_of_memory(error) or _defect(error))),
@@ -197,18 +208,38 @@ _ENDINGS: tuple[tuple[Any, Callable[[Any], tuple[int, str]]], ...] = (
 """For each kind of exception, the first that fits counting: the exit status and the message."""
 
 
-def _raise_terminated(_: int, __: FrameType | None) -> NoReturn:
-    # A second signal must not interrupt the clearing up after the first.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _Terminated
+class _Signals:
+    """Ctrl-C and SIGTERM, while a command runs: remembered, and raised as an exception.
 
+    One that the caller handles in its own way, or ignores (as under nohup), is left to it.
 
-def _on_termination(handler: Any) -> Any:
-    """Install a handler of SIGTERM and return the one before, unless the caller ignores it."""
-    with suppress(ValueError, OSError):  # not in the main thread: the signal is not ours
-        if signal.getsignal(signal.SIGTERM) is not signal.SIG_IGN or handler is signal.SIG_DFL:
-            return signal.signal(signal.SIGTERM, handler)
-    return handler
+    Attributes
+    ----------
+    status : int
+        What the first that arrived lets the process end with; 0 where none did.
+    """
+
+    def __init__(self) -> None:
+        self.status = 0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "_Signals":
+        for number, usual in _SIGNALS:
+            with suppress(ValueError, OSError):  # not in the main thread: no signal is ours
+                if signal.getsignal(number) is usual:
+                    self._before[number] = signal.signal(number, self._raise)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _raise(self, number: int, _: FrameType | None) -> NoReturn:
+        if number == signal.SIGTERM:
+            # A second one must not interrupt the clearing up after the first.
+            signal.signal(number, signal.SIG_IGN)
+        self.status = self.status or 128 + number
+        raise _Signalled
 
 
 def _end(status: int) -> NoReturn:

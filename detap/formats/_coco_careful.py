@@ -7,7 +7,7 @@ results, and hands over to it whatever is not of the regular shape.
 import json
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -477,7 +477,7 @@ def read_truth(data: bytes, file: str, limits: Limits) -> TruthColumns:
     return reader.columns()
 
 
-def read_categories(data: bytes) -> dict[int, str | None] | None:
+def read_categories(data: bytes) -> dict[Name, str | None] | None:
     """Read the list of categories alone: the name of each id, by ascending id.
 
     Returns
@@ -495,9 +495,9 @@ def read_categories(data: bytes) -> dict[int, str | None] | None:
         return None
     names = reader.class_names
     usual = not problems.count and not reader.parts["categories"].repeated
-    if not usual or not all(isinstance(identifier, int) for identifier in names):
+    if not usual or len({isinstance(identifier, str) for identifier in names}) > 1:
         return None
-    return dict(sorted(names.items()))  # type: ignore[arg-type]
+    return dict(sorted(names.items()))
 
 
 class _ResultsReader:
@@ -568,7 +568,14 @@ class _ResultsReader:
         self, image_ids: Sequence[Name], class_ids: Sequence[Name], class_names: Sequence[str]
     ) -> DetectionColumns:
         """Return what was read, numbered as the ground truth; raise where it does not fit."""
-        self._check_categories(dict(zip(class_ids, class_names, strict=True)))
+        due_names = dict(zip(class_ids, class_names, strict=True))
+        for number, category, name, due in misnamed(self.categories, self.label.number, due_names):
+            self.problems.add(
+                f"categories[{number}]",
+                f"category {spelt(category)} is {spelt(name)} here, {spelt(due)} in the "
+                "ground truth",
+                "use the ground truth's category ids",
+            )
         image = self.image.numbered({name: i for i, name in enumerate(image_ids)})
         unknown = self._unknown(class_ids)
         label = self.label.numbered({name: i for i, name in enumerate((*class_ids, *unknown))})
@@ -585,7 +592,7 @@ class _ResultsReader:
             box_area=box[:, 2] * box[:, 3],
             score=np.array(self.score, np.float64),
             unknown=unknown,
-            file_names=_file_names(self.images),
+            file_names=file_names(self.images),
         )
 
     def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
@@ -633,28 +640,37 @@ class _ResultsReader:
                     "spell the ids as the ground truth does",
                 )
 
-    def _check_categories(self, truth: dict[Name, str]) -> None:
-        """Refuse categories that the file itself names otherwise than the ground truth."""
-        used = self.label.number
-        for number, category in enumerate(self.categories):
-            if not isinstance(category, dict):
-                continue
-            identifier, name = category.get("id"), category.get("name")
-            if not isinstance(identifier, int | str) or not isinstance(name, str):
-                continue
-            due = truth.get(identifier)
-            if identifier not in used or due is None:
-                continue
-            if due not in (name, distinct_name(name, identifier)):
-                self.problems.add(
-                    f"categories[{number}]",
-                    f"category {spelt(identifier)} is {spelt(name)} here, {spelt(due)} in the "
-                    "ground truth",
-                    "use the ground truth's category ids",
-                )
+
+def misnamed(
+    listed: list[Any], used: Container[Name], truth: dict[Name, str]
+) -> Iterator[tuple[int, Name, str, str]]:
+    """Yield the categories in use that the results' own list names otherwise than the truth.
+
+    Yields
+    ------
+    tuple
+        Its number in the list, its id, its name there, and its name in the ground truth.
+    """
+    for number, category in enumerate(listed):
+        if not isinstance(category, dict):
+            continue
+        identifier, name = category.get("id"), category.get("name")
+        if not isinstance(identifier, int | str) or not isinstance(name, str):
+            continue
+        due = truth.get(identifier)
+        if identifier not in used or due is None:
+            continue
+        if due not in (name, distinct_name(name, identifier)):
+            yield number, identifier, name, due
 
 
-def _file_names(images: list[Any]) -> dict[Name, str]:
+def read_listed(data: bytes) -> list[Any]:
+    """Return a list that a scanner has kept: its syntax is known to be right."""
+    value = JsonText(data.decode(), Problems("", 1)).value("") if data else []
+    return value if isinstance(value, list) else []
+
+
+def file_names(images: list[Any]) -> dict[Name, str]:
     """Return the file name of each image that has one."""
     return {
         image["id"]: image["file_name"]
@@ -668,7 +684,7 @@ def _file_names(images: list[Any]) -> dict[Name, str]:
 def read_file_names(data: bytes) -> dict[Name, str]:
     """Return what an instances file calls each image; only of a file that was read before."""
     document = json.loads(data.removeprefix(BYTE_ORDER_MARK))
-    return _file_names(document["images"])
+    return file_names(document["images"])
 
 
 def describe_ids(ids: Sequence[Name]) -> str:

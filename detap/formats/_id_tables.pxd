@@ -3,6 +3,8 @@
 cimport cython
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
+# Of this process alone, so that no file can be made whose ids all meet in one place of a table.
+cdef uint64_t SEED
 
 @cython.final
 cdef class IdTable:
@@ -18,6 +20,7 @@ cdef class IdTable:
     cdef int32_t number(self, int64_t identifier) noexcept nogil
 
 
+cdef IdTable listed(list numbers)
 cdef Py_ssize_t renumber(int64_t *ids, Py_ssize_t count, IdTable table) noexcept nogil
 cdef bint ascend(const int64_t *ids, Py_ssize_t count) noexcept nogil
 cdef bint are_distinct(int64_t *ids, Py_ssize_t count) noexcept nogil

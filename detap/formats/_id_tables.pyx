@@ -9,8 +9,7 @@ from libc.string cimport memset
 
 from detap.formats._bytes cimport MIX, multiply
 
-# Of this process alone, so that no file can be made whose ids all meet in one place of a table.
-cdef uint64_t SEED = int.from_bytes(urandom(8), "little")
+SEED = int.from_bytes(urandom(8), "little")
 
 
 @cython.final
@@ -104,6 +103,20 @@ cdef class IdTable:
             offset = <uint64_t>identifier - <uint64_t>self.low
             return self.numbers[offset] if offset < self.mask else -1
         return self.numbers[self.slot(identifier)]
+
+
+cdef IdTable listed(list numbers):
+    """Return a table of the ids 0, 1, 2, ... with these numbers; -1 stands for unknown."""
+    cdef IdTable table = IdTable.__new__(IdTable)
+    cdef Py_ssize_t i
+    table.direct = True
+    table.mask = len(numbers)
+    table.numbers = <int32_t *>malloc(max(len(numbers), 1) * sizeof(int32_t))
+    if table.numbers == NULL:
+        raise MemoryError
+    for i in range(len(numbers)):
+        table.numbers[i] = numbers[i]
+    return table
 
 
 cdef bint ascend(const int64_t *ids, Py_ssize_t count) noexcept nogil:

@@ -10,18 +10,20 @@ the rest, `_numbers` converts numbers and `_id_tables` numbers ids.
 """
 
 from libc.math cimport NAN
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from detap.formats._bytes cimport Bytes, is_word
 from detap.formats._columns cimport grow, take
-from detap.formats._id_tables cimport IdTable, are_distinct, ascend, renumber
+from detap.formats._id_tables cimport IdTable, are_distinct, ascend, listed, renumber
 from detap.formats._json_grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
 from detap.formats._json_records cimport (
     ANNOTATION, AREA, BBOX, CATEGORY, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD,
-    ISGROUPOF, Kind, NAME, RESULT, Row, SCORE, SKIPPED, Shape, WIDTH, put_corners, read_record,
+    ISGROUPOF, Kind, NAME, RESULT, Row, SCORE, SKIPPED, Shape, Text, WIDTH, put_corners,
+    read_record,
 )
+from detap.formats._names cimport Names, names_close, names_find, names_open
 
 
 cdef extern from *:
@@ -61,6 +63,51 @@ cdef Part _part(Bytes key, Py_ssize_t length) noexcept nogil:
     return PREDICTIONS if is_word(key, length, b"predictions", 11) else OTHER_PART
 
 
+cdef struct Kept:
+    # A part of the file, for Python to read.
+    char *bytes
+    size_t length
+
+
+cdef bint _identify(const Text *text, Names *names, Py_ssize_t *named, int64_t *to) noexcept nogil:
+    """Put the number of a string, if there is one, in place of an id; count those put."""
+    cdef int32_t number
+    if text.at == NULL:
+        return True
+    number = names_find(names, <const char *>text.at, text.length, True)
+    to[0] = number
+    named[0] += 1
+    return number >= 0
+
+
+cdef list _strings(const Names *names):
+    """Return the strings that JSON text stands for; UnicodeError where it is half of a pair."""
+    cdef list found = []
+    cdef bytes text
+    cdef int32_t i
+    for i in range(names.count):
+        text = names.text[names.start[i] : names.start[i + 1]]
+        if b"\\" in text:
+            from json import loads
+
+            found.append(loads(b'"%b"' % text))
+            found[i].encode()
+        else:
+            found.append(text.decode())
+    return found
+
+
+cdef IdTable _numbering(const Names *names, Py_ssize_t named, Py_ssize_t count, known):
+    """Return the table that numbers `count` ids, or the strings in their place, by a sequence."""
+    cdef dict place
+    if named == 0:
+        return IdTable(known if count else ())
+    if named != count:
+        raise TypeError("ids are partly numbers and partly strings")
+    place = {name: i for i, name in enumerate(known)}
+    return listed([place.get(name, -1) for name in _strings(names)])
+
+
 cdef class _Scan:
     """What both scanners share: the bytes at hand, and the steps through a document.
 
@@ -81,10 +128,15 @@ cdef class _Scan:
         Whether the file was read; else it is for the careful reader.
     count : int
         Records read.
+    repeated : int
+        Bytes stepped over once more than they need have been, as their block ended too early.
+    images, categories : bytes
+        The lists under these keys of the outermost object, where they are kept.
     """
 
     cdef int descriptor
     cdef object reader
+    cdef object error           # what the reader raised
     cdef uint8_t *bytes
     cdef size_t capacity, have, at, start
     cdef uint64_t given_bytes, most_bytes
@@ -97,7 +149,13 @@ cdef class _Scan:
     cdef Row row
     cdef uint64_t hashed        # of the last key
     cdef Py_ssize_t rows, room, most_records
+    cdef uint64_t[64] top       # the keys of the outermost object
+    cdef int top_count
+    cdef Kept kept_images, kept_categories
+    cdef Names image_names, category_names      # where ids are strings
+    cdef Py_ssize_t named_images, named_categories
     cdef readonly bint regular
+    cdef readonly uint64_t repeated
 
     def __cinit__(self, int descriptor, reader, most_bytes, most_records, nesting):
         self.descriptor = descriptor
@@ -105,13 +163,32 @@ cdef class _Scan:
         self.most_bytes = most_bytes
         self.most_records = most_records
         self.cursor.deepest = min(nesting, 64)
+        names_open(&self.image_names)
+        names_open(&self.category_names)
 
     def __dealloc__(self):
         free(self.bytes)
+        free(self.kept_images.bytes)
+        free(self.kept_categories.bytes)
+        names_close(&self.image_names)
+        names_close(&self.category_names)
 
     @property
     def count(self):
         return self.rows
+
+    @property
+    def images(self):
+        return self.kept_images.bytes[: self.kept_images.length]
+
+    @property
+    def categories(self):
+        return self.kept_categories.bytes[: self.kept_categories.length]
+
+    cdef check(self):
+        """Raise what the reader raised."""
+        if self.error is not None:
+            raise self.error
 
     cdef Py_ssize_t read_into(self, uint8_t *to, size_t count) noexcept nogil:
         if self.descriptor >= 0:
@@ -121,8 +198,9 @@ cdef class _Scan:
                 block = self.reader(count)
                 memcpy(to, <const char *>(<bytes>block), min(<size_t>len(block), count))
                 return len(block) if <size_t>len(block) <= count else -1
-            except BaseException:
-                return -1  # the careful reader meets it again and says what it is
+            except BaseException as error:
+                self.error = error
+                return -1
 
     cdef bint more(self) noexcept nogil:
         """Read another block behind what is not yet done with; False on failure."""
@@ -151,10 +229,21 @@ cdef class _Scan:
         return self.given_bytes <= self.most_bytes
 
     cdef bint again(self) noexcept nogil:
-        """After a failed step: read more if it may have failed for want of bytes."""
+        """After a failed step: read more if it may have failed for want of bytes.
+
+        At least as much as the step has seen in vain, so that a long gap or string is not stepped
+        over once for each block.
+        """
+        cdef uint64_t seen = self.have - self.at
+        cdef uint64_t due = self.given_bytes + seen
         if self.ended or self.cursor.failed + NEARBY < self.cursor.end:
             return False
-        return self.more()
+        self.repeated += seen
+        while True:
+            if not self.more():
+                return False
+            if self.ended or self.given_bytes >= due:
+                return True
 
     cdef bint begin(self) noexcept nogil:
         """Read the first block and step over a byte order mark."""
@@ -246,7 +335,7 @@ cdef class _Scan:
             if p != NULL:
                 p = skip_space(p)
                 if p[0] == c',' or p[0] == c']':
-                    if not self.commit(kind):
+                    if kind != SKIPPED and not self.commit(kind):
                         return False
                     first = False
                     self.at = p + 1 - self.bytes
@@ -260,6 +349,70 @@ cdef class _Scan:
     cdef bint commit(self, Kind kind) noexcept nogil:
         """Append `row` to the columns; False declines it."""
         return True
+
+    cdef bint members(self) noexcept nogil:
+        """Step through the outermost object; `at` is behind its brace. False declines."""
+        cdef uint8_t c
+        cdef Part part
+        self.next()
+        self.cursor.keys = 0
+        while True:
+            part = self.key()
+            if part == NO_PART or self.is_repeated():
+                return False
+            if not self.member(part, self.bytes[self.at] == c'['):
+                return False
+            c = self.next()
+            self.at += 1
+            if c == c'}':
+                return True
+            if c != c',':
+                return False
+            self.next()
+
+    cdef bint member(self, Part part, bint array) noexcept nogil:
+        """Read the value of a key of the outermost object: here, keep the lists."""
+        if part == IMAGES:
+            return self.skip() and self.keep(&self.kept_images)
+        if part == CATEGORIES:
+            return self.skip() and self.keep(&self.kept_categories)
+        if array:
+            self.at += 1
+            return self.array(SKIPPED, 2)
+        return self.skip()
+
+    cdef bint is_repeated(self) noexcept nogil:
+        cdef int i
+        for i in range(self.top_count):
+            if self.top[i] == self.hashed:
+                return True
+        if self.top_count == 64:
+            return True
+        self.top[self.top_count] = self.hashed
+        self.top_count += 1
+        return False
+
+    cdef bint keep(self, Kept *kept) noexcept nogil:
+        """Copy the value just stepped over."""
+        kept.length = self.at - self.start
+        kept.bytes = <char *>malloc(kept.length + 1)
+        if kept.bytes == NULL:
+            return False
+        memcpy(kept.bytes, self.bytes + self.start, kept.length)
+        return True
+
+
+cdef class ListsScan(_Scan):
+    """A file of which only `images` and `categories` are wanted; parameters as of `_Scan`."""
+
+    def run(self):
+        """Scan the file; returns whether it was regular."""
+        with nogil:
+            self.regular = self.begin() and self.next() == c'{'
+            self.at += 1
+            self.regular = self.regular and self.members() and self.finish()
+        self.check()
+        return self.regular
 
 
 cdef class ResultsScan(_Scan):
@@ -276,6 +429,7 @@ cdef class ResultsScan(_Scan):
     cdef double *corners
     cdef double *areas
     cdef double *scores
+    cdef bint found
     cdef ResultsScan rest
     cdef readonly bint paused
 
@@ -292,6 +446,7 @@ cdef class ResultsScan(_Scan):
         with nogil:
             state = self.document()
             self.end(state)
+        self.check()
         return self.regular
 
     def run_rest(self, uint64_t start):
@@ -304,6 +459,7 @@ cdef class ResultsScan(_Scan):
         with nogil:
             state = self.more() and self.array(RESULT, 1) and self.finish()
             self.end(state)
+        self.check()
         return self.regular
 
     def split_at(self, uint64_t stop):
@@ -318,6 +474,7 @@ cdef class ResultsScan(_Scan):
         with nogil:
             state = self.array(RESULT, 1) and self.finish()
             self.end(state)
+        self.check()
         return self.regular
 
     def append(self, ResultsScan rest):
@@ -361,22 +518,17 @@ cdef class ResultsScan(_Scan):
             state = self.array(RESULT, 1)
             return self.finish() if state == True else state
         self.stop_offset = 0
-        return first == c'{' and self.members() and self.finish()
+        return first == c'{' and self.members() and self.found and self.finish()
 
-    cdef bint members(self) noexcept nogil:
-        """Read an object of one list of detections and nothing else."""
-        cdef Part part
-        self.next()
-        part = self.key()
-        if part != ANNOTATIONS and part != PREDICTIONS:
+    cdef bint member(self, Part part, bint array) noexcept nogil:
+        """Read the one list of detections; as for the rest, the lists that name them are kept."""
+        if not array or (part != ANNOTATIONS and part != PREDICTIONS):
+            return _Scan.member(self, part, array)
+        if self.found:
             return False
-        if self.next() != c'[':
-            return False
+        self.found = True
         self.at += 1
-        if not self.array(RESULT, 2) or self.next() != c'}':
-            return False
-        self.at += 1
-        return True
+        return self.array(RESULT, 2) != False
 
     cdef bint commit(self, Kind kind) noexcept nogil:
         cdef Py_ssize_t i = self.rows
@@ -392,7 +544,12 @@ cdef class ResultsScan(_Scan):
         self.categories[i] = row.category
         self.scores[i] = row.score
         self.rows = i + 1
-        return True
+        return (
+            _identify(&row.image_text, &self.image_names, &self.named_images, &self.images[i])
+            and _identify(
+                &row.category_text, &self.category_names, &self.named_categories,
+                &self.categories[i])
+        )
 
     cdef bint enlarge(self) noexcept nogil:
         cdef Py_ssize_t room = max(2 * self.room, <Py_ssize_t>8192)
@@ -405,8 +562,13 @@ cdef class ResultsScan(_Scan):
             and grow(<void **>&self.scores, room, sizeof(double))
         )
 
-    def columns(self, IdTable images, list categories):
-        """Return the columns, with images numbered by a table and categories by a list.
+    def columns(self, images, list categories):
+        """Return the columns, numbered by the ids of the ground truth.
+
+        Parameters
+        ----------
+        images : sequence of int or str
+        categories : list of int or str
 
         Returns
         -------
@@ -414,16 +576,18 @@ cdef class ResultsScan(_Scan):
             image, label, corners, box_area, score, and a dict of how many detections each
             unknown category has. Unknown categories are numbered behind the known ones, in the
             order of the dict. None where an image is unknown. The scan is empty afterwards.
+
+        Raises
+        ------
+        TypeError, OverflowError, UnicodeError
+            Where ids are of two kinds, beyond 64 bits, or no text.
         """
-        cdef IdTable known = IdTable(categories)
         cdef dict counted = {}
         cdef Py_ssize_t count
         if not self.number_images(images):
             return None
-        self.count_unknown(known, counted)
-        if counted:
-            known = IdTable(categories + list(counted))
-        self.number_categories(known)
+        self.count_unknown(categories, counted)
+        self.number_categories(categories + list(counted))
         if self.rest is not None and not self.join():
             raise MemoryError
         count = self.rows
@@ -437,31 +601,41 @@ cdef class ResultsScan(_Scan):
             counted,
         )
 
-    cdef bint number_images(self, IdTable images):
+    cdef bint number_images(self, known) except -1:
         """Number the images, unless one is unknown."""
+        cdef IdTable table = _numbering(&self.image_names, self.named_images, self.rows, known)
         cdef Py_ssize_t unknown
         with nogil:
-            unknown = renumber(self.images, self.rows, images)
-        return not unknown and (self.rest is None or self.rest.number_images(images))
+            unknown = renumber(self.images, self.rows, table)
+        return not unknown and (self.rest is None or self.rest.number_images(known))
 
-    cdef void number_categories(self, IdTable known):
+    cdef IdTable category_table(self, list known):
+        return _numbering(&self.category_names, self.named_categories, self.rows, known)
+
+    cdef number_categories(self, list known):
+        cdef IdTable table = self.category_table(known)
         with nogil:
-            renumber(self.categories, self.rows, known)
+            renumber(self.categories, self.rows, table)
         if self.rest is not None:
             self.rest.number_categories(known)
 
-    cdef count_unknown(self, IdTable known, dict counted):
+    cdef count_unknown(self, list categories, dict counted):
         """Count the detections of each category that is not known."""
+        cdef IdTable known = self.category_table(categories)
+        cdef list names = _strings(&self.category_names)
         cdef Py_ssize_t i, unknown = 0
+        if names and categories and type(categories[0]) is not str:
+            raise TypeError("ids are strings here, numbers there")
         with nogil:
             for i in range(self.rows):
                 unknown += known.number(self.categories[i]) < 0
         if unknown:
             for i in range(self.rows):
                 if known.number(self.categories[i]) < 0:
-                    counted[self.categories[i]] = counted.get(self.categories[i], 0) + 1
+                    name = names[self.categories[i]] if names else self.categories[i]
+                    counted[name] = counted.get(name, 0) + 1
         if self.rest is not None:
-            self.rest.count_unknown(known, counted)
+            self.rest.count_unknown(categories, counted)
 
     cdef bint join(self):
         """Move the rows of the rest behind these, a column at a time."""
@@ -543,7 +717,11 @@ def class_names(bytes categories):
         p = read_record(&cursor, &shape, &row, CATEGORY, p, 3)
         if p == NULL or not row.seen & (1 << <int>ID) or row.id in names:
             return None
-        names[row.id] = row.name[: row.name_length].decode() if row.seen & (1 << <int>NAME) else None
+        if row.id_text.at != NULL or row.seen & (1 << <int>NAME) and row.name.escapes:
+            return None
+        names[row.id] = (
+            row.name.at[: row.name.length].decode() if row.seen & (1 << <int>NAME) else None
+        )
         p = skip_space(p)
         if p[0] == c',':
             p = skip_space(p + 1)
@@ -618,18 +796,14 @@ cdef class TruthScan(_Scan):
     cdef int64_t *image_ids
     cdef double *sizes
     cdef Py_ssize_t image_count, image_room
-    cdef uint8_t *listed
-    cdef size_t listed_length
-    cdef uint64_t[64] top       # the keys of the outermost object
-    cdef int top_count
     cdef bint found_images, found_annotations, found_categories
-    cdef IdTable images
+    cdef IdTable numbers        # of the images
+    cdef list names             # of the images by ascending order, where their ids are strings
     cdef readonly Py_ssize_t without_id, id_zero, zero_row, without_area, without_crowd
 
     def __dealloc__(self):
         free(self.image_ids)
         free(self.sizes)
-        free(self.listed)
         free(self.truth.ids)
         free(self.truth.images)
         free(self.truth.categories)
@@ -642,81 +816,59 @@ cdef class TruthScan(_Scan):
 
     def run(self):
         """Scan the file; returns whether it was regular."""
-        self.images = IdTable.__new__(IdTable)
+        cdef bint regular
+        self.numbers = IdTable.__new__(IdTable)
         with nogil:
-            self.regular = self.document() and self.sort_images() and self.check_ids()
+            regular = self.document()
             free(self.bytes)
             self.bytes = NULL
+        self.check()
+        regular = regular and (self.named_images == 0 or self.rank_images())
+        with nogil:
+            self.regular = regular and self.sort_images() and self.check_ids()
         return self.regular
 
-    @property
-    def categories(self):
-        """The bytes of the list of categories: see `class_names`."""
-        return (<char *>self.listed)[:self.listed_length]
-
     cdef bint document(self) noexcept nogil:
-        cdef uint8_t c
         if not self.begin() or self.next() != c'{':
             return False
         self.at += 1
-        self.next()
-        self.cursor.keys = 0
-        while True:
-            if not self.member():
-                return False
-            c = self.next()
-            self.at += 1
-            if c == c'}':
-                break
-            if c != c',':
-                return False
-            self.next()
         return (
-            self.found_images and self.found_annotations and self.found_categories
-            and self.rows > 0 and self.finish()
+            self.members() and self.found_images and self.found_annotations
+            and self.found_categories and self.rows > 0 and self.finish()
         )
 
-    cdef bint member(self) noexcept nogil:
-        cdef Part part = self.key()
-        cdef bint array
-        if part == NO_PART or self.is_repeated():
-            return False
-        array = self.bytes[self.at] == c'['
+    cdef bint member(self, Part part, bint array) noexcept nogil:
+        if part == IMAGES:
+            self.found_images = True
+            self.at += 1
+            return array and self.array(IMAGE, 2) != False
+        if part == ANNOTATIONS:
+            self.found_annotations = True
+            self.at += 1
+            return array and self.array(ANNOTATION, 2) != False
         if part == CATEGORIES:
             self.found_categories = True
-            return array and self.skip() and self.keep_categories()
-        if part == IMAGES or part == ANNOTATIONS:
             if not array:
                 return False
-            self.at += 1
-            if part == IMAGES:
-                self.found_images = True
-                return self.array(IMAGE, 2)
-            self.found_annotations = True
-            return self.array(ANNOTATION, 2)
-        if array:
-            self.at += 1
-            return self.array(SKIPPED, 2)
-        return self.skip()
+        return _Scan.member(self, part, array)
 
-    cdef bint is_repeated(self) noexcept nogil:
-        cdef int i
-        for i in range(self.top_count):
-            if self.top[i] == self.hashed:
-                return True
-        if self.top_count == 64:
-            return True
-        self.top[self.top_count] = self.hashed
-        self.top_count += 1
-        return False
-
-    cdef bint keep_categories(self) noexcept nogil:
-        """Copy the value just stepped over."""
-        self.listed_length = self.at - self.start
-        self.listed = <uint8_t *>malloc(self.listed_length + 1)
-        if self.listed == NULL:
+    cdef bint rank_images(self):
+        """Replace strings by their place among the images in ascending order."""
+        cdef Py_ssize_t count = self.rows + self.image_count, i
+        cdef IdTable ranks
+        cdef list names
+        if self.named_images != count:
             return False
-        memcpy(self.listed, self.bytes + self.start, self.listed_length)
+        try:
+            names = _strings(&self.image_names)
+        except UnicodeError:
+            return False
+        self.names = sorted({names[self.image_ids[i]] for i in range(self.image_count)})
+        ranks = _numbering(&self.image_names, count, count, self.names)
+        for i in range(self.image_count):
+            self.image_ids[i] = ranks.number(self.image_ids[i])
+        for i in range(self.rows):
+            self.truth.images[i] = ranks.number(self.truth.images[i])
         return True
 
     cdef bint commit(self, Kind kind) noexcept nogil:
@@ -745,7 +897,8 @@ cdef class TruthScan(_Scan):
         if self.sizes[2 * i + 1] <= 0 or self.sizes[2 * i + 1] >= 2.0**53:
             self.sizes[2 * i + 1] = NAN
         self.image_count = i + 1
-        return True
+        return _identify(
+            &self.row.id_text, &self.image_names, &self.named_images, &self.image_ids[i])
 
     cdef bint commit_annotation(self) noexcept nogil:
         cdef Py_ssize_t i = self.rows
@@ -773,13 +926,23 @@ cdef class TruthScan(_Scan):
         to.categories[i] = row.category
         if seen & (1 << <int>ID):
             to.ids[i - self.without_id] = row.id
-            if row.id == 0:
+            if row.id_text.at != NULL:
+                # Only whether ids differ matters: where their hashes do not, all is read with care.
+                to.ids[i - self.without_id] = <int64_t>hash_of(row.id_text.at, row.id_text.length)
+                if row.id_text.escapes:
+                    return False
+            elif row.id == 0:
                 self.id_zero += 1
                 self.zero_row = i
         else:
             self.without_id += 1
         self.rows = i + 1
-        return True
+        return (
+            _identify(&row.image_text, &self.image_names, &self.named_images, &to.images[i])
+            and _identify(
+                &row.category_text, &self.category_names, &self.named_categories,
+                &to.categories[i])
+        )
 
     cdef bint enlarge(self) noexcept nogil:
         cdef Py_ssize_t room = max(2 * self.room, <Py_ssize_t>8192)
@@ -823,9 +986,9 @@ cdef class TruthScan(_Scan):
             # Equal ids now stand side by side.
             if not ascend(self.image_ids, count):
                 return False
-        if not self.images.build(self.image_ids, count):
+        if not self.numbers.build(self.image_ids, count):
             return False
-        return renumber(self.truth.images, self.rows, self.images) == 0
+        return renumber(self.truth.images, self.rows, self.numbers) == 0
 
     cdef bint check_ids(self) noexcept nogil:
         """Tell whether no two annotations have the same id; the ids are not needed after."""
@@ -837,8 +1000,8 @@ cdef class TruthScan(_Scan):
         self.truth.ids = NULL
         return distinct
 
-    def columns(self, IdTable categories):
-        """Return the columns, with categories numbered by this table.
+    def columns(self, list categories):
+        """Return the columns, with categories numbered by this list of ids.
 
         Returns
         -------
@@ -846,17 +1009,24 @@ cdef class TruthScan(_Scan):
             A list of the image ids, ascending; image_sizes, image, label, corners, box_area,
             area, crowd, ignore, group_of; None where a category is unknown. The scan is empty
             afterwards.
+
+        Raises
+        ------
+        TypeError, OverflowError, UnicodeError
+            Where ids are of two kinds, beyond 64 bits, or no text.
         """
         cdef Py_ssize_t count = self.rows, i
         cdef Truth *to = &self.truth
         cdef Py_ssize_t unknown
+        cdef IdTable table = _numbering(
+            &self.category_names, self.named_categories, count, categories)
         with nogil:
-            unknown = renumber(to.categories, count, categories)
+            unknown = renumber(to.categories, count, table)
         if unknown:
             return None
         self.rows = self.room = 0
         return (
-            [self.image_ids[i] for i in range(self.image_count)],
+            self.names or [self.image_ids[i] for i in range(self.image_count)],
             take(<void **>&self.sizes, self.image_count, 2, 8, b"d"),
             take(<void **>&to.images, count, 1, 4, b"i"),
             take(<void **>&to.categories, count, 1, 4, b"i"),

@@ -5,7 +5,7 @@ next record compared as a whole; only where it differs is it read as JSON.
 Only functions to be inlined: nothing of this module exists when the program runs.
 """
 
-from libc.math cimport fabs, isfinite
+from libc.math cimport fabs, floor, isfinite
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from detap.formats._bytes cimport ALL_BITS, Bytes, is_digit, is_word, load
@@ -38,13 +38,19 @@ cdef struct Shape:
     Slot[SLOTS] slots
 
 
+cdef struct Text:
+    Bytes at                    # a string within the bytes at hand, UTF-8; NULL: none
+    Py_ssize_t length
+    bint escapes
+
+
 cdef struct Row:
     int64_t id, image, category
+    Text id_text, image_text, category_text     # where the id is a string
     double[4] box
     double area, score, width, height
     uint8_t crowd, ignore, group_of
-    Bytes name                  # UTF-8, within the bytes at hand
-    Py_ssize_t name_length
+    Text name
     uint32_t seen               # bits by field
 
 
@@ -166,31 +172,55 @@ cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept n
     return fail(cursor, p)
 
 
+cdef inline Bytes _read_whole(Cursor *cursor, Bytes p, int64_t *value) noexcept nogil:
+    """Read a number that is whole, and below the floats that stand for several integers."""
+    cdef double number
+    p = read_number(p, cursor.end, &cursor.failed, &number)
+    if p == NULL:
+        return NULL
+    if not -2.0**53 < number < 2.0**53 or number != floor(number):
+        return fail(cursor, p)
+    value[0] = <int64_t>number
+    return p
+
+
 cdef inline Bytes _read_flag(Cursor *cursor, Bytes p, uint8_t *flag) noexcept nogil:
     """Read 0, 1, true or false."""
-    if p[0] == c'0' or p[0] == c'1':
+    cdef int64_t value
+    if p[0] == c't' or p[0] == c'f':
+        flag[0] = p[0] == c't'
+        return skip_word(cursor, p, b"true", 4) if flag[0] else skip_word(cursor, p, b"false", 5)
+    if (p[0] | 1) == c'1' and not (is_digit(p[1]) or p[1] == c'.' or p[1] | 32 == c'e'):
         flag[0] = p[0] - 48
-        if is_digit(p[1]) or p[1] == c'.' or p[1] | 32 == c'e':
-            return fail(cursor, p)
         return p + 1
-    flag[0] = p[0] == c't'
-    if flag[0]:
-        return skip_word(cursor, p, b"true", 4)
-    return skip_word(cursor, p, b"false", 5)
+    p = _read_whole(cursor, p, &value)
+    if p == NULL or value >> 1:
+        return fail(cursor, p) if p != NULL else NULL
+    flag[0] = <uint8_t>value
+    return p
 
 
-cdef inline Bytes _read_name(Cursor *cursor, Bytes p, Row *row) noexcept nogil:
-    """Read a string, unless it has escapes."""
-    cdef bint escapes
+cdef inline Bytes _read_text(Cursor *cursor, Bytes p, Text *text) noexcept nogil:
+    """Read a string."""
     cdef Bytes behind
     if p[0] != c'"':
         return fail(cursor, p)
-    behind = skip_string(cursor, p, &escapes)
-    if behind == NULL or escapes:
-        return fail(cursor, p)
-    row.name = p + 1
-    row.name_length = behind - p - 2
+    behind = skip_string(cursor, p, &text.escapes)
+    text.at = p + 1
+    text.length = behind - p - 2
     return behind
+
+
+cdef inline Bytes _read_identifier(
+    Cursor *cursor, Bytes p, int64_t *value, Text *text
+) noexcept nogil:
+    """Read an id: an integer, or a float that is one, or a string."""
+    cdef Bytes behind
+    text.at = NULL
+    if p[0] == c'"':
+        return _read_text(cursor, p, text)
+    behind = read_integer(p, &cursor.failed, value)
+    return behind if behind != NULL else _read_whole(cursor, p, value)
 
 
 cdef inline Bytes _read_value(
@@ -200,15 +230,15 @@ cdef inline Bytes _read_value(
     if field == BBOX:
         return _read_box(cursor, p, row.box)
     if field == IMAGE_ID:
-        return read_integer(p, &cursor.failed, &row.image)
+        return _read_identifier(cursor, p, &row.image, &row.image_text)
     if field == CATEGORY_ID:
-        return read_integer(p, &cursor.failed, &row.category)
+        return _read_identifier(cursor, p, &row.category, &row.category_text)
     if field == SCORE:
         return _read_score(cursor, p, &row.score)
     if field == OTHER:
         return skip_value(cursor, p, depth)
     if field == ID:
-        return read_integer(p, &cursor.failed, &row.id)
+        return _read_identifier(cursor, p, &row.id, &row.id_text)
     if field == AREA:
         return read_number(p, cursor.end, &cursor.failed, &row.area)
     if field == ISCROWD:
@@ -218,7 +248,7 @@ cdef inline Bytes _read_value(
     if field == ISGROUPOF:
         return _read_flag(cursor, p, &row.group_of)
     if field == NAME:
-        return _read_name(cursor, p, row)
+        return _read_text(cursor, p, &row.name)
     if field == WIDTH:
         return read_number(p, cursor.end, &cursor.failed, &row.width)
     return read_number(p, cursor.end, &cursor.failed, &row.height)

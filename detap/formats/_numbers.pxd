@@ -206,7 +206,7 @@ cdef inline Bytes read_number(
 
 
 cdef inline Bytes read_integer(Bytes p, Bytes *failed, int64_t *value) noexcept nogil:
-    """Read an integer of at most 18 digits; returns what is behind it, or NULL."""
+    """Read an integer of at most 19 digits, below 2**63; returns what is behind it, or NULL."""
     cdef Bytes first
     cdef bint negative = p[0] == c'-'
     cdef uint64_t chunk, others, result = 0
@@ -230,7 +230,8 @@ cdef inline Bytes read_integer(Bytes p, Bytes *failed, int64_t *value) noexcept 
     if bits:
         result = result * WHOLE_TENS[bits >> 3] + _eight(chunk << (64 - bits))
         p += bits >> 3
-    if p - first > 18 or p[0] == c'.' or p[0] | 32 == c'e':
+    # Nineteen digits fit 64 bits without a sign.
+    if p - first > 19 or result >> 63 or p[0] == c'.' or p[0] | 32 == c'e':
         failed[0] = p
         return NULL
     value[0] = -<int64_t>result if negative else <int64_t>result

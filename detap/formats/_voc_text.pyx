@@ -8,8 +8,9 @@ it with care. What is read here is what is read there, to the last bit.
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, uint8_t
 
+from detap.formats._names cimport names_find
 from detap.formats._voc_scan cimport (
-    Rows, Scan, names_find, rows_reserve, scan_close, scan_columns, scan_declined, scan_inputs,
+    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_declined, scan_inputs,
     scan_number, scan_run, scan_start, scan_words,
 )
 

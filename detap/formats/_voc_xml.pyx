@@ -14,8 +14,9 @@ from libc.string cimport memcmp
 
 from detap.formats._bytes cimport Bytes, is_word, skip_character
 from detap.formats._columns cimport grow, take
+from detap.formats._names cimport Names, names_find
 from detap.formats._voc_scan cimport (
-    Names, Rows, Scan, names_find, rows_reserve, scan_close, scan_columns, scan_declined,
+    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_declined,
     scan_inputs, scan_number, scan_run, scan_start, scan_words,
 )
 

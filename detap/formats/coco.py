@@ -21,14 +21,16 @@ from detap.formats._coco_columns import (
     distinct_name,
 )
 from detap.formats._coco_shift import category_shift
-from detap.formats._id_tables import IdTable
-from detap.formats._json_columns import ResultsScan, TruthScan, class_names
+from detap.formats._json_columns import ListsScan, ResultsScan, TruthScan, class_names
 from detap.formats._surveys import survey_boxes, survey_values
-from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, read_bytes, shown
+from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, shown
 from detap.formats.prefetch import Handle
 from detap.tables import Detections, GroundTruth, Name, SourceFile
 
 Path = str | os.PathLike[str]
+
+_OTHER_IDS = (TypeError, OverflowError, UnicodeError)
+"""What a scan raises where ids are of another kind, beyond 64 bits, or no text."""
 
 _TRUTH_NOTES = {
     "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",
@@ -86,8 +88,8 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
     records = scan.count
     zero_row = scan.zero_row if scan.id_zero else -1
     try:
-        columns = scan.columns(IdTable(categories))
-    except OverflowError:
+        columns = scan.columns(list(categories))
+    except _OTHER_IDS:
         return None
     if columns is None:
         return None
@@ -112,9 +114,9 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
     )
 
 
-def _categories(listed: bytes) -> dict[int, str | None] | None:
+def _categories(listed: bytes) -> dict[Name, str | None] | None:
     """Return the name of each category by ascending id; None where the file needs care."""
-    names = class_names(listed)
+    names: dict[Name, str | None] | None = class_names(listed)
     if names is None:
         from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
 
@@ -159,14 +161,22 @@ def scanned_detections(scan: ResultsScan | None, truth: GroundTruth) -> Detectio
     if scan is None:
         return None
     try:
-        images = IdTable(truth.images)  # type: ignore[arg-type]
-        columns = scan.columns(images, list(truth.class_ids))  # type: ignore[arg-type]
-    except (TypeError, OverflowError):
-        return None  # ids that are strings, or beyond 64 bits
+        columns = scan.columns(truth.images, list(truth.class_ids))
+    except _OTHER_IDS:
+        return None
     if columns is None:
         return None
     *rest, unknown = columns
     image, label, corners, box_area, score = map(np.asarray, rest)
+    file_names: dict[Name, str] = {}
+    if scan.categories or scan.images:
+        from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
+
+        names = dict(zip(truth.class_ids, truth.classes, strict=True))
+        used = {truth.class_ids[k] for k in np.unique(label) if k < len(names)}
+        if any(careful.misnamed(careful.read_listed(scan.categories), used, names)):
+            return None
+        file_names = careful.file_names(careful.read_listed(scan.images))
     return DetectionColumns(
         image=image,
         label=label,
@@ -174,7 +184,7 @@ def scanned_detections(scan: ResultsScan | None, truth: GroundTruth) -> Detectio
         box_area=box_area,
         score=score,
         unknown=unknown,
-        file_names={},
+        file_names=file_names,
     )
 
 
@@ -339,10 +349,15 @@ def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
     """Say where a results file that lists its images means others by the same ids."""
     if not columns.file_names or not truth.files or truth.files[0].path == STDIN:
         return
-    from detap.formats._coco_careful import read_file_names  # noqa: PLC0415 - imported already
+    from detap.formats import _coco_careful as careful  # noqa: PLC0415 - imported already
 
     try:
-        due = read_file_names(read_bytes(truth.files[0].path))
+        lists = Handle(truth.files[0].path, ListsScan, DEFAULT_LIMITS)
+        scan = lists.result()
+        if scan is None:
+            due = careful.read_file_names(lists.content())
+        else:
+            due = careful.file_names(careful.read_listed(scan.images))
     except (InputError, ValueError, KeyError, TypeError):
         return  # ground truth of another format
     other = sum(

@@ -10,7 +10,13 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from detap.formats._json_columns import CAN_SPLIT, ResultsScan, TruthScan, find_record
+from detap.formats._json_columns import (
+    CAN_SPLIT,
+    ListsScan,
+    ResultsScan,
+    TruthScan,
+    find_record,
+)
 from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits, Stream
 
 SPLIT_FROM = 96 << 20
@@ -22,7 +28,7 @@ and one thread was measured to be 5 % faster."""
 
 _SEARCHED = 1 << 16
 
-Scan = TypeVar("Scan", TruthScan, ResultsScan)
+Scan = TypeVar("Scan", TruthScan, ResultsScan, ListsScan)
 
 
 class Handle(Generic[Scan]):
@@ -130,7 +136,7 @@ def new_scan(
     return scanner(stream.descriptor, reader, limits.file_bytes, limits.records, limits.nesting)
 
 
-def run(scan: TruthScan | ResultsScan, stream: Stream) -> bool:
+def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
     """Run a scan, in two threads where that pays; return whether the file was regular."""
     large = stream.size >= SPLIT_FROM and (os.cpu_count() or 1) >= SPLIT_CORES
     if large and isinstance(scan, ResultsScan) and stream.descriptor >= 0:

@@ -15,6 +15,7 @@ import detap.cli
 from detap._version import __version__
 from detap.errors import DifferenceError, InputError, Problem
 from tests.cli.conftest import Ended, Files, spawn
+from tests.reliability.kills import hear_signals
 
 Detap = Callable[..., Ended]
 needs_full_device = pytest.mark.skipif(
@@ -129,22 +130,66 @@ def waiting(coco: Files, *options: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hear_signals,  # noqa: PLW1509 - no threads here
     )
     assert process.stderr is not None
     # The first step has ended: the command is in charge of its signals.
     assert process.stderr.readline().startswith("starting: ")
-    time.sleep(0.1)
     return process
 
 
+@pytest.mark.parametrize("begun", ["", "[ ", "[" + " " * 300_000])
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_signals(coco: Files, number: signal.Signals, status: int) -> None:
+def test_signals(coco: Files, number: signal.Signals, status: int, begun: str) -> None:
     with waiting(coco, "-o", str(coco.folder / "report.json")) as process:
+        assert process.stdin is not None
+        process.stdin.write(begun)
+        process.stdin.flush()
+        time.sleep(0.1)  # so that it is met at its reading, mostly; the answer is the same
         process.send_signal(number)
         out, err = process.communicate(timeout=20)
     assert process.returncode == status
     assert (out, err) == ("", "")
     assert sorted(path.name for path in coco.folder.iterdir()) == ["instances.json", "results.json"]
+
+
+def test_an_ignored_interrupt_stays_ignored(coco: Files) -> None:
+    """As under nohup: who starts the command decides."""
+    usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "detap", *coco.arguments[:-1], "-", "-q"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+    finally:
+        signal.signal(signal.SIGINT, usual)
+    with process:
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(coco.dt.read_bytes(), timeout=60)
+    assert process.returncode == 0
+    assert out.startswith(b"class ")
+
+
+def test_an_interrupt_under_another_name_is_an_interrupt(
+    detap: Detap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python's compiler makes a SyntaxError of one that comes while it loads a module."""
+
+    def invoke(*_: Any) -> int:
+        try:
+            signal.raise_signal(signal.SIGINT)
+        except BaseException:
+            raise SyntaxError("(unicode error)") from None
+        return 0
+
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        monkeypatch.setattr("detap.cli._invoke", invoke)
+        assert detap("eval") == Ended(130, "", "")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def test_a_closed_pipe_is_quiet(coco: Files) -> None:

@@ -18,7 +18,7 @@ from detap.formats import coco
 from detap.formats._coco_columns import DetectionColumns, TruthColumns
 from detap.formats._json_columns import ResultsScan, TruthScan
 from detap.formats.files import DEFAULT_LIMITS
-from detap.tables import GroundTruth
+from detap.tables import GroundTruth, Name
 from tests.formats.coco_files import assert_equal_columns
 
 
@@ -38,6 +38,7 @@ class Writer:
         self.plain = plain
         self.shuffled = chance.random() < 0.5
         self.spaced = chance.choice([0.0, 0.05, 0.5])
+        self.form = chance.choice(FORMS)
 
     def space(self, usual: str = "") -> str:
         if self.chance.random() >= self.spaced:
@@ -126,17 +127,33 @@ class Writer:
         return self.array([self.number(x), self.number(y), self.number(w), self.number(h)])
 
     def flag(self) -> str:
-        usual = self.plain or self.chance.random() < 0.9
-        return self.chance.choice(["0", "1", "true", "false"] if usual else ["0.0", "1e0"])
+        return self.chance.choice(["0", "1", "true", "false", "0.0", "1e0", "1.0"])
 
     def identifier(self, value: int) -> str:
-        if not self.plain and self.chance.random() < 0.01:
-            return self.chance.choice([f"{value}.0", f"{value}e0"])
-        return str(value)
+        """Spell what stands for `value` in the file's form: see `named`."""
+        if self.form == "whole":
+            return self.chance.choice([f"{value}.0", f"{value}e0", f"{value}.000", str(value)])
+        return json.dumps(named(value, self.form), ensure_ascii=self.chance.random() < 0.5)
+
+    def own_identifier(self, value: int) -> str:
+        """Spell the id of an annotation, which nothing refers to."""
+        if self.form == "string":
+            usual = self.plain or self.chance.random() < 0.9
+            return f'"{value:x}"' if usual else f'"\\u002d{value:x}"'
+        return self.identifier(value)
 
 
 IMAGES = [0, 3, 17, 100_000_000_000, -4]
 CATEGORIES = [1, 2, 90]
+FORMS = ["integer", "integer", "whole", "large", "string"]
+"""How the ids of a file may be written; each is one that real tools write."""
+
+
+def named(value: int, form: str) -> Name:
+    """Return the id that stands for a number: itself, one near 2**60, or a string."""
+    if form == "string":
+        return f"\u00e9/{value}.jpg"
+    return value + 2**60 if form == "large" else value
 
 
 def write_truth(write: Writer) -> str:
@@ -151,7 +168,7 @@ def write_truth(write: Writer) -> str:
     ids = chance.sample(range(10**12), k=chance.randrange(1, 8))
     annotations = [
         write.pairs(
-            [("id", write.identifier(number))] * (chance.random() < 0.9)
+            [("id", write.own_identifier(number))] * (chance.random() < 0.9)
             + [("image_id", write.identifier(chance.choice(IMAGES)))]
             + [("category_id", write.identifier(chance.choice(CATEGORIES)))]
             + [("bbox", write.box())]
@@ -164,7 +181,9 @@ def write_truth(write: Writer) -> str:
         for number in ids
     ]
     categories = [
-        write.pairs([("id", str(number)), ("name", write.string()), *write.extras(["def"])])
+        write.pairs(
+            [("id", write.identifier(number)), ("name", write.string()), *write.extras(["def"])]
+        )
         for number in chance.sample(CATEGORIES, k=3)
     ]
     parts = [
@@ -191,9 +210,30 @@ def write_results(write: Writer) -> str:
         for _ in range(chance.randrange(8))
     ]
     array = write.array(records)
-    if chance.random() < 0.2:
-        array = write.pairs([(chance.choice(["annotations", "predictions"]), array)])
+    if chance.random() < 0.3:
+        array = write.pairs(
+            [(chance.choice(["annotations", "predictions"]), array), *write_lists(write)]
+        )
     return write.space() + array + write.space()
+
+
+def write_lists(write: Writer) -> list[tuple[str, str]]:
+    """Return what an object of results may hold besides them."""
+    chance = write.chance
+    images = [
+        write.pairs([("id", write.identifier(number)), ("file_name", write.string())])
+        for number in IMAGES
+    ]
+    names = zip(CATEGORIES, some_truth(write.form).classes, strict=True)
+    categories = [
+        write.pairs([("id", write.identifier(number)), ("name", json.dumps(name))])
+        for number, name in names
+    ]
+    lists = [
+        ("images", chance.choice([write.array(images), write.anything()])),
+        ("categories", write.array(categories)),
+    ]
+    return [*chance.sample(lists, k=chance.randrange(3)), *write.extras(["info", "licenses"])]
 
 
 def mutated(chance: random.Random, data: bytes) -> bytes:
@@ -279,16 +319,18 @@ def check_results(
     return fast is not None, slow
 
 
-def some_truth() -> GroundTruth:
-    """Return the ground truth that the results are for."""
+def some_truth(form: str = "integer") -> GroundTruth:
+    """Return the ground truth that results with ids of this form are for."""
+    images = sorted((named(n, form) for n in IMAGES), key=str if form == "string" else None)
+    classes = [named(n, form) for n in CATEGORIES]
     return GroundTruth.from_arrays(
-        image=[0], label=[1], boxes=[[0, 0, 1, 1]], images=sorted(IMAGES), classes=CATEGORIES
+        image=images[:1], label=classes[:1], boxes=[[0, 0, 1, 1]], images=images, classes=classes
     )
 
 
 def run(count: int, seed: int, show: Callable[[str], None] = lambda _: None) -> dict[str, int]:
     """Check `count` spoilt files; return how many the readers took."""
-    truth = some_truth()
+    truths = {form: some_truth(form) for form in FORMS}
     taken = {"spoilt": 0, "valid": 0, "fast": 0}
     for number in range(count):
         chance = random.Random(f"{seed} {number}")
@@ -299,7 +341,9 @@ def run(count: int, seed: int, show: Callable[[str], None] = lambda _: None) -> 
         valid: TruthColumns | DetectionColumns | None
         try:
             fast, valid = (
-                check_results(chance, data, truth) if results else check_truth(chance, data)
+                check_results(chance, data, truths[write.form])
+                if results
+                else check_truth(chance, data)
             )
         except BaseException:
             sys.stderr.write(f"seed {seed}, file {number}\n")

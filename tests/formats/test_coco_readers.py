@@ -2,7 +2,10 @@
 
 import os
 import random
+import re
+from copy import deepcopy
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -31,8 +34,9 @@ def test_both_readers_agree_on_valid_ground_truth(seed: int) -> None:
 @given(SEEDS)
 def test_both_readers_agree_on_valid_results(seed: int) -> None:
     chance = random.Random(seed)
-    data = fuzz.write_results(fuzz.Writer(chance)).encode()
-    _, columns = fuzz.check_results(chance, data, fuzz.some_truth())
+    write = fuzz.Writer(chance)
+    data = fuzz.write_results(write).encode()
+    _, columns = fuzz.check_results(chance, data, fuzz.some_truth(write.form))
     assert columns is not None
 
 
@@ -41,8 +45,9 @@ def test_the_fast_reader_takes_every_plain_file(seed: int) -> None:
     chance = random.Random(seed)
     data = fuzz.write_truth(fuzz.Writer(chance, plain=True)).encode()
     assert fuzz.check_truth(chance, data)[0]
-    data = fuzz.write_results(fuzz.Writer(chance, plain=True)).encode()
-    assert fuzz.check_results(chance, data, fuzz.some_truth())[0]
+    write = fuzz.Writer(chance, plain=True)
+    data = fuzz.write_results(write).encode()
+    assert fuzz.check_results(chance, data, fuzz.some_truth(write.form))[0]
 
 
 def test_no_mutation_is_taken_by_the_fast_reader_alone() -> None:
@@ -64,6 +69,140 @@ def test_the_comparison_can_fail() -> None:
         assert_equal_columns(one, two)
     with pytest.raises(AssertionError):
         assert_equal_columns(two, three)
+
+
+def results_with(long: str) -> list[bytes]:
+    """Return valid results with one long gap or string in each kind of place."""
+    record = '{"image_id": 0, "category_id": 1, "bbox": [0, 0, 1, 1], "score": 1%s}'
+    plain = record % ""
+    value = f"{long} 7" if long.isspace() else f'"{long}"'
+    gap = long if long.isspace() else ""
+    extra = f', "x": {value}'
+    texts = [
+        f"[{gap}{record % extra}{gap}]",
+        f'{{{gap}"x": {value}, "annotations": [{plain}]}}',
+        f'{{"x": [{value}{gap}], "annotations": [{plain}]}}',
+    ]
+    return [text.encode() for text in texts]
+
+
+@pytest.mark.parametrize("letter", [" ", "\n", "a", "\u00e9"])
+def test_one_long_gap_or_string_is_stepped_over_in_linear_time(letter: str) -> None:
+    """By the bytes seen in vain: were each block to begin anew, they would be 10 times the file."""
+    for data in results_with(letter * (5 << 20)):
+        rest = memoryview(data)
+
+        def read(count: int) -> bytes:
+            nonlocal rest
+            part, rest = rest[:count], rest[count:]
+            return bytes(part)
+
+        scanned = ResultsScan(-1, read, 1 << 40, 1 << 40, 100)
+        assert scanned.run()
+        assert scanned.count == 1
+        assert scanned.repeated < 2 * len(data), data[:40]
+
+
+def test_what_the_reader_raises_is_raised_by_the_scan() -> None:
+    """An interrupt, above all, that arrives while the scan waits for standard input."""
+
+    def read(_: int) -> bytes:
+        raise KeyboardInterrupt
+
+    for scanner in (ResultsScan, TruthScan):
+        with pytest.raises(KeyboardInterrupt):
+            scanner(-1, read, 1 << 40, 1 << 40, 100).run()
+
+
+IDS: dict[str, Any] = {
+    "whole": float,
+    "large": lambda n: 2**60 + n,
+    "largest": lambda n: 2**63 - 5 + n,
+    "string": lambda n: f"{n:012}.jpg",
+    "escaped": lambda n: f"a\\\u00e9/{n}",
+}
+
+
+@pytest.mark.parametrize("form", IDS)
+def test_ids_that_real_tools_write_stay_on_the_fast_path(form: str) -> None:
+    spell = IDS[form]
+    document = deepcopy(TRUTH)
+    records = deepcopy(RESULTS)
+    for name in ("images", "categories"):
+        for record in document[name]:
+            record["id"] = spell(record["id"])
+    for record in [*document["annotations"], *records]:
+        record["image_id"] = spell(record["image_id"])
+        record["category_id"] = spell(record["category_id"])
+    for number, record in enumerate(document["annotations"]):
+        record["id"] = float(number) if form == "whole" else f"annotation {number}"
+    chance = random.Random(1)
+    fast, slow = fuzz.check_truth(chance, as_bytes(document))
+    assert fast
+    assert slow is not None
+    assert slow.image_ids == tuple(spell(n) for n in (1, 2, 3))
+    truth = GroundTruth.from_arrays(
+        image=[spell(1)],
+        label=[spell(1)],
+        boxes=[[0, 0, 1, 1]],
+        images=[spell(n) for n in (1, 2, 3)],
+        classes=[spell(n) for n in (1, 2, 3)],
+    )
+    if form == "whole":
+        truth = fuzz_truth_of([1, 2, 3])
+    fast, _ = fuzz.check_results(chance, as_bytes(records), truth)
+    assert fast
+    listed = {"info": {"a": [1]}, "images": document["images"], "annotations": records}
+    fast, found = fuzz.check_results(chance, as_bytes(listed), truth)
+    assert fast
+    assert found is not None
+    if form != "whole":  # whole floats name no files: neither reader looks them up
+        assert list(found.file_names.values()) == ["a.jpg", "b.jpg", "c.jpg"]
+
+
+def fuzz_truth_of(ids: list[int]) -> GroundTruth:
+    return GroundTruth.from_arrays(
+        image=[1], label=[1], boxes=[[0, 0, 1, 1]], images=ids, classes=ids
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"image_id": "1"}, 'image_id "1" is not in the ground truth: it is a string'),
+        ({"category_id": "1"}, 'category_id "1": it is a string, they are numbers'),
+        ({"image_id": 1.5}, "image_id is 1.5"),
+        ({"image_id": 2.0**53}, "image_id is 9007199254740992.0"),
+        ({"image_id": 2**63}, "image_id 9223372036854775808 is not in the ground truth"),
+        ({"image_id": "\ud800"}, "image_id holds half of a surrogate pair"),
+    ],
+)
+def test_ids_of_another_kind_are_left_to_the_careful_reader(
+    changes: dict[str, Any], says: str
+) -> None:
+    records = [*deepcopy(RESULTS), RESULTS[0] | changes]
+    truth = fuzz_truth_of([1, 2, 3])
+    scanned = fuzz.scan(ResultsScan, random.Random(1), as_bytes(records))
+    assert coco.scanned_detections(scanned, truth) is None
+    with pytest.raises(InputError, match=re.escape(says)):
+        careful.read_results(as_bytes(records), "file", DEFAULT_LIMITS, truth)
+
+
+@pytest.mark.parametrize("mixed", ["images", "annotations", "twice"])
+def test_ground_truth_whose_ids_are_of_two_kinds_or_repeated(mixed: str) -> None:
+    document = deepcopy(TRUTH)
+    for record in document["images"]:
+        record["id"] = str(record["id"])
+    for record in document["annotations"]:
+        record["image_id"] = str(record["image_id"])
+    assert fuzz.check_truth(random.Random(1), as_bytes(document))[0]
+    if mixed == "images":
+        document["images"][2]["id"] = 3
+    elif mixed == "annotations":
+        document["annotations"][0]["image_id"] = 1
+    else:
+        document["images"][2]["id"] = "1"
+    assert fuzz.check_truth(random.Random(1), as_bytes(document)) == (False, None)
 
 
 def truncations(content: bytes) -> list[bytes]:
@@ -99,12 +238,13 @@ def test_two_threads_read_what_one_does(
 ) -> None:
     """The guess at where the second half begins may fall into a nested list, or a string."""
     chance = random.Random(seed)
-    data = fuzz.write_results(fuzz.Writer(chance, plain=True)).encode()
+    write = fuzz.Writer(chance, plain=True)
+    data = fuzz.write_results(write).encode()
     if chance.random() < 0.5:
         data = fuzz.mutated(chance, data)
     path = tmp_path_factory.mktemp("split") / "results.json"
     path.write_bytes(data)
-    truth = fuzz.some_truth()
+    truth = fuzz.some_truth(write.form)
     whole = coco.scanned_detections(fuzz.scan(ResultsScan, chance, data), truth)
     with Stream(path) as stream:
         start = prefetch._middle(stream)
@@ -123,6 +263,7 @@ def test_two_threads_read_what_one_does(
         ('[{"id": 3, "name": "b"}, {"name": "a", "id": -1, "x": [{"id": 5}]}]', {-1: "a", 3: "b"}),
         ('[ {"id":1} , {"x":"y","id":2,"name":"\u00e9"} ]', {1: None, 2: "\u00e9"}),
         ('[{"id": 1, "name": ""}]', {1: ""}),
+        ('[{"id": 1.0}, {"id": 1234567890123456789}]', {1: None, 1234567890123456789: None}),
     ],
 )  # fmt: skip
 def test_plain_categories_are_read_as_the_careful_reader_does(
@@ -137,9 +278,9 @@ def test_plain_categories_are_read_as_the_careful_reader_does(
 @pytest.mark.parametrize(
     "category",
     [
-        *('{"name": "a"}', '{"id": "1"}', '{"id": 1.0}', '{"id": 1, "name": null}', '{"id": 0}, 5'),
+        *('{"name": "a"}', '{"id": "1"}', '{"id": 1.5}', '{"id": 1, "name": null}', '{"id": 0}, 5'),
         *('{"id": 1, "name": "\\n"}', '{"id": 0}', '{"id": 1, "id": 1}', '{"\\u0069d": 1}', "[]"),
-        '{"id": 1234567890123456789}',
+        '{"id": 12345678901234567890}',
     ],
 )
 def test_other_categories_are_left_to_the_careful_reader(category: str) -> None:

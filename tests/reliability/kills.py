@@ -63,6 +63,26 @@ def command(detections: str) -> list[str]:
     return [*line, "--dt", detections, "-o", "report.json", "--output-format", "csv"]
 
 
+def hear_signals() -> None:
+    """Undo in a child that signals are ignored, as under nohup: it would inherit that."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+
+
+UNBORN = b"Fatal Python error: "
+"""What Python says where it fails while it sets itself up, before any of detap is loaded."""
+
+
+def is_unborn(said: bytes) -> bool:
+    """Tell from stderr whether Python did not come as far as to run detap: its status is its own.
+
+    Interrupted, or short of memory, it ends with 1, 127 or SIGABRT: nothing of ours can help that.
+    """
+    if said.startswith(UNBORN) or b"error while loading shared libraries" in said:
+        return True
+    return b"Traceback" in said and f"{ROOT}/detap/".encode() not in said
+
+
 def start(folder: Path, detections: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen(
         command(detections),
@@ -70,6 +90,7 @@ def start(folder: Path, detections: str) -> "subprocess.Popen[bytes]":
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
+        preexec_fn=hear_signals,  # noqa: PLW1509 - no threads here
     )
 
 
@@ -114,9 +135,7 @@ def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SI
         time.sleep(share * seconds)
         process.send_signal(how)
         said = finish(process)
-        # Python, interrupted while it sets itself up, ends with 1 before any of detap is loaded.
-        unborn = b"init_import_site" in said
-        found.statuses[-how if unborn else process.returncode] += 1
+        found.statuses[-how if is_unborn(said) else process.returncode] += 1
         # An interrupt before the command line is loaded is shown by Python itself.
         assert b"Traceback" not in said or b"detap/cli/" not in said, said
         now = report.read_bytes() if report.exists() else b""
