@@ -403,10 +403,10 @@ def _falls(
     assert case.then is not None
     tag = gate.stands_for.slice
     now, then = case.numbers.part(tag), case.then.part(tag)
-    measure = gate.stands_for.measure
-    if not now.row_has(measure):
-        measure = measure.removeprefix("m")  # mAP is the mean of the classes' AP
-    if not (now.row_has(measure) and then.row_has(measure)):
+    # mAP is the mean of the classes' AP.
+    called = (gate.stands_for.measure.removeprefix("m"), gate.stands_for.measure)
+    measure = next((name for name in called if now.row_has(name) and then.row_has(name)), None)
+    if measure is None:
         return
     limit = float(gate.limit.removesuffix("%"))
     limit *= gate.baseline / 100 if gate.limit.endswith("%") else 1

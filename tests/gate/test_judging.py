@@ -356,6 +356,22 @@ def test_how_far_is_far(tmp_path: Path, detap: Run, case: tuple[int, int, str, b
     assert ("gate-overlooks" in ended.err) == told
 
 
+@pytest.mark.parametrize("against", ["report", "detector"])
+def test_a_mean_of_voc_hides_a_class_too(tmp_path: Path, detap: Run, against: str) -> None:
+    files, worse = many(tmp_path, lost=190)
+    base = tmp_path / "base.json"
+    rules = ["--protocol", "voc2012", "--max-dets", "none"]
+    assert gated(detap, files, files.dt, *rules, "-o", str(base)).status == 0
+    earlier = {
+        "report": ["--baseline", str(base)],
+        "detector": ["--baseline-detections", str(files.dt)],
+    }[against]
+    ended = gated(detap, files, worse, *rules, *earlier, "--max-drop", "0.005")
+    assert "mAP passed, but class:odd $(x) 'name'.AP fell by 0.19" in ended.err
+    gate = "class:odd $(x) 'name'.AP=0.005"
+    assert gated(detap, files, worse, *rules, *earlier, "--max-drop", gate).status == 1
+
+
 def test_a_gate_that_would_not_fail_is_not_proposed(tmp_path: Path, detap: Run) -> None:
     files, worse = many(tmp_path, lost=190)
     call = ["--baseline-detections", str(files.dt), "--max-drop", "0.005", "--min-ground-truths"]
