@@ -14,6 +14,8 @@ from detap.errors import UsageError
 PYPROJECT, OWN = "pyproject.toml", "detap.toml"
 
 _TARGETS = "targets"
+SECTIONS = ("rank-retrieval", "rank-classification")
+"""Tables of commands whose settings are their own."""
 
 
 class Setting(NamedTuple):
@@ -105,7 +107,9 @@ def _content(path: str) -> bytes:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def read(path: str, known: Iterable[Setting], target: str | None = None) -> Settings:
+def read(
+    path: str, known: Iterable[Setting], target: str | None = None, section: str = ""
+) -> Settings:
     """Read settings.
 
     Parameters
@@ -116,6 +120,8 @@ def read(path: str, known: Iterable[Setting], target: str | None = None) -> Sett
         What may be set.
     target : str, optional
         Whose settings replace the others.
+    section : str, optional
+        The table of :data:`SECTIONS` to read instead of the file's own settings.
 
     Raises
     ------
@@ -134,9 +140,12 @@ def read(path: str, known: Iterable[Setting], target: str | None = None) -> Sett
     if os.path.basename(path) == PYPROJECT:
         table, prefix = _table(record, "tool", shown), "tool.detap"
         table = _table(table, "detap", shown)
+    if section:
+        table, prefix = _table(table, section, shown), f"{prefix}.{section}".lstrip(".")
     targets = _table(table, _TARGETS, shown)
     settings = {setting.name: setting for setting in known}
-    base = {name: value for name, value in table.items() if name != _TARGETS}
+    tables = (_TARGETS, *(() if section else SECTIONS))
+    base = {name: value for name, value in table.items() if name not in tables}
     layers: list[tuple[Mapping[str, Any], str]] = [(base, prefix)]
     # The other targets are read too, so that a mistake in one does not lie in wait.
     for name in targets:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.configured import ConfiguredCommand, config_options
+from detap.cli.eval import command as evaluating
 from detap.cli.eval import members_of, selected
 from detap.cli.gates import selection_block
 from detap.cli.inputs import Digests, Inputs
@@ -76,7 +77,7 @@ compare_options = stack(
 )
 
 
-@click.command(cls=ConfiguredCommand)
+@click.command(cls=ConfiguredCommand, known=evaluating)
 @click.argument("first", metavar="FIRST")
 @click.argument("second", metavar="SECOND")
 @truth_options

@@ -1,4 +1,4 @@
-"""``detap config``: what is in force for ``detap eval``, and where each value came from."""
+"""``detap config``: what is in force for a command, and where each value came from."""
 
 import json
 import os
@@ -16,7 +16,9 @@ from detap.cli.configured import (
     setting_name,
     settings_of,
 )
-from detap.cli.options import Command, Option, general_options, option, stack
+from detap.cli.eval import command as evaluating
+from detap.cli.options import Option, general_options, option, stack
+from detap.cli.rank import classification, retrieval
 from detap.config import Settings
 from detap.report.names import printable, width
 
@@ -38,32 +40,48 @@ class _InForce(NamedTuple):
     source: str
 
 
-@click.command(cls=ConfiguredCommand)
+_COMMANDS: dict[str, ConfiguredCommand] = {
+    command.section or "eval": command
+    for command in (evaluating, retrieval, classification)
+    if isinstance(command, ConfiguredCommand)
+}
+
+
+class _Showing(ConfiguredCommand):
+    """The command, with the settings of the one that it shows."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, and read the settings of the command that they name."""
+        shown = next((name for name in args if name in _COMMANDS), "eval")
+        self.section, self.known = _COMMANDS[shown].section, _COMMANDS[shown]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Showing)
+@click.argument("shown", metavar="[COMMAND]", type=click.Choice(list(_COMMANDS)), default="eval")
 @show_options
 @config_options
 @general_options
 @click.pass_context
-def command(ctx: click.Context, /, everything: bool, output_format: str) -> None:
-    """Show what is in force for detap eval, and where each value came from.
+def command(ctx: click.Context, /, shown: str, everything: bool, output_format: str) -> None:
+    """Show what is in force for a command, and where each value came from.
 
-    The command line of detap eval wins over the environment, and that over the file.
+    COMMAND is eval, which compare follows, rank-retrieval or rank-classification. Its own line wins
+    over the environment, and that over the file.
     """
     from detap.report.writing import write_stdout  # noqa: PLC0415 - not for --help
 
     settings = settings_of(ctx)
-    found = _in_force(settings, everything)
+    found = _in_force(_COMMANDS[shown], settings, everything)
     text = _as_json(settings, found) if output_format == "json" else _as_table(settings, found)
     write_stdout(text.encode("utf-8", "backslashreplace"))
 
 
-def _in_force(settings: Settings, everything: bool) -> list[_InForce]:
-    from detap.cli.eval import command as evaluating  # noqa: PLC0415 - not for --help
-
-    assert isinstance(evaluating, Command)
-    context = click.Context(evaluating, info_name="eval")
-    context.default_map = defaults_of(evaluating, settings)
+def _in_force(command: ConfiguredCommand, settings: Settings, everything: bool) -> list[_InForce]:
+    context = click.Context(command, info_name=command.name)
+    context.default_map = defaults_of(command, settings)
     found = []
-    for parameter in options_of(evaluating):
+    for parameter in options_of(command):
         value, source = parameter.consume_value(context, {})
         name = setting_name(parameter)
         # A wrong value is said here as it would be by eval.

@@ -13,18 +13,8 @@ from click.core import ParameterSource
 from detap.cli.options import Command, option, stack
 from detap.config import NOTHING, Setting, Settings, find, read
 from detap.errors import UsageError
-from detap.formats.registry import options as format_options
-from detap.judging import LIMITS
 
 _META = "detap.settings"
-
-_OF_FORMATS = format_options()
-_PATHS = (
-    *("gt", "dt", "baseline", "baseline_detections", "slices", "curves"),
-    *(found.name for found in _OF_FORMATS if found.is_path),
-)
-_PERHAPS_PATHS = ("images", *(found.name for found in _OF_FORMATS if found.may_be_path))
-_LIMITS = tuple(LIMITS)
 
 config_options = stack(
     option(
@@ -54,14 +44,29 @@ config_options = stack(
 
 
 class ConfiguredCommand(Command):
-    """A command that takes from a file what neither its line nor the environment says."""
+    """A command that takes from a file what neither its line nor the environment says.
+
+    Parameters
+    ----------
+    section : str
+        The table of the file that its settings stand in; empty for the file's own.
+    known : click.Command, optional
+        Whose options that table may set; its own by default.
+    """
+
+    def __init__(
+        self, *args: Any, section: str = "", known: click.Command | None = None, **attributes: Any
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.section = section
+        self.known = known or self
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments, with the file's settings as defaults."""
         given, _, _ = self.make_parser(ctx).parse_args(list(args))
         helping = self.get_help_option(ctx)
         if helping is None or not given.get(str(helping.name)):
-            settings = settings_for(given)
+            settings = settings_for(given, self)
             ctx.meta[_META] = settings
             ctx.default_map = defaults_of(self, settings)
         try:
@@ -77,13 +82,14 @@ class ConfiguredCommand(Command):
             raise
 
 
-def settings_for(given: dict[str, Any]) -> Settings:
+def settings_for(given: dict[str, Any], command: ConfiguredCommand) -> Settings:
     """Return the settings that apply to a command line.
 
     Parameters
     ----------
     given : dict
         The options of the line, as yet unprocessed.
+    command : ConfiguredCommand
 
     Raises
     ------
@@ -101,22 +107,12 @@ def settings_for(given: dict[str, Any]) -> Settings:
         if target:
             raise UsageError(f"--target {target}: there is no detap.toml, nor [tool.detap]")
         return NOTHING
-    return read(path, known_settings(), target)
+    known = [_setting(option) for option in options_of(command.known)]
+    return read(path, known, target, command.section)
 
 
 def _is_true(text: str | None) -> bool:
     return text is not None and text.lower() in ("1", "true", "t", "yes", "y", "on")
-
-
-def known_settings() -> list[Setting]:
-    """Return what a file may set: the options of ``detap eval``."""
-    return [_setting(parameter) for parameter in options_of(_eval_command())]
-
-
-def _eval_command() -> click.Command:
-    from detap.cli.eval import command  # noqa: PLC0415 - eval itself imports this module
-
-    return command
 
 
 def options_of(command: click.Command) -> Iterable[click.Option]:
@@ -132,15 +128,15 @@ def setting_name(parameter: click.Parameter) -> str:
 
 
 def _setting(parameter: click.Option) -> Setting:
-    name = str(parameter.name)
+    holds = getattr(parameter, "holds", "text")
     return Setting(
         setting_name(parameter),
         many=parameter.multiple,
         flag=bool(parameter.is_flag),
-        is_path=name in _PATHS,
-        may_be_path=name in _PERHAPS_PATHS,
-        is_target=name == "targets",
-        is_limit=name in _LIMITS,
+        is_path=holds == "path",
+        may_be_path=holds == "path or text",
+        is_target=holds == "target",
+        is_limit=holds == "limit",
     )
 
 

@@ -47,6 +47,7 @@ eval_options = stack(
     option(
         "--curves",
         group="Output",
+        holds="path",
         metavar="FILE",
         help="Write every precision-recall curve here, as .json or .csv.",
     ),

@@ -65,6 +65,7 @@ def _limit(asked: str, text: str) -> Callable[[Any], Any]:
     return _gate(
         f"--{asked.replace('_', '-')}",
         asked,
+        holds="limit",
         envvar=f"DETAP_{asked.upper()}",
         type=_Limit(LIMITS[asked]),
         multiple=True,
@@ -86,6 +87,7 @@ limit_options = stack(
     ),
     _gate(
         "--baseline",
+        holds="path",
         metavar="FILE",
         help="An earlier JSON report, to compare with by --max-drop and --max-rise.",
     ),
@@ -135,6 +137,7 @@ def interval_options(earlier: str) -> Callable[[Any], Any]:
 noise_options = stack(
     _gate(
         "--baseline-detections",
+        holds="path",
         metavar="PATH",
         help="An earlier detector's detections, to compare with by --max-drop and --max-rise.",
     ),
@@ -151,6 +154,7 @@ noise_options = stack(
 slice_options = stack(
     _gate(
         "--slices",
+        holds="path",
         metavar="FILE",
         help="Score parts of the images as well: JSON from image to tags or from tag to images, "
         "or CSV of image,tag.",

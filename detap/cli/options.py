@@ -6,7 +6,7 @@ command line it wins.
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import click
 
@@ -30,11 +30,21 @@ def envvar_of(spelling: str) -> str:
 
 
 class Option(click.Option):
-    """An option with a group of the help and a variable of the environment."""
+    """An option with a group of the help and a variable of the environment.
 
-    def __init__(self, *args: Any, group: str, **attributes: Any) -> None:
+    `holds` says what its values are, for settings files, whose paths are relative to their folder.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        group: str,
+        holds: Literal["text", "path", "path or text", "target", "limit"] = "text",
+        **attributes: Any,
+    ) -> None:
         super().__init__(*args, **attributes)
         self.group = group
+        self.holds = holds
         if self.envvar is None:
             self.envvar = f"DETAP_{str(self.name).upper()}"
 
@@ -94,11 +104,16 @@ _format_option = _input(
     help="What the files are. Told from the files where left out.",
 )
 _truth_option = _input(
-    "--gt", required=True, metavar="PATH", help="Ground truth: a JSON file, or a folder."
+    "--gt",
+    required=True,
+    holds="path",
+    metavar="PATH",
+    help="Ground truth: a JSON file, or a folder.",
 )
 _detections_option = _input(
     "--dt",
     required=True,
+    holds="path",
     metavar="PATH",
     help="Detections: a JSON file, or a folder of text files; - is stdin.",
 )
@@ -109,6 +124,7 @@ def _reading_option(found: FormatOption, formats: Sequence[Format]) -> Decorator
     return _input(
         found.spelling,
         found.name,
+        holds="path" if found.is_path else "path or text" if found.may_be_path else "text",
         type=click.Choice(found.choices) if found.choices else None,
         metavar=found.metavar,
         help=f"{whose}: {found.help[0].lower()}{found.help[1:]}",
@@ -216,6 +232,7 @@ selection_options = stack(
     _selection(
         "--images",
         multiple=True,
+        holds="path or text",
         metavar="FILE|NAMES",
         help="Only these: a file with one image a line, or names (COCO: ids) separated by commas.",
     ),
@@ -226,6 +243,7 @@ output_options = stack(
         "-o",
         "--output",
         "targets",
+        holds="target",
         envvar="DETAP_OUTPUT",
         type=Target(),
         multiple=True,

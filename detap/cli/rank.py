@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from detap.cli.configured import ConfiguredCommand, config_options
 from detap.cli.gates import Gates, interval_options, limit_options, say
 from detap.cli.options import (
-    Command,
     Decorator,
     axis_options,
     general_options,
@@ -47,8 +47,8 @@ _ONLY = {
 """Rules that mean something for some inputs alone, and for which."""
 
 
-def _input(*names: str, **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Input", **attributes)
+def _input(*names: str, holds: str = "path", **attributes: Any) -> Decorator[Any]:
+    return option(*names, group="Input", holds=holds, **attributes)
 
 
 def _output(*names: str, **attributes: Any) -> Decorator[Any]:
@@ -58,17 +58,28 @@ def _output(*names: str, **attributes: Any) -> Decorator[Any]:
 retrieval_inputs = stack(
     _input(
         "--npz",
+        holds="path",
         metavar="FILE",
         help="One file with query_codes and gallery_codes (or ..._embeddings, or scores), "
         "query_labels and gallery_labels (or relevance).",
     ),
     _input("--run", metavar="FILE", help="Ranked items: TREC, CSV or JSON; - is stdin."),
     _input("--qrels", metavar="FILE", help="Judgements of a run: TREC, CSV or JSON."),
-    _input("--queries", metavar="FILE", help="Embeddings of queries, .npy; with the next three."),
+    _input(
+        "--queries",
+        holds="path",
+        metavar="FILE",
+        help="Embeddings of queries, .npy; with the next three.",
+    ),
     _input("--gallery", metavar="FILE", help="Embeddings of items, .npy."),
     _input("--query-labels", metavar="FILE", help="Their labels, .npy."),
     _input("--gallery-labels", metavar="FILE", help="Their labels, .npy."),
-    _input("--codes", is_flag=True, help="The .npy files hold binary codes, not embeddings."),
+    _input(
+        "--codes",
+        holds="text",
+        is_flag=True,
+        help="The .npy files hold binary codes, not embeddings.",
+    ),
 )
 
 retrieval_rules = axis_options(
@@ -88,6 +99,7 @@ retrieval_outputs = stack(
     _output("--per-query", is_flag=True, help="Show every query, however many there are."),
     _output(
         "--curves",
+        holds="path",
         metavar="FILE",
         help="Write precision and recall over ranks, and at 11 levels, as .json or .csv.",
     ),
@@ -105,6 +117,7 @@ retrieval_gates = stack(
     option(
         "--baseline-ranking",
         "baseline_detections",
+        holds="path",
         envvar="DETAP_BASELINE_RANKING",
         group="Gates (exit status 1 where one fails)",
         metavar="FILE",
@@ -128,12 +141,13 @@ def command() -> None:
     """Score rankings: retrievals, and classifications by scores."""
 
 
-@command.command(cls=Command)
+@command.command(cls=ConfiguredCommand, section="rank-retrieval")
 @retrieval_inputs
 @retrieval_rules
 @retrieval_outputs
 @retrieval_gates
 @threads_option
+@config_options
 @general_options
 @click.pass_obj
 def retrieval(session: Session, /, **options: Any) -> int:
@@ -150,29 +164,39 @@ def retrieval(session: Session, /, **options: Any) -> int:
 
 
 classification_inputs = stack(
-    _input("--npz", metavar="FILE", help="One file with scores (N, K) and labels (N,) or (N, K)."),
+    _input(
+        "--npz",
+        holds="path",
+        metavar="FILE",
+        help="One file with scores (N, K) and labels (N,) or (N, K).",
+    ),
     _input(
         "--scores",
+        holds="path",
         metavar="PATH",
         help="Scores: CSV or JSON; or a folder of VOC's ..._cls_<set>_<class>.txt.",
     ),
     _input(
         "--labels",
+        holds="path",
         metavar="PATH",
         help="Labels: CSV or JSON; or a VOC root, or its ImageSets/Main.",
     ),
-    _input("--image-set", metavar="NAME", help="VOC: the set, where there are several."),
+    _input(
+        "--image-set", holds="text", metavar="NAME", help="VOC: the set, where there are several."
+    ),
 )
 
 classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
 
 
-@command.command(cls=Command)
+@command.command(cls=ConfiguredCommand, section="rank-classification")
 @classification_inputs
 @classification_rules
 @output_options
 @_output("--per-query", is_flag=True, help="Show every class, however many there are.")
 @limit_options
+@config_options
 @general_options
 @click.pass_obj
 def classification(session: Session, /, **options: Any) -> int:

@@ -1,0 +1,93 @@
+"""Rankings take settings from a file, as detection does, in tables of their own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ended, detap
+from tests.gate.test_config import Run
+
+__all__ = ["detap"]
+
+# One query with two relevant items, ranked first and third: AP (1 + 2/3) / 2.
+RUN = "q Q0 a 1 3 t\nq Q0 b 2 2 t\nq Q0 c 3 1 t\n"
+QRELS = "q 0 a 1\nq 0 c 1\n"
+AP = (1 + 2 / 3) / 2
+BASE = '[rank-retrieval]\nrun = "run.txt"\nqrels = "qrels.txt"\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "run.txt").write_text(RUN)
+    (tmp_path / "qrels.txt").write_text(QRELS)
+    (tmp_path / "night.txt").write_text("q 0 b 1\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def summary(ended: Ended) -> dict[str, float]:
+    assert ended.status == 0, ended.err
+    found: dict[str, float] = json.loads(ended.out)["summary"]
+    return found
+
+
+def test_a_bare_command_takes_all_from_its_table(folder: Path, detap: Run) -> None:
+    (folder / "detap.toml").write_text(BASE + "k = [1, 2]\nfail-under = {mAP = 0.9}\n")
+    ended = detap("rank", "retrieval", "--output-format", "json")
+    assert ended.status == 1
+    assert "gate failed: mAP is 0.8333 < 0.9" in ended.err
+    report = json.loads(ended.out)
+    assert report["summary"]["mAP"] == pytest.approx(AP, abs=1e-15)
+    assert report["protocol"]["cutoffs"] == [1, 2]
+
+
+def test_line_over_environment_over_file(
+    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "pyproject.toml").write_text(f"[tool.detap.{BASE[1:]}k = 3\n")
+    call = ("rank", "retrieval", "--output-format", "json")
+    assert "mAP@3" in summary(detap(*call))
+    monkeypatch.setenv("DETAP_K", "2")
+    assert "mAP@2" in summary(detap(*call))
+    assert "mAP@1" in summary(detap(*call, "--k", "1"))
+
+
+def test_targets_are_its_own(folder: Path, detap: Run) -> None:
+    night = '[rank-retrieval.targets.night]\nqrels = "night.txt"\n'
+    (folder / "detap.toml").write_text(BASE + night)
+    call = ("rank", "retrieval", "--output-format", "json", "--target", "night")
+    assert summary(detap(*call))["mAP"] == 0.5  # b is second
+    ended = detap("eval", "--target", "night")
+    assert ended.status == 2
+    assert "there is no target 'night'" in ended.err
+
+
+def test_paths_are_relative_to_the_file(
+    folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "detap.toml").write_text(BASE)
+    (folder / "inner").mkdir()
+    monkeypatch.chdir(folder / "inner")
+    assert "mAP" in summary(detap("rank", "retrieval", "--output-format", "json"))
+
+
+def test_a_setting_of_another_command_is_unknown(folder: Path, detap: Run) -> None:
+    (folder / "detap.toml").write_text(BASE + "iou = 0.5\ncutoff = 3\n")
+    ended = detap("rank", "retrieval")
+    assert ended.status == 2
+    assert "[rank-retrieval]: unknown setting 'iou'" in ended.err
+
+
+def test_its_table_is_none_of_eval_s_settings(folder: Path, detap: Run) -> None:
+    (folder / "detap.toml").write_text(BASE)
+    ended = detap("config", "--output-format", "json")
+    assert (ended.status, json.loads(ended.out)["settings"]) == (0, {})
+
+
+def test_config_shows_them(folder: Path, detap: Run) -> None:
+    (folder / "detap.toml").write_text(BASE + "k = 5\n")
+    ended = detap("config", "rank-retrieval", "--output-format", "json")
+    shown = json.loads(ended.out)["settings"]
+    assert shown["k"] == {"value": ["5"], "source": "detap.toml [rank-retrieval]"}
+    assert shown["run"]["value"] == "run.txt"
