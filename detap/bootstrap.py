@@ -5,21 +5,19 @@ See docs/bootstrap.md for the method, what it assumes, and how its coverage was 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from detap.columns import MOST_ROWS, check_threads
-from detap.core.matching import detection_limits
-from detap.core.resampling import Matched, Wanted, Weights, draw_weights, resample
+from detap.core.evidence import Evidence
+from detap.core.resampling import Wanted, Weights, draw_weights, resample
 from detap.decimals import settled
 from detap.errors import UsageError
-from detap.protocols import Measure
+from detap.protocols import Measure, Protocol
 from detap.results import Result
-from detap.scene import Scene
 from detap.tables import Floats
 
-__all__ = ["Part", "Resampled", "Weights", "draw_weights", "interval", "resampled"]
+__all__ = ["Resampled", "Weights", "draw_weights", "interval", "resampled"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +37,7 @@ class Resampled:
 
 
 def resampled(
-    result: "Result | Part",
+    result: Result,
     weights: Weights,
     names: Sequence[str],
     *,
@@ -49,8 +47,8 @@ def resampled(
 
     Parameters
     ----------
-    result : Result or Part
-        Of :func:`detap.evaluate`, or its part for at least these numbers, already matched.
+    result : Result
+        Of :func:`detap.evaluate`.
     weights : Weights
         As from :func:`draw_weights`. For a paired comparison, the same for both results.
     names : sequence of str
@@ -66,18 +64,17 @@ def resampled(
         Where the protocol has no such number.
     """
     check_threads(threads)
-    part = result if isinstance(result, Part) else Part.of(result, names)
-    rules = part.result.protocol
+    rules = result.protocol
     if rules.pairing == "coverage":
         raise UsageError(
             f"protocol {rules.name} pairs by coverage, whose recall cannot be resampled; "
             "leave out --confidence"
         )
-    wanted = [part.wanted(rules.measure(name)) for name in names]
+    wanted = [_wanted(rules, rules.measure(name)) for name in names]
     if not wanted:
         return Resampled({}, {})
-    _check_weight(part.matched, weights)
-    values = resample(part.matched, weights, wanted, threads=threads)
+    _check_weight(result.evidence, weights)
+    values = resample(result.evidence, weights, wanted, threads=threads)
     if rules.absent_class == "zero":
         for entry, table in zip(wanted, values, strict=True):
             if entry.precision:
@@ -113,81 +110,22 @@ def interval(values: Floats, confidence: float) -> tuple[float, float]:
     return settled(low, 0.0), settled(high, 0.0)
 
 
-@dataclass(frozen=True, eq=False)
-class Part:
-    """A result's detections, matched in the area ranges and thresholds that are needed.
-
-    `areas` and `thresholds` are indices into those of the result's protocol.
-    """
-
-    result: Result
-    areas: list[int]
-    thresholds: list[int]
-
-    @classmethod
-    def of(cls, result: Result, names: Sequence[str]) -> "Part":
-        """Return what some numbers need."""
-        measures = [result.protocol.measure(name) for name in names]
-        every = range(len(result.protocol.iou_thresholds))
-        used = {t for m in measures for t in (every if m.threshold is None else (m.threshold,))}
-        return cls(result, sorted({measure.area for measure in measures}), sorted(used))
-
-    def wanted(self, measure: Measure) -> Wanted:
-        """Return where a number is found in this part."""
-        every = range(len(self.thresholds))
-        place = None if measure.threshold is None else self.thresholds.index(measure.threshold)
-        return Wanted(
-            measure.quantity == "AP",
-            tuple(every) if place is None else (place,),
-            self.areas.index(measure.area),
-            measure.limit,
-        )
-
-    def scene(self) -> Scene:
-        """Return the boxes under the protocol with these area ranges and thresholds alone."""
-        rules = self.result.protocol
-        return self.result._scene.narrowed(
-            area_ranges=tuple(rules.area_ranges[a] for a in self.areas),
-            iou_thresholds=tuple(rules.iou_thresholds[t] for t in self.thresholds),
-        )
-
-    @cached_property
-    def matched(self) -> Matched:
-        """What became of the detections there."""
-        scene = self.scene()
-        rules = scene.protocol
-        scores = scene.score(matches=True)
-        detections, truths = scene.boxes()
-        inside = [
-            (truths.area >= band.low) & (truths.area <= band.high) for band in rules.area_ranges
-        ]
-        return Matched(
-            image=detections.image,
-            label=detections.label,
-            score=detections.score,
-            counted=scores.match_counted,
-            overlap=scores.match_overlap,
-            truth=scores.match_truth,
-            neutral=scores.match_neutral,
-            truth_image=truths.image,
-            truth_label=truths.label,
-            positive=~scene.neutral & np.array(inside),
-            images=len(scene.ground_truth.images),
-            classes=len(scene.classes),
-            limits=detection_limits(rules.detection_limits),
-            rank=scene.limited_rank(),
-            ties_by_image=rules.ties == "image",
-            levels=np.array(rules.recall_levels),
-            guard=rules.precision_guard,
-        )
+def _wanted(rules: Protocol, measure: Measure) -> Wanted:
+    every = tuple(range(len(rules.iou_thresholds)))
+    return Wanted(
+        measure.quantity == "AP",
+        every if measure.threshold is None else (measure.threshold,),
+        measure.area,
+        measure.limit,
+    )
 
 
-def _check_weight(matched: Matched, weights: Weights) -> None:
+def _check_weight(evidence: Evidence, weights: Weights) -> None:
     """Refuse resamples that hold more rows, drawn as often as their images, than int32 counts."""
-    for image in (matched.image, matched.truth_image):
+    for image in (evidence.image, evidence.truth_image):
         if len(image) * weights.heaviest <= MOST_ROWS:
             continue
-        per_image = np.bincount(image, minlength=matched.images)
+        per_image = np.bincount(image, minlength=evidence.images)
         heaviest = max(int((per_image @ block).max()) for block in weights.blocks)
         if heaviest > MOST_ROWS:
             raise UsageError(

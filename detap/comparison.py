@@ -30,9 +30,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
+from detap.bootstrap import Resampled, draw_weights, interval, resampled
+from detap.core.evidence import Evidence
 from detap.core.overlap import overlaps
-from detap.core.resampling import Matched
 from detap.decimals import same
 from detap.errors import UsageError
 from detap.results import Result
@@ -72,14 +72,12 @@ class Mistakes:
         return _tally(image[kept], kind[kept], len(self.by_image))
 
 
-def mistakes(result: Result, part: Part | None = None, *, threshold: int = 0) -> Mistakes:
+def mistakes(result: Result, *, threshold: int = 0) -> Mistakes:
     """Count the mistakes of a detector by image and by class.
 
     Parameters
     ----------
     result : Result
-    part : Part, optional
-        Of this result, already matched: used where it has what is needed.
     threshold : int
         At which of the protocol's IoU thresholds.
 
@@ -91,23 +89,20 @@ def mistakes(result: Result, part: Part | None = None, *, threshold: int = 0) ->
     rules = result.protocol
     if rules.pairing == "coverage":
         raise UsageError(f"protocol {rules.name} pairs by coverage, which knows no mistakes")
-    if part is None or 0 not in part.areas or threshold not in part.thresholds:
-        part = Part(result, [0], [threshold])
-    matched, area = part.matched, part.areas.index(0)
-    place = (area, part.thresholds.index(threshold))
-    kept = _at_operating_points(matched, place)
-    good = matched.truth[place][kept] >= 0
-    found = np.zeros(len(matched.truth_image), np.bool_)
-    found[matched.truth[place][kept[good]]] = True
-    missed = np.flatnonzero(matched.positive[area] & ~found)
+    evidence = result.evidence_with((0, threshold))
+    kept = _at_operating_points(evidence, threshold)
+    good = evidence.is_found(0, threshold, kept)
+    found = np.zeros(len(evidence.truth_image), np.bool_)
+    found[evidence.truth_of(0, threshold)[kept[good]]] = True
+    missed = np.flatnonzero(evidence.positive[0] & ~found)
     wrong = kept[~good]
-    kinds = _kinds(part.scene(), matched, wrong, place)
-    image = np.concatenate([matched.truth_image[missed], matched.image[wrong]])
-    label = np.concatenate([matched.truth_label[missed], matched.label[wrong]])
+    kinds = _kinds(result._scene, evidence, wrong, threshold)
+    image = np.concatenate([evidence.truth_image[missed], evidence.image[wrong]])
+    label = np.concatenate([evidence.truth_label[missed], evidence.label[wrong]])
     kind = np.concatenate([np.full(len(missed), _MISSED), kinds])
     return Mistakes(
-        by_image=_tally(image, kind, matched.images),
-        by_class=_tally(label, kind, matched.classes),
+        by_image=_tally(image, kind, evidence.images),
+        by_class=_tally(label, kind, evidence.classes),
         rows=(image.astype(np.int32), label.astype(np.int32), kind.astype(np.int32)),
     )
 
@@ -117,40 +112,36 @@ def _tally(place: Integers, kind: NDArray[np.integer], places: int) -> Counts:
     return cells.astype(np.int64).reshape(places, 5)
 
 
-def _at_operating_points(matched: Matched, place: tuple[int, int]) -> Integers:
+def _at_operating_points(evidence: Evidence, threshold: int) -> Integers:
     """Return the rows of the detections at or above the score of the largest F1 of their class."""
     kept = [np.zeros(0, np.int32)]
-    truth, neutral = matched.truth[place], matched.neutral[place]
-    positive = matched.positive[place[0]]
-    positives = np.bincount(matched.truth_label[positive], minlength=matched.classes)
-    for label in range(matched.classes):
-        rows = matched.ranking.of_class(label)
-        rows = rows[~neutral[rows]]
-        found = np.cumsum(truth[rows] >= 0)
+    positives = evidence.positives[0]
+    for label in range(evidence.classes):
+        rows = evidence.ranking.of_class(label)
+        rows = rows[~evidence.is_neutral(0, threshold, rows)]
+        found = np.cumsum(evidence.is_found(0, threshold, rows))
         if not len(found) or not found[-1]:
             continue
         f1 = 2 * found / (np.arange(1, len(found) + 1) + positives[label])
-        last = matched.score[rows[np.argmax(f1)]]
-        kept.append(rows[matched.score[rows] >= last])
+        last = evidence.score[rows[np.argmax(f1)]]
+        kept.append(rows[evidence.score[rows] >= last])
     return np.concatenate(kept)
 
 
-def _kinds(
-    scene: Scene, matched: Matched, wrong: Integers, place: tuple[int, int]
-) -> NDArray[np.int64]:
+def _kinds(scene: Scene, evidence: Evidence, wrong: Integers, place: int) -> NDArray[np.int64]:
     """Return of what kind each false positive is."""
-    threshold = scene.protocol.search_thresholds[place[1]]
+    threshold = scene.protocol.search_thresholds[place]
 
     def reaches(values: Floats) -> Flags:
         above: Flags = values > threshold if scene.protocol.strict_iou else values >= threshold
         return above
 
-    own = matched.overlap[wrong]
+    own = evidence.overlap[wrong]
     kinds = np.full(len(wrong), _BACKGROUND)
     kinds[own >= _NEAR] = _MISLOCATED
     # What reaches nothing of its own class may reach another.
     rest = np.flatnonzero(~reaches(own))
-    other = _other_overlap(scene, wrong[rest], matched.positive[place[0]])
+    other = _other_overlap(scene, wrong[rest], evidence.positive[0])
     kinds[rest[reaches(other)]] = _CONFUSED
     kinds[reaches(own)] = _DUPLICATE
     return kinds
@@ -292,14 +283,12 @@ def compare(
     if first.ground_truth.images != second.ground_truth.images:
         raise UsageError("the two results are of different images")
     names = tuple(first.summary)
-    parts = (Part.of(first, names), Part.of(second, names))
     pair = None
     if resamples:
         weights = draw_weights(max(len(first.ground_truth.images), 1), resamples, seed)
         pair = (
-            resampled(parts[0], weights, names, threads=threads),
-            resampled(parts[1], weights, names, threads=threads),
+            resampled(first, weights, names, threads=threads),
+            resampled(second, weights, names, threads=threads),
         )
-    used = parts if resamples else (None, None)
-    both = (mistakes(first, used[0]), mistakes(second, used[1]))
+    both = (mistakes(first), mistakes(second))
     return Comparison(first, second, names, pair, both, confidence)

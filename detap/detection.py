@@ -11,14 +11,15 @@ from typing import TypeVar
 
 import numpy as np
 
+from detap.core.finishing import Scores, finish
 from detap.errors import DetapWarning, UsageError
 from detap.protocols import Protocol
 from detap.protocols import protocol as preset
-from detap.results import Curve, Matches, Result, matches_of
+from detap.results import Curve, Matches, Result, every_cell
 from detap.scene import Scene
 from detap.tables import Detections, Flags, GroundTruth, Name
 
-__all__ = ["Curve", "Matches", "Result", "evaluate", "select"]
+__all__ = ["Curve", "Matches", "Result", "evaluate", "on_images", "select"]
 
 Table = TypeVar("Table", GroundTruth, Detections)
 
@@ -30,6 +31,7 @@ def evaluate(
     *,
     threads: int | None = None,
     matches: bool = False,
+    evidence: bool = False,
 ) -> Result:
     """Score detections against ground truths.
 
@@ -44,7 +46,10 @@ def evaluate(
     threads : int, optional
         As many as the machine has, by default. The result does not depend on it.
     matches : bool
-        Whether to keep what became of each detection.
+        Whether to keep what became of each detection as arrays, ``Result.matches``.
+    evidence : bool
+        Whether to keep it as bits from the start, because ``Result.evidence`` will be asked for;
+        otherwise asking matches once more.
 
     Returns
     -------
@@ -63,7 +68,14 @@ def evaluate(
         For each note of the result that is a warning.
     """
     result = with_advice(
-        score_tables(ground_truth, detections, protocol, threads=threads, matches=matches)
+        score_tables(
+            ground_truth,
+            detections,
+            protocol,
+            threads=threads,
+            matches=matches,
+            evidence=evidence,
+        )
     )
     for note in result.notes:
         if note.warning:
@@ -78,6 +90,7 @@ def score_tables(
     *,
     threads: int | None = None,
     matches: bool = False,
+    evidence: bool = False,
 ) -> Result:
     """Score as :func:`evaluate` does, but warn of nothing and look for nothing suspicious.
 
@@ -93,11 +106,43 @@ def score_tables(
         raise UsageError(f"protocol {protocol!r} is neither a Protocol nor the name of a preset")
     rules = preset(protocol) if isinstance(protocol, str) else protocol
     scene = Scene(ground_truth, detections.numbered_as(ground_truth), rules, threads)
-    scores = scene.cover() if rules.pairing == "coverage" else scene.score(matches=matches)
+    if rules.pairing == "coverage":
+        return _result(scene, scene.cover())
+    cells = every_cell(rules) if matches else [(0, 0)] if evidence else None
+    return _result(scene, scene.score(evidence=cells))
+
+
+def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:
+    """Return the result on some of its images alone; no box is matched again.
+
+    Parameters
+    ----------
+    result : Result
+    images : iterable of int or str
+        What they are called.
+    threads : int, optional
+        As for :func:`evaluate`.
+
+    Raises
+    ------
+    UsageError
+        Where a name is unknown, with near ones, or none is given.
+    """
+    kept = frozenset(images)
+    truth, detections = select(result.ground_truth, result.detections, images=kept)
+    scene = Scene(truth, detections, result.protocol, threads)
+    if result.protocol.pairing == "coverage":
+        return _result(scene, scene.cover())
+    numbers = [n for n, name in enumerate(result.ground_truth.images) if name in kept]
+    return _result(scene, finish(result.evidence.of_images(numbers), threads=threads))
+
+
+def _result(scene: Scene, scores: Scores) -> Result:
+    truth, detections = scene.ground_truth, scene.detections
     return Result(
-        protocol=rules,
-        ground_truth=scene.ground_truth,
-        detections=scene.detections,
+        protocol=scene.protocol,
+        ground_truth=truth,
+        detections=detections,
         classes=scene.classes,
         average_precision=scores.average,
         recall=scores.recall,
@@ -109,9 +154,9 @@ def score_tables(
         false_positives=scores.counts[4],
         duplicates=scores.counts[5],
         within=scores.counts[6],
-        matches=matches_of(scores) if matches and rules.pairing == "ranked" else None,
-        notes=(*ground_truth.notes, *detections.notes, *scene.notes(scores)),
+        notes=(*truth.notes, *detections.notes, *scene.notes(scores)),
         _scene=scene,
+        _evidence=scores.evidence,
     )
 
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from detap.bootstrap import Part, Resampled, draw_weights, interval, resampled
+from detap.bootstrap import Resampled, draw_weights, interval, resampled
 from detap.comparison import KINDS, mistakes
 from detap.decimals import same
-from detap.detection import score_tables, select
+from detap.detection import on_images
 from detap.errors import UsageError
 from detap.formats.digest import sha256_of_names
 from detap.gate import CHANGES, Gate, Interval, Limit, Name, Noise, Numbers, resolve, row_key
@@ -54,8 +54,7 @@ class Scored:
             if not chosen:
                 parts[tag] = None
                 continue
-            tables = select(whole.ground_truth, whole.detections, images=chosen)
-            parts[tag] = score_tables(*tables, whole.protocol, threads=threads)
+            parts[tag] = on_images(whole, chosen, threads=threads)
         return cls(whole, parts, threads)
 
     def part(self, tag: str | None) -> Result | None:
@@ -84,8 +83,7 @@ class Scored:
         noise: Noise | None,
     ) -> Block | None:
         """Return the classes and images that the gates which did not pass are about."""
-        matched = noise.parts if isinstance(noise, Intervals) else {}
-        return culprits(gates, self, then, before, matched)
+        return culprits(gates, self, then, before)
 
     def blocks(self) -> list[Block]:
         """Return the part of a report that tells of the slices, if there are any."""
@@ -172,7 +170,6 @@ class Intervals:
         self.confidence = demands.confidence
         numbers = now.numbers()
         names = [name for limit in limits for name in resolve(limit.name, numbers)]
-        self.parts: dict[str | None, tuple[Part, Part]] = {}
         self._pairs: dict[str | None, tuple[Resampled, Resampled] | None] = {}
         for tag in dict.fromkeys(name.slice for name in names):
             wanted = sorted({_measure(now, name) for name in names if name.slice == tag})
@@ -182,10 +179,9 @@ class Intervals:
                 continue
             images = len(after.ground_truth.images)
             weights = draw_weights(images, demands.resamples, demands.seed)
-            self.parts[tag] = parts = (Part.of(before, wanted), Part.of(after, wanted))
             self._pairs[tag] = (
-                resampled(parts[0], weights, wanted, threads=then.threads),
-                resampled(parts[1], weights, wanted, threads=now.threads),
+                resampled(before, weights, wanted, threads=then.threads),
+                resampled(after, weights, wanted, threads=now.threads),
             )
         self._now = now
 
@@ -234,7 +230,6 @@ def culprits(
     now: Scored,
     baseline: Numbers | None,
     then: Scored | None,
-    matched: Mapping[str | None, tuple[Part, Part]],
 ) -> Block | None:
     """Return the classes and images that the gates which did not pass are about.
 
@@ -247,8 +242,6 @@ def culprits(
     then : Scored, optional
         The detector before: with it, images are those that got worse. Without it nothing tells
         which these are, and they are those with most mistakes now.
-    matched : mapping
-        By slice, what has been matched already of both.
     """
     doubtful = [gate.stands_for for gate in gates if gate.failed or gate.warned]
     names = [name for name in doubtful if name is not None]
@@ -262,9 +255,8 @@ def culprits(
     labels = _labels(names, len(result.classes))
     classes = _classes(labels, result, was)
     looser = None if was is None else _looser(labels, result, was)
-    earlier, later = matched.get(tag, (None, None))
     threshold = 0 if looser is None else looser.threshold
-    images = _images(labels, threshold, (result, later), (before, earlier))
+    images = _images(labels, threshold, result, before)
     if not classes and not images:
         return None
     if before is not None:
@@ -387,20 +379,16 @@ def _looser(labels: Sequence[int], now: Result, baseline: Numbers) -> _Looser | 
 
 
 def _images(
-    labels: Sequence[int],
-    threshold: int,
-    after: tuple[Result, Part | None],
-    before: tuple[Result | None, Part | None],
+    labels: Sequence[int], threshold: int, now: Result, then: Result | None
 ) -> list[dict[str, Any]]:
     """Return the images with most mistakes at a threshold, or most more than before."""
-    now, then = after[0], before[0]
     if now.protocol.pairing == "coverage":
         return []
-    counts = mistakes(*after, threshold=threshold).of_classes(labels)
+    counts = mistakes(now, threshold=threshold).of_classes(labels)
     if then is not None:
         names = {now.classes[label] for label in labels}
         alike = [label for label, name in enumerate(then.classes) if name in names]
-        counts = counts - mistakes(then, before[1], threshold=threshold).of_classes(alike)
+        counts = counts - mistakes(then, threshold=threshold).of_classes(alike)
     total = counts.sum(axis=1)
     order = np.argsort(-total, kind="stable")[:_MOST_CULPRITS]
     return [

@@ -1,15 +1,18 @@
 """What an evaluation gives: its numbers as arrays with named axes, and by name."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import curves as core_curves
-from detap.core.matching import Scores
-from detap.errors import Note
+from detap.core.evidence import Cell, Evidence
+from detap.core.finishing import finish
+from detap.errors import Note, UsageError
 from detap.protocols import Measure, Protocol
 from detap.scene import Scene
 from detap.tables import Detections, Flags, Floats, GroundTruth, Integers
@@ -96,8 +99,10 @@ class Result:
         At the lowest threshold, all areas and the largest limit: ground truths that count and
         those that do not, detections, true and false positives, the false positives that reach a
         ground truth another detection has taken, and detections within the limit.
+    evidence : Evidence
+        What became of each detection, as bits over the thresholds.
     matches : Matches or None
-        Where they were asked for.
+        The same as arrays, where they were asked for.
     notes : tuple of Note
         What the readers and the evaluation noticed.
     """
@@ -116,9 +121,9 @@ class Result:
     false_positives: Counts
     duplicates: Counts
     within: Counts
-    matches: Matches | None
     notes: tuple[Note, ...]
     _scene: Scene = field(repr=False)
+    _evidence: Evidence | None = field(default=None, repr=False)
 
     @property
     def iou_thresholds(self) -> Floats:
@@ -181,36 +186,84 @@ class Result:
         """
         return self._class_means(self.protocol.measure(name))
 
-    def full_precision(self) -> Floats:
-        """Return interpolated precision at every detection limit, (T, R, K, A, M) float64.
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What became of each detection; made when it is first asked for, and kept.
 
-        pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
+        Its rows are those of ``detections``, its ground truths those of ``ground_truth``. The
+        ground truth that each matched is kept for the first area range and threshold.
+
+        Raises
+        ------
+        UsageError
+            Where the protocol pairs by coverage.
         """
-        return self._scene.score(all_limits=True).precision.transpose(2, 3, 4, 1, 0)
+        return self._evidence or self._matched([(0, 0)])
+
+    def evidence_with(self, *cells: Cell) -> Evidence:
+        """Return the evidence with the ground truths matched in area ranges at thresholds.
+
+        Parameters
+        ----------
+        *cells : (int, int)
+            Each an area range and a threshold. Of others than are kept, all is matched again.
+        """
+        return self.evidence if {*cells} <= {*self.evidence.cells} else self._matched(cells)
+
+    def _matched(self, cells: Iterable[Cell]) -> Evidence:
+        rules = self.protocol
+        if rules.pairing == "coverage":
+            raise UsageError(
+                f"protocol {rules.name} pairs by coverage: no detection is right or wrong there"
+            )
+        evidence = self._scene.score(evidence=tuple(cells)).evidence
+        assert evidence is not None
+        return evidence
+
+    @cached_property
+    def matches(self) -> Matches | None:
+        """What became of each detection as arrays, where they were asked for."""
+        evidence, cells = self._evidence, every_cell(self.protocol)
+        if evidence is None or evidence.cells != cells:
+            return None
+        neutral = np.array([evidence.is_neutral(*cell) for cell in cells])
+        shape = (len(self.area_ranges), len(self.iou_thresholds), len(evidence))
+        return Matches(
+            evidence.truth.reshape(shape),
+            neutral.reshape(shape),
+            evidence.counted,
+            evidence.overlap,
+        )
 
     def with_matches(self) -> "Result":
         """Return the same result with its matches."""
         if self.matches is not None:
             return self
-        return replace(self, matches=matches_of(self._scene.score(matches=True)))
+        return replace(self, _evidence=self._matched(every_cell(self.protocol)))
+
+    def full_precision(self) -> Floats:
+        """Return interpolated precision at every detection limit, (T, R, K, A, M) float64.
+
+        pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
+        """
+        scores = finish(self.evidence, threads=self._scene.threads, all_limits=True)
+        return scores.precision.transpose(2, 3, 4, 1, 0)
 
     def curves(self) -> list[Curve]:
         """Return the precision-recall curve of each class that has one, at each threshold."""
         if self.protocol.pairing == "coverage":
             return []
-        matches = self.with_matches().matches
-        assert matches is not None
-        ranked = self._scene.ranking()
         return [
-            self._curve(label, t, rows, matches)
-            for label, rows in ranked
+            self._curve(label, t)
+            for label in range(len(self.classes))
             if self.ground_truths[label]
             for t in range(len(self.protocol.iou_thresholds))
         ]
 
-    def _curve(self, label: int, t: int, rows: Integers, matches: Matches) -> Curve:
-        rows = rows[matches.counted[rows] & ~matches.neutral[0, t, rows]]
-        good = matches.ground_truth[0, t, rows] >= 0
+    def _curve(self, label: int, t: int) -> Curve:
+        rows = self.evidence.ranking.of_class(label)
+        rows = rows[~self.evidence.is_neutral(0, t, rows)]
+        good = self.evidence.is_found(0, t, rows)
         found = np.cumsum(good)
         positives = int(self.ground_truths[label])
         hits = core_curves.hits_of(good)
@@ -224,7 +277,7 @@ class Result:
         return Curve(
             label=label,
             threshold=self.protocol.iou_thresholds[t],
-            score=self._scene.detections.score[rows],
+            score=self.evidence.score[rows],
             precision=found / (np.arange(1, len(rows) + 1) + guard),
             recall=found / positives,
             levels=levels,
@@ -261,11 +314,9 @@ class Result:
         return means
 
 
-def matches_of(scores: Scores) -> Matches:
-    """Return the matches that core kept."""
-    return Matches(
-        scores.match_truth, scores.match_neutral, scores.match_counted, scores.match_overlap
-    )
+def every_cell(protocol: Protocol) -> tuple[Cell, ...]:
+    """Return each area range with each threshold, as numbers."""
+    return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
 
 
 def _mean_of_defined(values: Floats) -> float:

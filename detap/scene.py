@@ -1,15 +1,17 @@
 """Two tables and a protocol, brought together as the columns and rules that core works on."""
 
-from copy import copy
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from detap.columns import MOST_ROWS, check_threads
-from detap.core.matching import Boxes, Rules, Scores, score
+from detap.core.evidence import Cell
+from detap.core.finishing import Scores
+from detap.core.matching import Boxes, score
 from detap.core.overlap import pixel_areas
 from detap.core.proposals import coverage, recall_of_coverage
+from detap.core.rules import Rules
 from detap.errors import Note, UsageError
 from detap.protocols import Protocol
 from detap.tables import Detections, Flags, Floats, GroundTruth, Integers
@@ -43,12 +45,6 @@ class Scene:
     def _label(self, column: Integers) -> Integers:
         return np.zeros_like(column) if self.protocol.class_agnostic else column
 
-    def narrowed(self, **changes: Any) -> "Scene":
-        """Return the same boxes under a protocol changed in its thresholds or area ranges."""
-        scene = copy(self)
-        scene.protocol = replace(self.protocol, **changes)
-        return scene
-
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the columns of the detections and of the ground truths."""
         truth, claim = self.ground_truth, self.detections
@@ -76,10 +72,10 @@ class Scene:
             ),
         )
 
-    def score(self, *, all_limits: bool = False, matches: bool = False) -> Scores:
+    def score(self, *, evidence: Iterable[Cell] | None = None) -> Scores:
         """Let detections claim ground truths by falling score."""
-        rules = self.protocol
         detections, truths = self.boxes()
+        image_wide = self.protocol.limit_scope != "class"
         return score(
             detections,
             truths,
@@ -88,30 +84,11 @@ class Scene:
             void=self.void,
             images=len(self.ground_truth.images),
             classes=len(self.classes),
-            rules=Rules(
-                thresholds=rules.search_thresholds,
-                strict=rules.strict_iou,
-                best_free=rules.candidate == "best-free",
-                last_of_equal=rules.equal_iou == "last",
-                area_ranges=tuple((band.low, band.high) for band in rules.area_ranges),
-                limits=rules.detection_limits,
-                ties_by_image=rules.ties == "image",
-                levels=rules.recall_levels,
-                one_by_one=rules.interpolation == "11-point",
-                guard=rules.precision_guard,
-                pixel_edge=rules.pixel_edge,
-            ),
+            rules=rules_of(self.protocol),
             threads=self.threads,
-            all_limits=all_limits,
-            matches=matches,
-            rank=self.limited_rank(),
+            evidence=evidence,
+            rank=_rank_in_image(self.detections) if image_wide else None,
         )
-
-    def limited_rank(self) -> Integers | None:
-        """Return what detection limits are held against; None is the rank in image and class."""
-        if self.protocol.limit_scope == "class":
-            return None
-        return _rank_in_image(self.detections)
 
     def cover(self) -> Scores:
         """Pair ground truths off with proposals by falling overlap."""
@@ -159,10 +136,6 @@ class Scene:
             recall=recall[:, None],
             positives=positives[:, None],
             counts=np.array(counts, np.int64)[:, None],
-            match_truth=np.zeros((0, 0, 0), np.int32),
-            match_neutral=np.zeros((0, 0, 0), np.bool_),
-            match_counted=np.zeros(0, np.bool_),
-            match_overlap=np.zeros(0),
         )
 
     def _check_pairs(self, detections: Boxes, truths: Boxes) -> None:
@@ -179,15 +152,6 @@ class Scene:
                 f"image {self.ground_truth.images[at]!r} has {pairs[at]} pairs of proposal and "
                 f"ground truth; at most {MOST_ROWS} can be numbered: lower the detection limit"
             )
-
-    def ranking(self) -> list[tuple[int, Integers]]:
-        """Return the rows of each class's detections by falling score, ties as the protocol's."""
-        table = self.detections
-        label = self._label(table.label)
-        before = table.image if self.protocol.ties == "image" else np.zeros_like(table.image)
-        rows = np.lexsort((before, -table.score, label)).astype(np.int32)
-        ends = np.cumsum(np.bincount(label, minlength=len(self.classes)))
-        return list(enumerate(np.split(rows, ends[:-1])))
 
     def notes(self, scores: Scores) -> list[Note]:
         """Return what is worth saying about the evaluation itself."""
@@ -220,6 +184,23 @@ class Scene:
                 )
             )
         return found
+
+
+def rules_of(protocol: Protocol) -> Rules:
+    """Return a protocol as the plain values that core takes."""
+    return Rules(
+        thresholds=protocol.search_thresholds,
+        strict=protocol.strict_iou,
+        best_free=protocol.candidate == "best-free",
+        last_of_equal=protocol.equal_iou == "last",
+        area_ranges=tuple((band.low, band.high) for band in protocol.area_ranges),
+        limits=protocol.detection_limits,
+        ties_by_image=protocol.ties == "image",
+        levels=protocol.recall_levels,
+        one_by_one=protocol.interpolation == "11-point",
+        guard=protocol.precision_guard,
+        pixel_edge=protocol.pixel_edge,
+    )
 
 
 def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:

@@ -109,26 +109,14 @@ class _Orders:
         self.rules = result.protocol
         self.detections, self.truths = self.scene.boxes()
         self.limits = detection_limits(self.rules.detection_limits)
-        matches = result.with_matches().matches
-        assert matches is not None
-        found = matches.ground_truth >= 0
-        self.hit = found & ~matches.neutral & matches.counted
-        self.miss = ~found & ~matches.neutral & matches.counted
-        self.overlap = matches.overlap
+        self.evidence = result.evidence
+        self.positives = result.evidence.positives
         image = self.detections.image.astype(np.int64)
         self.pair = image * len(self.scene.classes) + self.detections.label
         scope = self.pair if self.rules.limit_scope == "class" else image
         self.rank = _ranks(scope, self.detections.score)
         self.within = _ranks(self.pair, self.detections.score)
         self.place = np.zeros(len(self.pair), np.int64)
-        # (A, G): what counts in which range.
-        area = self.truths.area
-        self.positive = np.array(
-            [
-                (area >= band.low) & (area <= band.high) & ~self.scene.neutral
-                for band in self.rules.area_ranges
-            ]
-        )
 
     def ends(self) -> tuple[Result, Result]:
         """Return the result with the least numbers, and with the greatest."""
@@ -167,7 +155,7 @@ class _Orders:
         for limit in self.limits:
             straddles |= (self.rank.first < limit) & (self.rank.last >= limit)
         # Two of a tie that reach any ground truth may want the same one.
-        reaches = np.flatnonzero(self.overlap >= self.rules.search_thresholds[0])
+        reaches = np.flatnonzero(self.evidence.overlap >= self.rules.search_thresholds[0])
         tie = np.stack([self.pair[reaches], self.within.first[reaches]])
         _, place, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
         straddles[reaches[count[place.ravel()] > 1]] = True
@@ -180,7 +168,7 @@ class _Orders:
         first = np.flatnonzero(changed)
         level = np.cumsum(changed) - 1
         self.place[rows] = np.arange(len(rows))
-        positives = (self.positive & (self.truths.label == k)).sum(axis=1)
+        positives = self.positives[:, k]
         last = len(self.limits) - 1
         for t, m in product(range(len(self.rules.iou_thresholds)), range(len(self.limits))):
             pairs = [pair for pair in moving if pair.moves(t, m)]
@@ -190,7 +178,8 @@ class _Orders:
             steady = np.flatnonzero(counted)
             steady_rows = rows[steady]
             for a in np.flatnonzero(positives).tolist():
-                hit = self.hit[a, t, steady_rows]
+                hit = self.evidence.is_found(a, t, steady_rows)
+                miss = ~hit & ~self.evidence.is_neutral(a, t, steady_rows)
                 known = [pair.spans(a, t, m) for pair in pairs]
                 found = int(np.count_nonzero(hit))
                 least = found + sum(each[-1].hits_least for each in known)
@@ -201,7 +190,7 @@ class _Orders:
                     continue
                 totals = [
                     np.bincount(level[steady[flags]], minlength=len(first)).cumsum()
-                    for flags in (hit, self.miss[a, t, steady_rows])
+                    for flags in (hit, miss)
                 ]
                 placed = [
                     (level[self.place[pair.tops]], each)
@@ -313,7 +302,7 @@ class _Pair:
 
     def spans(self, a: int, t: int, m: int) -> list[Span]:
         """Return the bounds after each tie, in one area range, at one threshold and limit."""
-        positive = self.orders.positive[a, self.truths]
+        positive = self.orders.evidence.positive[a, self.truths]
         key = m, self.reached[t].tobytes(), self.inside[a].tobytes(), positive.tobytes()
         if key not in self.known:
             claims = tuple(self._claim(place, a, t) for place in range(len(self.rows)))
@@ -337,7 +326,7 @@ class _Pair:
             if not self.reached[t, place, number]:
                 continue
             row = self.truths[number]
-            neutral = not orders.positive[a, row]
+            neutral = not orders.evidence.positive[a, row]
             becomes = NEITHER if neutral else otherwise if orders.scene.void[row] else HIT
             shared = neutral and orders.rules.candidate == "best"
             tries[neutral].append((number, becomes, not (shared or orders.scene.absorbing[row])))

@@ -134,7 +134,9 @@ def _evaluate(
     before = None if gates.before is None else inputs.read_detections(gates.before, truth)
     if before is not None:
         chosen, before = _alike(chosen, selected(truth, before, options)[1])
-    result = with_advice(score_tables(*chosen, rules, threads=options["threads"]))
+    asked = any(options[name] for name in ("curves", "tie_range", "cross_check"))
+    asked = asked or any((gates.before, gates.slices, gates.slice_by))
+    result = with_advice(score_tables(*chosen, rules, threads=options["threads"], evidence=asked))
     session.timed("evaluating")
     if options["cross_check"]:
         session.doing("Running pycocotools")
@@ -195,7 +197,9 @@ def _judge(
     earlier = None
     if before is not None:
         earlier = Scored.of(
-            score_tables(*before, result.protocol, threads=threads), slices, threads=threads
+            score_tables(*before, result.protocol, threads=threads, evidence=True),
+            slices,
+            threads=threads,
         )
     now = Scored.of(result, slices, threads=threads)
     return judge(gates.demands, now, lambda: report, kept=baseline, before=earlier)

@@ -6,6 +6,7 @@ cdef struct Keyed:
 
 cdef uint64_t falling(double score) noexcept nogil
 cdef Keyed* sort_by_key(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept nogil
+cdef Keyed* put_in_order(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept nogil
 cdef void group_rows(
     const int32_t* group, Py_ssize_t rows, Py_ssize_t groups, int32_t* start, int32_t* order
 ) noexcept nogil

@@ -1,6 +1,7 @@
 """Stable orders, without the GIL: by falling score, and by group."""
 
-from libc.stdint cimport int32_t, uint64_t
+from libc.stdint cimport int32_t, uint8_t, uint64_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 cdef enum:
@@ -87,3 +88,73 @@ cdef void group_rows(
     for i in range(groups, 0, -1):
         start[i] = start[i - 1]
     start[0] = 0
+
+
+cdef Keyed* put_in_order(Keyed* items, Keyed* spare, Py_ssize_t count) noexcept nogil:
+    """Sort stably by rising key, as sort_by_key; no work where they are so."""
+    cdef Py_ssize_t i
+    for i in range(1, count):
+        if items[i].key < items[i - 1].key:
+            return sort_by_key(items, spare, count)
+    return items
+
+
+def rank_rows(
+    const int32_t[::1] label, const int32_t[::1] image, const int32_t[::1] place,
+    const double[::1] score, const uint8_t[::1] left_out, bint ties_by_image,
+    int32_t[::1] start, int32_t[::1] ranked,
+):
+    """Rank the rows of each class by falling score.
+
+    Parameters
+    ----------
+    label, image, place : (N,) int32
+    score : (N,) float64
+    left_out : (N,) uint8
+        Rows that are not ranked.
+    ties_by_image : bool
+        Whether equal scores rank by image before they rank by place.
+    start : (K + 1,) int32
+        Written: where each class begins in `ranked`.
+    ranked : (N,) int32
+        Written: rows, class by class.
+    """
+    cdef Py_ssize_t n = label.shape[0]
+    cdef Py_ssize_t classes = start.shape[0] - 1
+    cdef Py_ssize_t k, i, count
+    cdef int32_t total = 0
+    cdef int32_t* order = <int32_t*>malloc((n + 1) * sizeof(int32_t))
+    cdef int32_t* group = <int32_t*>malloc((classes + 1) * sizeof(int32_t))
+    cdef Keyed* first = <Keyed*>malloc((n + 1) * sizeof(Keyed))
+    cdef Keyed* second = <Keyed*>malloc((n + 1) * sizeof(Keyed))
+    cdef Keyed* items
+    cdef bint ready = order != NULL and group != NULL and first != NULL and second != NULL
+    if ready:
+        with nogil:
+            group_rows(&label[0] if n else NULL, n, classes, group, order)
+            for k in range(classes):
+                start[k] = total
+                count = 0
+                for i in range(group[k], group[k + 1]):
+                    if not left_out[order[i]]:
+                        first[count].row = order[i]
+                        first[count].key = place[order[i]]
+                        count += 1
+                items = put_in_order(first, second, count)
+                if ties_by_image:
+                    for i in range(count):
+                        items[i].key = image[items[i].row]
+                    items = put_in_order(items, second if items == first else first, count)
+                for i in range(count):
+                    items[i].key = falling(score[items[i].row])
+                items = put_in_order(items, second if items == first else first, count)
+                for i in range(count):
+                    ranked[total + i] = items[i].row
+                total += <int32_t>count
+            start[classes] = total
+    free(order)
+    free(group)
+    free(first)
+    free(second)
+    if not ready:
+        raise MemoryError()

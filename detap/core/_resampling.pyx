@@ -15,7 +15,7 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
-from detap.core._ordering cimport Keyed, falling, group_rows, sort_by_key
+from detap.core._ordering cimport group_rows
 
 
 cdef extern from *:
@@ -153,122 +153,6 @@ def count_draws(const uint64_t[::1] raw, uint8_t[:, ::1] weights, Py_ssize_t lan
     return True
 
 
-def rank_rows(
-    const int32_t[::1] image, const int32_t[::1] label, const double[::1] score,
-    const uint8_t[::1] counted, const int32_t[::1] rank_in_image,
-    const long long[::1] limits, Py_ssize_t images, bint ties_by_image, int32_t[::1] start, int32_t[::1] ranked, uint8_t[::1] bucket,
-):
-    """Rank each class's detections that count, and say within which limits each is.
-
-    Parameters
-    ----------
-    image, label, score, counted : (N,)
-        The detections.
-    rank_in_image : (N,) int32 or empty
-        What the limits are held against; where empty, the rank within image and class.
-    limits : (M,) int64
-        Ascending.
-    images : int
-        How many there are.
-    ties_by_image : bool
-        Whether equal scores rank by image before they rank by row.
-    start : (K + 1,) int32
-        Written: where each class begins in `ranked`.
-    ranked : (N,) int32
-        Written: rows, class by class, by falling score.
-    bucket : (N,) uint8
-        Written, beside `ranked`: the first limit that the detection is within.
-    """
-    cdef Py_ssize_t n = image.shape[0]
-    cdef Py_ssize_t classes = start.shape[0] - 1
-    cdef Py_ssize_t k, i, begin, count, rank
-    cdef Py_ssize_t place = 0
-    cdef int32_t row
-    cdef uint8_t m
-    cdef int32_t* order = <int32_t*>malloc((n + 1) * sizeof(int32_t))
-    cdef int32_t* group = <int32_t*>malloc((classes + 1) * sizeof(int32_t))
-    cdef int32_t* seen = <int32_t*>calloc(images + 1, sizeof(int32_t))
-    cdef Keyed* items = <Keyed*>malloc((n + 1) * sizeof(Keyed))
-    cdef Keyed* spare = <Keyed*>malloc((n + 1) * sizeof(Keyed))
-    cdef Keyed* sorted_items
-    cdef Keyed* other
-    if order == NULL or group == NULL or seen == NULL or items == NULL or spare == NULL:
-        free(order)
-        free(group)
-        free(seen)
-        free(items)
-        free(spare)
-        raise MemoryError()
-    with nogil:
-        group_rows(&label[0] if n else NULL, n, classes, group, order)
-        for k in range(classes):
-            begin = group[k]
-            count = 0
-            for i in range(begin, group[k + 1]):
-                if counted[order[i]]:
-                    items[count].row = order[i]
-                    items[count].key = image[order[i]] if ties_by_image else 0
-                    count += 1
-            sorted_items = sort_by_key(items, spare, count) if ties_by_image else items
-            other = spare if sorted_items == items else items
-            for i in range(count):
-                sorted_items[i].key = falling(score[sorted_items[i].row])
-            sorted_items = sort_by_key(sorted_items, other, count)
-            start[k] = <int32_t>place
-            for i in range(count):
-                row = sorted_items[i].row
-                rank = seen[image[row]]
-                seen[image[row]] += 1
-                if rank_in_image.shape[0]:
-                    rank = rank_in_image[row]
-                m = 0
-                while m < limits.shape[0] - 1 and rank >= limits[m]:
-                    m += 1
-                ranked[place] = row
-                bucket[place] = m
-                place += 1
-            for i in range(count):
-                seen[image[sorted_items[i].row]] = 0
-        start[classes] = <int32_t>place
-    free(order)
-    free(group)
-    free(seen)
-    free(items)
-    free(spare)
-
-
-def pack_thresholds(
-    const int32_t[:, ::1] truth, const uint8_t[:, ::1] neutral, const long long[::1] wanted,
-    uint64_t[::1] good, uint64_t[::1] wrong,
-):
-    """Write, for each detection, the thresholds at which it is a true or a false positive, as bits.
-
-    Parameters
-    ----------
-    truth : (T, N) int32
-        The ground truth matched, or -1.
-    neutral : (T, N) uint8
-        Whether it counts neither way.
-    wanted : (W,) int64
-        The thresholds wanted; bit w is the w-th of these. At most 64.
-    good, wrong : (N,) uint64
-        Written.
-    """
-    cdef Py_ssize_t n = good.shape[0]
-    cdef Py_ssize_t w, i, t
-    cdef uint64_t hit
-    with nogil:
-        for i in range(n):
-            good[i] = 0
-            wrong[i] = 0
-        for w in range(wanted.shape[0]):
-            t = wanted[w]
-            for i in range(n):
-                hit = truth[t, i] >= 0
-                good[i] |= (hit & (1 - neutral[t, i])) << w
-                wrong[i] |= ((1 - hit) & (1 - neutral[t, i])) << w
-
-
 cdef struct Event:
     int32_t image
     uint8_t bucket
@@ -310,8 +194,8 @@ cdef class Resampler:
     cdef bint failed
 
     def __init__(
-        self, *, image, start, ranked, bucket, good, wrong, truth_image, truth_label, weights,
-        heaviest, thresholds, levels, guard, precision_bits, recall_bits, recall_bucket,
+        self, *, image, start, bucket, good, neutral, truth_image, truth_label, weights, heaviest,
+        thresholds, levels, guard, precision_bits, recall_bits, recall_bucket,
         precision_out, recall_out,
     ):
         self.weights, self.levels, self.guard = weights, levels, guard
@@ -325,7 +209,7 @@ cdef class Resampler:
         self.most_rows = 255 // max(heaviest, 1)
         self.next_job = 0
         self.failed = False
-        self._lay_out(image, start, ranked, bucket, good, wrong)
+        self._lay_out(image, start, bucket, good, neutral)
         self._group_truths(truth_image, truth_label)
 
     def __dealloc__(self):
@@ -336,13 +220,14 @@ cdef class Resampler:
         free(self.queue)
 
     cdef _lay_out(
-        self, const int32_t[::1] image, const int32_t[::1] start, const int32_t[::1] ranked,
-        const uint8_t[::1] bucket, const uint64_t[::1] good, const uint64_t[::1] wrong,
+        self, const int32_t[::1] image, const int32_t[::1] start, const uint8_t[::1] bucket,
+        const uint64_t[::1] good, const uint64_t[::1] neutral,
     ):
         """Keep of each class's ranking what counts, down to its last true positive."""
         cdef Py_ssize_t k, i, last
         cdef Py_ssize_t place = 0
-        cdef int32_t row
+        cdef uint64_t wrong
+        cdef uint64_t every = (~<uint64_t>0) >> (64 - self.thresholds)
         self.events = <Event*>malloc((start[self.classes] + 1) * sizeof(Event))
         self.event_start = <int32_t*>malloc((self.classes + 1) * sizeof(int32_t))
         if self.events == NULL or self.event_start == NULL:
@@ -352,15 +237,15 @@ cdef class Resampler:
                 self.event_start[k] = <int32_t>place
                 last = place
                 for i in range(start[k], start[k + 1]):
-                    row = ranked[i]
-                    if good[row] == 0 and wrong[row] == 0:
+                    wrong = every & ~(good[i] | neutral[i])
+                    if good[i] == 0 and wrong == 0:
                         continue
-                    self.events[place].image = image[row]
+                    self.events[place].image = image[i]
                     self.events[place].bucket = bucket[i]
-                    self.events[place].good = good[row]
-                    self.events[place].wrong = wrong[row]
+                    self.events[place].good = good[i]
+                    self.events[place].wrong = wrong
                     place += 1
-                    if good[row]:
+                    if good[i]:
                         last = place
                 place = last
             self.event_start[self.classes] = <int32_t>place

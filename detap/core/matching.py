@@ -1,19 +1,25 @@
 """Matching detections to ground truths, and the counts and curves that follow.
 
 Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, N detections,
-G ground truths. Undefined is NaN.
+G ground truths, P candidate pairs, C cells of area range and threshold. Undefined is NaN.
 """
 
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
+from detap.core.evidence import Cell, Evidence, words_for
+from detap.core.finishing import Scores
+from detap.core.rules import Rules
 from detap.core.threads import share, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
 
 UNLIMITED = np.iinfo(np.int64).max
 
@@ -26,9 +32,9 @@ class Boxes(NamedTuple):
     image, label : int32
         Dense numbers from 0.
     corners : (n, 4) float64
-        x1, y1, x2, y2.
+        x1, y1, x2, y2. Not looked at where candidate pairs are given.
     overlap_area : float64
-        The area that enters the union.
+        The area that enters the union; likewise.
     area : float64
         The area that decides the range.
     score : float64
@@ -43,58 +49,43 @@ class Boxes(NamedTuple):
     score: Floats
 
 
-class Rules(NamedTuple):
-    """How to match and what to compute; :class:`detap.protocols.Protocol` explains each."""
-
-    thresholds: tuple[float, ...]
-    strict: bool
-    best_free: bool
-    last_of_equal: bool
-    area_ranges: tuple[tuple[float, float], ...]
-    limits: tuple[int | None, ...]
-    ties_by_image: bool
-    levels: tuple[float, ...]
-    one_by_one: bool
-    guard: float
-    pixel_edge: bool
-
-
-class Scores(NamedTuple):
-    """What scoring gives.
+class Pairs(NamedTuple):
+    """Candidate pairs: what a kernel that is not that of boxes found to overlap.
 
     Attributes
     ----------
-    precision : (M, A, T, R, K) float64
-        Interpolated; M is 1, the largest limit, unless all limits were asked for.
-    average : (T, K, A) float64
-        Average precision at the largest limit.
-    recall : (T, K, A, M) float64
-        Final recall.
-    positives : (A, K) int64
-        Ground truths that count.
-    counts : (7, K) int64
-        At the first threshold and area range and the largest limit: ground truths that count,
-        neutral ones, all detections, true positives, false positives, duplicates among those,
-        and detections within the limit.
-    match_truth : (A, T, N) int32
-        The row of the ground truth matched, or -1. Empty unless matches were asked for.
-    match_neutral : (A, T, N) bool
-        Whether the detection counts neither way.
-    match_counted : (N,) bool
-        Whether it is within the largest limit.
-    match_overlap : (N,) float64
-        Its largest overlap with a ground truth of its class and image.
+    start : (N + 1,) int64
+        The pairs of detection n are ``start[n]`` to ``start[n + 1]``.
+    truth : (P,) int32
+        Rows of ground truths of the detection's image and class, ascending for each detection:
+        where overlaps are equal their order decides. What is not listed does not overlap.
+    overlap : (P,) float64
+        The overlap of each pair; with a ground truth that absorbs, what the protocol has there.
     """
 
-    precision: Floats
-    average: Floats
-    recall: Floats
-    positives: NDArray[np.int64]
-    counts: NDArray[np.int64]
-    match_truth: Integers
-    match_neutral: NDArray[np.bool_]
-    match_counted: NDArray[np.bool_]
-    match_overlap: Floats
+    start: NDArray[np.int64]
+    truth: Integers
+    overlap: Floats
+
+    def check(self, detections: Boxes, truths: Boxes) -> None:
+        """Raise ValueError where these are no pairs of these detections and ground truths."""
+        counts = np.diff(self.start)
+        if (
+            len(self.start) != len(detections.image) + 1
+            or self.start[0] != 0
+            or (counts < 0).any()
+            or not self.start[-1] == len(self.truth) == len(self.overlap)
+        ):
+            raise ValueError("pairs do not start detection by detection, from 0 to their number")
+        if len(self.truth) and not 0 <= self.truth.min() <= self.truth.max() < len(truths.image):
+            raise ValueError(f"pairs name ground truths beyond the {len(truths.image)} that exist")
+        claims = np.repeat(np.arange(len(counts)), counts)
+        if (detections.image[claims] != truths.image[self.truth]).any() or (
+            detections.label[claims] != truths.label[self.truth]
+        ).any():
+            raise ValueError("pairs of different images or classes")
+        if ((np.diff(self.truth) <= 0) & (np.diff(claims) == 0)).any():
+            raise ValueError("pairs of a detection do not ascend by ground truth")
 
 
 def detection_limits(limits: tuple[int | None, ...]) -> NDArray[np.int64]:
@@ -106,15 +97,16 @@ def score(
     detections: Boxes,
     truths: Boxes,
     *,
-    neutral: NDArray[np.bool_],
-    absorbing: NDArray[np.bool_],
-    void: NDArray[np.bool_],
+    neutral: Flags,
+    absorbing: Flags,
+    void: Flags,
     images: int,
     classes: int,
     rules: Rules,
+    pairs: Pairs | None = None,
     threads: int | None = None,
     all_limits: bool = False,
-    matches: bool = False,
+    evidence: Iterable[Cell] | None = None,
     rank: Integers | None = None,
 ) -> Scores:
     """Match detections to ground truths, class by class, and score them.
@@ -131,12 +123,15 @@ def score(
         How many of each there are.
     rules : Rules
         How to do it.
+    pairs : Pairs, optional
+        The overlaps; by default those of the boxes.
     threads : int, optional
         The result does not depend on it.
     all_limits : bool
         Whether precision is wanted at every detection limit, not only the largest.
-    matches : bool
-        Whether to keep the matches.
+    evidence : iterable of pairs of int, optional
+        Keep what became of each detection, and for these area ranges and thresholds the ground
+        truth that it matched.
     rank : (N,) int32, optional
         The place of each detection, from 0, that the limits apply to; by default its place among
         those of its class and image.
@@ -144,68 +139,59 @@ def score(
     Returns
     -------
     Scores
+
+    Raises
+    ------
+    ValueError
+        Where the pairs are not what :class:`Pairs` says.
     """
-    n = len(detections.image)
-    t_count, a_count = len(rules.thresholds), len(rules.area_ranges)
-    shape = (len(rules.limits) if all_limits else 1, a_count, t_count, len(rules.levels), classes)
-    kept = (a_count, t_count, n) if matches else (0, 0, 0)
-    scores = Scores(
-        precision=np.full(shape, np.nan),
-        average=np.full((t_count, classes, a_count), np.nan),
-        recall=np.full((t_count, classes, a_count, len(rules.limits)), np.nan),
-        positives=np.zeros((a_count, classes), np.int64),
-        counts=np.zeros((7, classes), np.int64),
-        match_truth=np.full(kept, -1, np.int32),
-        match_neutral=np.zeros(kept, np.bool_),
-        match_counted=np.zeros(kept[2], np.bool_),
-        match_overlap=np.zeros(kept[2]),
-    )
+    if pairs is not None:
+        pairs.check(detections, truths)
+    scores = Scores.undefined(rules, classes, all_limits=all_limits)
+    if evidence is not None:
+        kept = _nothing_yet(detections, truths, neutral, rules, tuple(evidence))
+        scores = scores._replace(evidence=replace(kept, images=images, classes=classes))
     scorer = _matching.Scorer(
-        dt_image=detections.image,
-        dt_label=detections.label,
-        dt_rank=np.zeros(0, np.int32) if rank is None else rank,
-        dt_score=detections.score,
-        dt_corners=detections.corners,
-        dt_overlap_area=detections.overlap_area,
-        dt_area=detections.area,
-        gt_image=truths.image,
-        gt_label=truths.label,
-        gt_corners=truths.corners,
-        gt_overlap_area=truths.overlap_area,
-        gt_area=truths.area,
-        gt_neutral=neutral.view(np.uint8),
-        gt_absorbing=absorbing.view(np.uint8),
-        gt_void=void.view(np.uint8),
-        images=images,
-        classes=classes,
-        thresholds=np.array(rules.thresholds, np.float64),
-        strict=rules.strict,
-        best_free=rules.best_free,
-        last_of_equal=rules.last_of_equal,
-        area_low=np.array([low for low, _ in rules.area_ranges], np.float64),
-        area_high=np.array([high for _, high in rules.area_ranges], np.float64),
-        limits=detection_limits(rules.limits),
-        ties_by_image=rules.ties_by_image,
-        levels=np.array(rules.levels, np.float64),
-        integrate=not rules.levels,
-        one_by_one=rules.one_by_one,
-        guard=rules.guard,
-        edge=1.0 if rules.pixel_edge else 0.0,
-        all_limits=all_limits,
-        precision=scores.precision,
-        average=scores.average,
-        recall=scores.recall,
-        positives=scores.positives,
-        counts=scores.counts,
-        matches=(
-            scores.match_truth,
-            scores.match_neutral.view(np.uint8),
-            scores.match_counted.view(np.uint8),
-            scores.match_overlap,
-        )
-        if matches
-        else None,
+        detections,
+        truths,
+        (neutral.view(np.uint8), absorbing.view(np.uint8), void.view(np.uint8)),
+        pairs,
+        np.zeros(0, np.int32) if rank is None else rank,
+        rules,
+        detection_limits(rules.limits),
+        images,
+        scores,
+        all_limits,
     )
-    wanted = threads or thread_count(n + len(truths.image))
+    wanted = threads or thread_count(len(detections.image) + len(truths.image))
     share(scorer.work, min(wanted, max(classes, 1)))
+    if scores.evidence is not None:
+        scores.evidence.closed()
     return scores
+
+
+def _nothing_yet(
+    detections: Boxes, truths: Boxes, neutral: Flags, rules: Rules, cells: tuple[Cell, ...]
+) -> Evidence:
+    """Return room for evidence, where every detection is beyond the largest limit."""
+    count = len(detections.image)
+    inside = [(truths.area >= low) & (truths.area <= high) for low, high in rules.area_ranges]
+    return Evidence(
+        label=detections.label,
+        image=detections.image,
+        score=detections.score,
+        place=np.arange(count, dtype=np.int32),
+        limit=np.full(count, len(rules.limits), np.uint8),
+        found=words_for(rules, count),
+        neutral=words_for(rules, count),
+        duplicate=np.zeros(count, np.bool_),
+        overlap=np.zeros(count),
+        cells=cells,
+        truth=np.full((len(cells), count), -1, np.int32),
+        truth_label=truths.label,
+        truth_image=truths.image,
+        positive=np.array(inside) & ~neutral,
+        images=0,
+        classes=0,
+        rules=rules,
+    )

@@ -16,17 +16,15 @@ Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 6 and 13.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _resampling
+from detap.core.evidence import Evidence, Words
 from detap.core.threads import share, thread_count
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Flags = NDArray[np.bool_]
 
 _HEAVIEST = 255
 
@@ -128,71 +126,15 @@ class Wanted:
     limit: int
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Matched:
-    """A detector's detections, what became of them, and the ground truths.
-
-    Attributes
-    ----------
-    image, label : (N,) int32
-    score : (N,) float64
-    counted : (N,) bool
-        Whether each is within the largest detection limit.
-    overlap : (N,) float64
-        The largest overlap of each with a ground truth of its class and image.
-    truth : (A, T, N) int32
-        The ground truth matched, or -1.
-    neutral : (A, T, N) bool
-        Whether it counts neither way.
-    truth_image, truth_label : (G,) int32
-    positive : (A, G) bool
-        Which ground truths count in which area range.
-    images, classes : int
-    limits : (M,) int64
-        Detection limits, ascending.
-    rank : (N,) int32 or None
-        What the limits are held against; None is the rank within image and class.
-    ties_by_image : bool
-        Whether equal scores rank by image before they rank by row.
-    levels : (R,) float64
-        Recall levels; empty where precision is integrated over recall at all points.
-    guard : float
-        Added to tp + fp in the precision.
-    """
-
-    image: Integers
-    label: Integers
-    score: Floats
-    counted: Flags
-    overlap: Floats
-    truth: Integers
-    neutral: Flags
-    truth_image: Integers
-    truth_label: Integers
-    positive: Flags
-    images: int
-    classes: int
-    limits: NDArray[np.int64]
-    rank: Integers | None
-    ties_by_image: bool
-    levels: Floats
-    guard: float
-
-    @cached_property
-    def ranking(self) -> "Ranking":
-        """The detections that count, class by class, by falling score."""
-        return Ranking(self)
-
-
 def resample(
-    matched: Matched, weights: Weights, wanted: Sequence[Wanted], *, threads: int | None = None
+    evidence: Evidence, weights: Weights, wanted: Sequence[Wanted], *, threads: int | None = None
 ) -> Floats:
     """Return numbers of each class in each resample.
 
     Parameters
     ----------
-    matched : Matched
-        The detector.
+    evidence : Evidence
+        Of the detector.
     weights : Weights
         The resamples. For a paired comparison, the same for both detectors.
     wanted : sequence of Wanted
@@ -207,102 +149,65 @@ def resample(
         order than in plain evaluation: with all weights 1 they agree to 1e-12, not to the last
         bit.
     """
-    out = np.full((len(wanted), matched.classes, weights.resamples), np.nan)
+    out = np.full((len(wanted), evidence.classes, weights.resamples), np.nan)
     for area in sorted({entry.area for entry in wanted}):
         here = [q for q, entry in enumerate(wanted) if entry.area == area]
-        sums = _sums((matched, weights), area, [wanted[q] for q in here], threads)
+        sums = _sums((evidence, weights), area, [wanted[q] for q in here], threads)
         for q, values in zip(here, sums, strict=True):
             out[q] = values / len(wanted[q].thresholds)
     return out
 
 
-class Ranking:
-    """Each class's detections that count, by falling score.
-
-    Attributes
-    ----------
-    start : (K + 1,) int32
-        Where each class begins in `ranked`.
-    ranked : (n,) int32
-        Rows, class by class.
-    bucket : (n,) uint8
-        Beside it, the first detection limit that each is within.
-    """
-
-    def __init__(self, matched: Matched) -> None:
-        count = len(matched.image)
-        self.start = np.zeros(matched.classes + 1, np.int32)
-        ranked, bucket = np.zeros(count, np.int32), np.zeros(count, np.uint8)
-        _resampling.rank_rows(
-            matched.image,
-            matched.label,
-            matched.score,
-            matched.counted.view(np.uint8),
-            np.zeros(0, np.int32) if matched.rank is None else matched.rank,
-            matched.limits,
-            matched.images,
-            matched.ties_by_image,
-            self.start,
-            ranked,
-            bucket,
-        )
-        self.ranked, self.bucket = ranked[: self.start[-1]], bucket[: self.start[-1]]
-
-    def of_class(self, label: int) -> Integers:
-        """Return the rows of one class."""
-        return self.ranked[self.start[label] : self.start[label + 1]]
-
-
 def _sums(
-    what: tuple[Matched, Weights],
+    what: tuple[Evidence, Weights],
     area: int,
     wanted: Sequence[Wanted],
     threads: int | None,
 ) -> list[Floats]:
     """Return, for numbers of one area range, the sum over their thresholds, (K, B) float64."""
-    matched, weights = what
-    ranking = matched.ranking
-    shape = (matched.classes, weights.resamples)
+    evidence, weights = what
+    ranking, positive = evidence.ranking, evidence.positive[area]
+    shape = (evidence.classes, weights.resamples)
     precisions = [entry for entry in wanted if entry.precision]
     recalls = [entry for entry in wanted if not entry.precision]
     precision_out = np.full((len(precisions), *shape), np.nan)
     recall_out = np.full((len(recalls), *shape), np.nan)
     # The thresholds in use are the bits of a word, so there are at most 64; protocols see to it.
     used = sorted({t for entry in wanted for t in entry.thresholds})
-    good = np.empty(len(matched.image), np.uint64)
-    wrong = np.empty(len(matched.image), np.uint64)
-    _resampling.pack_thresholds(
-        matched.truth[area],
-        matched.neutral[area].view(np.uint8),
-        np.array(used, np.int64),
-        good,
-        wrong,
-    )
-    positive = matched.positive[area]
     resampler = _resampling.Resampler(
-        image=matched.image,
+        image=evidence.image[ranking.rows],
         start=ranking.start,
-        ranked=ranking.ranked,
-        bucket=ranking.bucket,
-        good=good,
-        wrong=wrong,
-        truth_image=matched.truth_image[positive],
-        truth_label=matched.truth_label[positive],
+        bucket=evidence.limit[ranking.rows],
+        good=_gathered(evidence.found[area][ranking.rows], used),
+        neutral=_gathered(evidence.neutral[area][ranking.rows], used),
+        truth_image=evidence.truth_image[positive],
+        truth_label=evidence.truth_label[positive],
         weights=weights.blocks,
         heaviest=weights.heaviest,
         thresholds=len(used),
-        levels=matched.levels,
-        guard=matched.guard,
+        levels=np.array(evidence.rules.levels, np.float64),
+        guard=evidence.rules.guard,
         precision_bits=_bits(precisions, used),
         recall_bits=_bits(recalls, used),
         recall_bucket=np.array([entry.limit for entry in recalls], np.uint8),
         precision_out=precision_out,
         recall_out=recall_out,
     )
-    work = len(matched.image) * weights.resamples // 100
+    work = len(evidence) * weights.resamples // 100
     share(resampler.work, threads or thread_count(work))
     sums = {True: iter(precision_out), False: iter(recall_out)}
     return [next(sums[entry.precision]) for entry in wanted]
+
+
+def _gathered(words: Words, used: Sequence[int]) -> NDArray[np.uint64]:
+    """Return the bits of the thresholds in use side by side."""
+    wide = words.astype(np.uint64)
+    if list(used) == list(range(len(used))):
+        return wide & np.uint64((1 << len(used)) - 1)
+    out = np.zeros(len(wide), np.uint64)
+    for place, t in enumerate(used):
+        out |= ((wide >> np.uint64(t)) & np.uint64(1)) << np.uint64(place)
+    return out
 
 
 def _bits(wanted: Sequence[Wanted], used: Sequence[int]) -> NDArray[np.uint64]:

@@ -20,6 +20,9 @@ FLAGS = ("difficult", "crowd", "ignore", "group_of")
 SAME_THRESHOLD = 1e-9
 """IoU thresholds nearer than this are one: no two of a protocol may be."""
 
+MOST_LIMITS = 254
+"""core holds the first limit that admits a detection as one byte."""
+
 MOST_THRESHOLDS = 64
 """core holds what happens at each threshold as the bits of one word."""
 
@@ -329,6 +332,8 @@ class Limits(Kind):
             raise UsageError(f"a detection limit is above {self._most}; None is no limit")
         if sizes != sorted(set(sizes)):
             raise UsageError("detection limits must ascend, each given once")
+        if len(found) > MOST_LIMITS:
+            raise UsageError(f"{len(found)} detection limits; at most {MOST_LIMITS} are possible")
         return found
 
     def parse(self, text: str) -> tuple[int | None, ...]:

@@ -1,0 +1,6 @@
+from detap.core.evidence import Evidence
+from detap.core.finishing import Scores
+
+class Replay:
+    def __init__(self, evidence: Evidence, scores: Scores, all_limits: bool) -> None: ...
+    def work(self) -> None: ...

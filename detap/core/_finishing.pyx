@@ -1,0 +1,284 @@
+"""From what became of each detection to counts and curves, without the GIL. See finishing.py.
+
+Precision improves only at a hit, so a curve needs only how many false positives stand above each
+(see _curves.pyx). Those are not counted detection by detection and threshold by threshold: they are
+the detections seen so far, less those that were something else (`excused`), which are few.
+
+Classes are independent: threads take them one by one, and no result depends on how many there are.
+"""
+
+from cython cimport final
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memset
+
+import numpy as np
+
+from detap.core._curves cimport (
+    area_under,
+    make_envelope,
+    mean_of_levels,
+    precision_at_hits,
+    read_levels,
+)
+
+
+cdef Words words_of(const uint8_t[:, ::1] table, Py_ssize_t rows):
+    """Return the words that stand in a table of bytes, A rows of N words."""
+    cdef Words words
+    words.bytes = <uint8_t*>&table[0, 0] if rows and table.shape[0] else NULL
+    words.rows = rows
+    words.width = table.shape[1] // rows if rows else 1
+    return words
+
+
+cdef class Finisher:
+    """Counts and curves of one class after another; `work` may be called from any threads.
+
+    What runs down the ranking of a class is a subclass.
+    """
+
+    def __init__(self, rules, scores, all_limits):
+        self.T, self.A = len(rules.thresholds), len(rules.area_ranges)
+        self.M, self.R = len(rules.limits), len(rules.levels)
+        self.first = 0 if all_limits else self.M - 1
+        self.every = (~<uint64_t>0) >> (64 - self.T)
+        self.levels = np.array(rules.levels, np.float64)
+        self.one_by_one, self.guard = rules.one_by_one, rules.guard
+        self.precision, self.average, self.recall = scores.precision, scores.average, scores.recall
+        self.positives, self.counts = scores.positives, scores.counts
+        self.K = self.counts.shape[1]
+        self.next_job = 0
+        self.failed = False
+
+    def __dealloc__(self):
+        free(self.queue)
+
+    cdef line_up(self, sizes):
+        """Queue the largest classes first, so that no thread is left with one at the end."""
+        cdef Py_ssize_t place
+        self.queue = <int32_t*>malloc((self.K + 1) * sizeof(int32_t))
+        if self.queue == NULL:
+            raise MemoryError()
+        for place, k in enumerate(sorted(range(self.K), key=lambda c: -sizes[c])):
+            self.queue[place] = k
+
+    def work(self):
+        """Take classes until none is left."""
+        cdef void* scratch
+        cdef bint ready
+        cdef long job
+        with nogil:
+            scratch = self.prepare()
+            ready = scratch != NULL
+            while ready and not self.failed:
+                job = detap_next(&self.next_job)
+                if job >= self.K:
+                    break
+                ready = self.run(self.queue[job], scratch)
+            self.release(scratch)
+            if not ready:
+                self.failed = True
+        if self.failed:
+            raise MemoryError()
+
+    cdef void* prepare(self) noexcept nogil:
+        """Return what a thread needs, or NULL where memory ran out."""
+        return NULL
+
+    cdef void release(self, void* scratch) noexcept nogil:
+        pass
+
+    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
+        """Run down a class's ranking and write what comes of it; False where memory ran out."""
+        return False
+
+    cdef bint prepare_lanes(self, Lanes* s) noexcept nogil:
+        cdef Py_ssize_t lanes = self.M * self.A * self.T
+        memset(s, 0, sizeof(Lanes))
+        s.seen = <int32_t*>malloc(lanes * sizeof(int32_t))
+        s.found = <int32_t*>malloc(lanes * sizeof(int32_t))
+        s.excused = <int32_t*>malloc(lanes * sizeof(int32_t))
+        return s.seen != NULL and s.found != NULL and s.excused != NULL
+
+    cdef void release_lanes(self, Lanes* s) noexcept nogil:
+        free(s.seen)
+        free(s.found)
+        free(s.excused)
+        free(s.hits)
+        free(s.envelope)
+        free(s.terms)
+
+    cdef bint begin(self, Py_ssize_t most_hits, Lanes* s) noexcept nogil:
+        """Clear the counts and make room for so many hits at each threshold."""
+        cdef Py_ssize_t lanes = self.M * self.A * self.T
+        cdef Py_ssize_t room = (self.M - self.first) * self.A * self.T * most_hits + 1
+        # Room for the levels too: a curve's interpolated values pass through `terms`.
+        cdef Py_ssize_t terms = (most_hits if most_hits > self.R else self.R) + 1
+        memset(s.seen, 0, lanes * sizeof(int32_t))
+        memset(s.found, 0, lanes * sizeof(int32_t))
+        memset(s.excused, 0, lanes * sizeof(int32_t))
+        if room > s.hits_room:
+            free(s.hits)
+            s.hits = <int32_t*>malloc(room * sizeof(int32_t))
+            s.hits_room = room if s.hits != NULL else 0
+        if terms > s.terms_room:
+            free(s.envelope)
+            free(s.terms)
+            s.envelope = <double*>malloc(terms * sizeof(double))
+            s.terms = <double*>malloc(terms * sizeof(double))
+            s.terms_room = terms if s.envelope != NULL and s.terms != NULL else 0
+        return s.hits_room > 0 and s.terms_room > 0
+
+    cdef void record(
+        self, Py_ssize_t a, uint64_t good, Py_ssize_t m_from, Py_ssize_t most_hits, Lanes* s
+    ) noexcept nogil:
+        """Record a hit at each of the thresholds `good`: the false positives above it."""
+        cdef Py_ssize_t m, t, cell
+        cdef int32_t seen
+        cdef int32_t* found
+        cdef int32_t* hits
+        cdef const int32_t* excused
+        cdef uint64_t bits
+        for m in range(m_from, self.M):
+            cell = m * self.A + a
+            found = s.found + cell * self.T
+            bits = good
+            if m < self.first:
+                while bits:
+                    found[detap_lowest_bit(bits)] += 1
+                    bits &= bits - 1
+                continue
+            seen, excused = s.seen[cell], s.excused + cell * self.T
+            hits = s.hits + (cell - self.first * self.A) * self.T * most_hits
+            while bits:
+                t = detap_lowest_bit(bits)
+                hits[t * most_hits + found[t]] = seen - excused[t]
+                found[t] += 1
+                bits &= bits - 1
+
+    cdef void excuse(
+        self, Py_ssize_t a, uint64_t excused, Py_ssize_t m_from, Lanes* s
+    ) noexcept nogil:
+        """Note at which thresholds a detection that is seen is no false positive."""
+        cdef Py_ssize_t m
+        cdef int32_t* counts
+        cdef uint64_t bits
+        for m in range(m_from, self.M):
+            counts = s.excused + (m * self.A + a) * self.T
+            bits = excused
+            while bits:
+                counts[detap_lowest_bit(bits)] += 1
+                bits &= bits - 1
+
+    cdef void write_counts(
+        self, Py_ssize_t k, int64_t within, int64_t duplicates, const Lanes* s
+    ) noexcept nogil:
+        cdef Py_ssize_t last = (self.M - 1) * self.A
+        cdef Py_ssize_t lane = last * self.T
+        self.counts[0, k] = self.positives[0, k]
+        self.counts[3, k] = s.found[lane]
+        self.counts[4, k] = s.seen[last] - s.excused[lane]
+        self.counts[5, k] = duplicates
+        self.counts[6, k] = within
+
+    cdef void write_curves(self, Py_ssize_t k, Py_ssize_t most_hits, Lanes* s) noexcept nogil:
+        cdef Py_ssize_t areas = self.A, thresholds = self.T, limits = self.M, levels = self.R
+        cdef Py_ssize_t first = self.first
+        cdef Py_ssize_t a, t, m, r, hits, lane
+        cdef double positives
+        for a in range(areas):
+            positives = <double>self.positives[a, k]
+            if positives == 0.0:
+                continue  # undefined: the outputs were filled with NaN
+            for t in range(thresholds):
+                for m in range(limits):
+                    lane = (m * areas + a) * thresholds + t
+                    hits = s.found[lane]
+                    self.recall[t, k, a, m] = <double>hits / positives
+                    if m < first:
+                        continue
+                    lane -= first * areas * thresholds
+                    precision_at_hits(s.hits + lane * most_hits, hits, self.guard, s.envelope)
+                    make_envelope(s.envelope, hits)
+                    if levels == 0:
+                        if m == limits - 1:
+                            self.average[t, k, a] = area_under(
+                                s.envelope, hits, positives, s.terms
+                            )
+                        continue
+                    read_levels(
+                        s.envelope, hits, positives, &self.levels[0], levels, s.terms
+                    )
+                    for r in range(levels):
+                        self.precision[m - first, a, t, r, k] = s.terms[r]
+                    if m == limits - 1:
+                        self.average[t, k, a] = mean_of_levels(s.terms, levels, self.one_by_one)
+
+
+@final
+cdef class Replay(Finisher):
+    """Counts and curves from evidence."""
+
+    cdef const int32_t[::1] start, ranked
+    cdef const uint8_t[::1] limit, duplicate
+    cdef const uint8_t[:, ::1] found_bytes, neutral_bytes
+    cdef Words found, neutral
+
+    def __init__(self, evidence, scores, all_limits):
+        Finisher.__init__(self, evidence.rules, scores, all_limits)
+        self.start, self.ranked = evidence.ranking.start, evidence.ranking.rows
+        self.limit, self.duplicate = evidence.limit, evidence.duplicate.view(np.uint8)
+        self.found_bytes = evidence.found.view(np.uint8)
+        self.neutral_bytes = evidence.neutral.view(np.uint8)
+        self.found = words_of(self.found_bytes, len(evidence))
+        self.neutral = words_of(self.neutral_bytes, len(evidence))
+        self.line_up(np.diff(evidence.ranking.start).tolist())
+
+    cdef void* prepare(self) noexcept nogil:
+        cdef Lanes* s = <Lanes*>calloc(1, sizeof(Lanes))
+        if s != NULL and not self.prepare_lanes(s):
+            self.release(s)
+            return NULL
+        return s
+
+    cdef void release(self, void* scratch) noexcept nogil:
+        if scratch != NULL:
+            self.release_lanes(<Lanes*>scratch)
+            free(scratch)
+
+    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
+        cdef Lanes* s = <Lanes*>scratch
+        cdef Py_ssize_t most_hits = self._most_hits(k)
+        cdef Py_ssize_t i, a, m
+        cdef int32_t row
+        cdef uint64_t found, right
+        cdef int64_t duplicates = 0
+        if not self.begin(most_hits, s):
+            return False
+        for i in range(self.start[k], self.start[k + 1]):
+            row = self.ranked[i]
+            duplicates += self.duplicate[row]
+            for a in range(self.A):
+                found = get_word(&self.found, a, row)
+                right = found | get_word(&self.neutral, a, row)
+                if found:
+                    self.record(a, found, self.limit[row], most_hits, s)
+                if right == self.every:
+                    continue
+                self.excuse(a, right, self.limit[row], s)
+                for m in range(self.limit[row], self.M):
+                    s.seen[m * self.A + a] += 1
+        self.write_counts(k, self.start[k + 1] - self.start[k], duplicates, s)
+        self.write_curves(k, most_hits, s)
+        return True
+
+    cdef Py_ssize_t _most_hits(self, Py_ssize_t k) noexcept nogil:
+        """Return how many detections of a class are a hit anywhere."""
+        cdef Py_ssize_t i, a
+        cdef Py_ssize_t most = 0
+        for i in range(self.start[k], self.start[k + 1]):
+            for a in range(self.A):
+                if get_word(&self.found, a, self.ranked[i]):
+                    most += 1
+                    break
+        return most

@@ -1,0 +1,13 @@
+import numpy as np
+from numpy.typing import NDArray
+
+def rank_rows(
+    label: NDArray[np.int32],
+    image: NDArray[np.int32],
+    place: NDArray[np.int32],
+    score: NDArray[np.float64],
+    left_out: NDArray[np.uint8],
+    ties_by_image: bool,
+    start: NDArray[np.int32],
+    ranked: NDArray[np.int32],
+) -> None: ...

@@ -1,0 +1,61 @@
+"""How often boxes are matched: once for each detector, whatever is asked of it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap.scene
+from detap.cli import main
+from detap.core.matching import score
+
+
+@pytest.fixture
+def matchings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Return a list that gets an entry whenever boxes are matched."""
+    seen: list[int] = []
+
+    def counted(*columns: Any, **how: Any) -> Any:
+        seen.append(len(columns[0].image))
+        return score(*columns, **how)
+
+    monkeypatch.setattr(detap.scene, "score", counted)
+    return seen
+
+
+def run(fixtures: Path, tmp_path: Path, *words: str) -> None:
+    folder = fixtures / "quickstart" / "coco"
+    truth, found = str(folder / "instances.json"), str(folder / "results.json")
+    tags = tmp_path / "tags.json"
+    images = json.loads((folder / "instances.json").read_text())["images"]
+    tags.write_text(json.dumps({str(image["id"]): ["all", "one"][:2] for image in images}))
+    placed = [str(tmp_path / word) if word.endswith(".json") else word for word in words]
+    assert main(["eval", "--gt", truth, "--dt", found, "-q", *placed]) == 0
+
+
+def gates(fixtures: Path) -> tuple[str, ...]:
+    before = str(fixtures / "quickstart" / "coco" / "results.json")
+    return ("--baseline-detections", before, "--max-drop", "0.5", "--max-drop", "slice:all.AP=0.5")
+
+
+def test_a_plain_table_matches_once(fixtures: Path, tmp_path: Path, matchings: list[int]) -> None:
+    run(fixtures, tmp_path)
+    assert len(matchings) == 1
+
+
+def test_curves_ties_and_the_cross_check_match_no_more(
+    fixtures: Path, tmp_path: Path, matchings: list[int]
+) -> None:
+    run(fixtures, tmp_path, "--curves", "curves.json", "--cross-check", "--tie-range")
+    assert len(matchings) == 1
+
+
+def test_two_detectors_match_once_each(
+    fixtures: Path, tmp_path: Path, matchings: list[int]
+) -> None:
+    """With slices, intervals and what got worse."""
+    words = ("--slices", "tags.json", "--confidence", "0.9", "--resamples", "100")
+    asked = ("--curves", "curves.json", "--cross-check", "--tie-range")
+    run(fixtures, tmp_path, *asked, *words, *gates(fixtures))
+    assert len(matchings) == 2

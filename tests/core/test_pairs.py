@@ -1,0 +1,111 @@
+"""Candidate pairs instead of boxes: the same numbers from the same overlaps; what is refused."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.core.finishing import Scores
+from detap.core.matching import Boxes, Pairs, score
+from detap.core.overlap import overlaps
+from detap.protocols import PRESETS, Protocol
+from detap.scene import Scene, rules_of
+from tests.cases import Case, Found, Truth, cases
+from tests.parity.compare import assert_same_bits
+
+RANKED = [preset for preset in PRESETS.values() if preset.pairing == "ranked"]
+
+
+def pairs_of(scene: Scene) -> Pairs:
+    """Return all pairs of boxes of one image and class, with what core says they overlap."""
+    detections, truths = scene.boxes()
+    alike = (detections.image[:, None] == truths.image) & (
+        detections.label[:, None] == truths.label
+    )
+    table = overlaps(
+        detections.corners,
+        truths.corners,
+        detection_areas=detections.overlap_area,
+        truth_areas=truths.overlap_area,
+        absorbing=scene.absorbing,
+        pixel_edge=scene.protocol.pixel_edge,
+    )
+    start = np.append(0, np.cumsum(alike.sum(axis=1))).astype(np.int64)
+    return Pairs(start, np.nonzero(alike)[1].astype(np.int32), table[alike])
+
+
+def without_corners(boxes: Boxes) -> Boxes:
+    return boxes._replace(corners=np.zeros((0, 4)), overlap_area=np.zeros(0))
+
+
+def run(scene: Scene, pairs: Pairs | None, **changes: Any) -> Scores:
+    detections, truths = scene.boxes()
+    if pairs is not None:
+        detections, truths = without_corners(detections), without_corners(truths)
+    return score(
+        detections,
+        truths,
+        neutral=scene.neutral,
+        absorbing=scene.absorbing,
+        void=scene.void,
+        images=len(scene.ground_truth.images),
+        classes=len(scene.classes),
+        rules=rules_of(scene.protocol),
+        pairs=pairs,
+        evidence=[(0, 0)],
+        **changes,
+    )
+
+
+@given(cases(), st.sampled_from([*RANKED, replace(PRESETS["coco"], class_agnostic=True)]))
+def test_overlaps_of_boxes_handed_over_as_pairs_change_nothing(case: Case, rules: Protocol) -> None:
+    scene = Scene(*case.tables(), rules, None)
+    ours, theirs = run(scene, pairs_of(scene)), run(scene, None)
+    for name in ("precision", "average", "recall", "positives", "counts"):
+        assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
+    assert ours.evidence is not None
+    assert theirs.evidence is not None
+    for name in ("found", "neutral", "limit", "duplicate", "overlap", "truth", "positive"):
+        left, right = getattr(ours.evidence, name), getattr(theirs.evidence, name)
+        assert_same_bits(left, right, name)
+
+
+TWO = Case(
+    truths=(Truth(1, 1, (0, 0, 9, 9)), Truth(1, 1, (5, 0, 9, 9)), Truth(2, 1, (0, 0, 9, 9))),
+    found=(Found(1, 1, (0, 0, 9, 9), 0.9), Found(2, 2, (0, 0, 9, 9), 0.8)),
+    images=(1, 2),
+    classes=(1, 2),
+)
+
+
+@pytest.mark.parametrize(
+    ("start", "truth", "message"),
+    [
+        ([0, 1], [0], "pairs do not start detection by detection, from 0 to their number"),
+        ([1, 1, 1], [0], "pairs do not start detection by detection"),
+        ([0, 2, 1], [0], "pairs do not start detection by detection"),
+        ([0, 1, 2], [0], "pairs do not start detection by detection"),
+        ([0, 1, 1], [3], "pairs name ground truths beyond the 3 that exist"),
+        ([0, 1, 1], [-1], "pairs name ground truths beyond the 3 that exist"),
+        ([0, 1, 1], [2], "pairs of different images or classes"),
+        ([0, 0, 1], [2], "pairs of different images or classes"),
+        ([0, 2, 2], [1, 0], "pairs of a detection do not ascend by ground truth"),
+        ([0, 2, 2], [1, 1], "pairs of a detection do not ascend by ground truth"),
+    ],
+)
+def test_pairs_that_are_none_are_refused(start: list[int], truth: list[int], message: str) -> None:
+    pairs = Pairs(np.array(start), np.array(truth, np.int32), np.ones(len(truth)))
+    with pytest.raises(ValueError, match=message):
+        run(Scene(*TWO.tables(), PRESETS["coco"], None), pairs)
+
+
+def test_a_kernel_of_any_shape_decides_who_matches() -> None:
+    """By overlaps of its own the first detection prefers the second ground truth, .8 to .6."""
+    pairs = Pairs(np.array([0, 2, 2]), np.array([0, 1], np.int32), np.array([0.6, 0.8]))
+    evidence = run(Scene(*TWO.tables(), PRESETS["coco"], None), pairs).evidence
+    assert evidence is not None
+    assert evidence.truth_of(0, 0).tolist() == [1, -1]
+    assert evidence.overlap.tolist() == [0.8, 0.0]
