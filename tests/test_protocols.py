@@ -102,7 +102,7 @@ def test_interpolation_brings_its_grid() -> None:
         ({"iou_thresholds": (float("nan"),)}, "IoU threshold nan is not above 0"),
         ({"iou_thresholds": (0.7, 0.5)}, "must ascend"),
         ({"iou_thresholds": tuple(k / 100 for k in range(1, 66))}, "at most 64"),
-        ({"detection_limits": tuple(range(1, 256))}, "255 detection limits, more than 254"),
+        ({"detection_limits": tuple(range(1, 256))}, "255 detection limits; at most 254"),
         ({"detection_limits": ()}, "at least one detection limit"),
         ({"detection_limits": (0,)}, "at least 1"),
         ({"detection_limits": (1.5, 10)}, "detection limit 1.5 is not None or a whole number"),
