@@ -1,5 +1,5 @@
 # The one task runner. Each target runs with the tools of the environment that is active.
-.PHONY: build test lint types docs format check sanitize audit fuzz reliability bench clean
+.PHONY: build test lint types docs format check mutate sanitize audit fuzz reliability bench clean
 
 build:  ## compile the core in place, after a change to a .pyx or .pxd file
 	python setup.py --quiet build_ext --inplace
@@ -22,6 +22,10 @@ docs:  ## links, options, examples and names in the docs
 	pytest --quiet tests/docs
 
 check: lint types test docs  ## all that .ci/run asks, but the wheel
+
+# GROUPS: of mutation/modules.toml, or `compiled`; ALL=1: every change, not a sample.
+mutate: build  ## would the tests notice a defect? single changes, each in a copy; half an hour
+	python -m mutation $(if $(ALL),--all) $(GROUPS)
 
 # The core is built in a copy of the checkout, so that the one in use stays as it is. CPython itself
 # is not instrumented and keeps memory to its end: leaks are not looked for.

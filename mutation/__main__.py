@@ -1,0 +1,41 @@
+"""`make mutate`: python -m mutation [--all] [GROUP ...]; a group is one of modules.toml."""
+
+import argparse
+import sys
+
+from mutation import compiled, page, python
+from mutation.table import groups, keep, kept
+
+
+def main() -> int:
+    """Try the changes, keep what came of them, write the page; 1 where too many survive."""
+    by_name = {group.name: group for group in groups()}
+    names = [*by_name, compiled.NAME]
+    parser = argparse.ArgumentParser(prog="python -m mutation", description=__doc__)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(names)}")
+    parser.add_argument("--all", action="store_true", help="every change, not a sample of them")
+    chosen = parser.parse_args()
+    if unknown := set(chosen.groups) - set(names):
+        parser.error(f"no such group: {', '.join(sorted(unknown))}")
+    for name in chosen.groups or names:
+        tried = (
+            compiled.try_changes()
+            if name == compiled.NAME
+            else python.try_group(by_name[name], everything=chosen.all)
+        )
+        outcomes = []
+        for outcome in tried:
+            outcomes.append(outcome)
+            if not outcome.killed:
+                print(f"survived: {outcome.module}, {outcome.function}: {outcome.change}")
+                sys.stdout.flush()
+            keep(name, outcomes)
+        for module, found in page.modules_of(outcomes).items():
+            print(f"{module}: {sum(one.killed for one in found)} of {len(found)} killed")
+    outcomes = [outcome for name in names for outcome in kept(name)]
+    untried = [name for name in names if not kept(name)]
+    return 0 if page.write(outcomes, untried=untried) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

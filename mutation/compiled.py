@@ -1,0 +1,70 @@
+"""Changes of the compiled modules, chosen by hand: `changes.toml`.
+
+Each is made in a copy of the checkout, where its module alone is compiled again, without
+optimising; then the tests named beside it must fail.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from mutation.table import Outcome, copy_checkout, settings
+
+NAME = "compiled"
+QUICKLY = "-O0 -w"
+LONGEST = 600  # seconds; a change that never ends is noticed, too
+
+
+def try_changes() -> Iterator[Outcome]:
+    """Make the changes of `changes.toml`, one after the other, and run their tests."""
+    place = copy_checkout(NAME)
+    _compile(place)
+    modules = settings("changes")["module"]
+    for tests in {tuple(module["tests"]) for module in modules}:
+        if not _passes(tests, place):
+            raise SystemExit(f"{' '.join(tests)}: fail without any change")
+    for module in modules:
+        yield from _try(module, place)
+
+
+def _try(module: dict[str, Any], place: Path) -> Iterator[Outcome]:
+    file = place / module["file"]
+    text = file.read_text(encoding="utf-8")
+    for old, new in module["changes"]:
+        if text.count(old) != 1:
+            raise SystemExit(f"{module['file']}: {text.count(old)} times, not once: {old!r}")
+        file.write_text(text.replace(old, new), encoding="utf-8")
+        _compile(place)
+        change = f"- {' '.join(old.split())} + {' '.join(new.split())}"
+        killed = not _passes(module["tests"], place)
+        yield Outcome(file.name, file.stem, change, killed)
+    # It is compiled again with the next change.
+    file.write_text(text, encoding="utf-8")
+
+
+def _compile(place: Path) -> None:
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    environment = dict(os.environ, DETAP_BUILD_FLAGS=QUICKLY)
+    subprocess.run(command, cwd=place, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
+def _passes(tests: Iterable[str], place: Path) -> bool:
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
+    environment = dict(os.environ, DETAP_DATA=os.devnull, DETAP_HYPOTHESIS="unshrunk")
+    environment["PYTHONPATH"] = str(place)
+    try:
+        done = subprocess.run(
+            command,
+            cwd=place,
+            env=environment,
+            timeout=LONGEST,
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0

@@ -1,0 +1,157 @@
+"""Changes of the Python modules, made and run by mutmut.
+
+mutmut puts every change of a function beside it and chooses among them when it is called, so that
+one import serves them all: a change costs a fork and the tests that call that function. What it
+does not change are module constants and decorated functions, properties among them.
+"""
+
+import contextlib
+import json
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import ndiff
+from glob import glob
+from hashlib import sha256
+from pathlib import Path
+
+from mutation.table import Group, Outcome, copy_checkout, settings
+
+MEMORY = 8 << 30  # a change may ask for all there is
+KILLED = {1, 2, 3, -11}  # a test failed, or could not be collected, or Python ended
+ENDLESS = {-24, 24, 152, 36, -9}  # much longer than the tests take, or out of memory
+MUTMUT = [sys.executable, "-c", "from mutmut.__main__ import cli; cli()"]
+CONFIGURATION = """[mutmut]
+source_paths=detap
+only_mutate=
+    {files}
+pytest_add_cli_args_test_selection=
+    {tests}
+pytest_add_cli_args=
+    -pno:cacheprovider
+    -pno:xdist
+also_copy=
+    fixtures
+    docs
+    fuzz
+    README.md
+    CHANGELOG.md
+process_isolation=forkserver
+forkserver_warmup=import
+preload_modules_file=preload.txt
+timeout_constant=20
+timeout_multiplier=6
+use_setproctitle=false
+use_git_change_detection=false
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A change as mutmut numbers it, and as people read it."""
+
+    name: str
+    module: str
+    file: str
+    function: str
+    change: str
+
+
+def try_group(group: Group, *, everything: bool) -> list[Outcome]:
+    """Make the changes of a group's modules and run its tests for each of them."""
+    place = copy_checkout(group.name)
+    with contextlib.chdir(place):
+        modules = {
+            name: sorted(file for pattern in patterns for file in glob(pattern))
+            for name, patterns in group.modules.items()
+        }
+        files = [file for chosen in modules.values() for file in chosen]
+        text = CONFIGURATION.format(files="\n    ".join(files), tests="\n    ".join(group.tests))
+        Path("setup.cfg").write_text(text)
+        Path("preload.txt").write_text("".join(f"{name}\n" for name in _test_modules(group.tests)))
+        mutants = [
+            mutant
+            for name, chosen in modules.items()
+            for mutant in _drawn(_mutants_of(name, chosen), everything)
+        ]
+        _run([mutant.name for mutant in mutants])
+        return [_outcome(mutant, group.name) for mutant in mutants]
+
+
+def _test_modules(tests: list[str]) -> Iterator[str]:
+    """Give the modules of tests, imported once for all changes.
+
+    They are not collected for all: pytest escapes ids that a test lists a second time when it
+    collects a second time, and then does not find the tests that it is to run.
+    """
+    for path in map(Path, tests):
+        for file in sorted(path.rglob("test_*.py")) if path.is_dir() else [path]:
+            yield ".".join(file.with_suffix("").parts)
+
+
+def _drawn(mutants: list[Mutant], everything: bool) -> list[Mutant]:
+    """Draw a sample that stays the same while other functions change."""
+    chosen = settings("modules")
+    mutants.sort(key=lambda one: sha256(f"{chosen['seed']} {one}".encode()).digest())
+    return mutants if everything else mutants[: chosen["sample"]]
+
+
+def _mutants_of(module: str, files: list[str]) -> list[Mutant]:
+    # Imported here: mutmut reads its configuration from the folder at hand.
+    from mutmut.mutation.file_mutation import mutate_file_contents  # noqa: PLC0415
+    from mutmut.utils.format_utils import (  # noqa: PLC0415
+        get_mutant_name,
+        orig_function_and_class_names_from_key,
+    )
+
+    found = []
+    for file in files:
+        mutated = mutate_file_contents(file, Path(file).read_text(encoding="utf-8"))
+        lines = mutated.code.splitlines()
+        for key in mutated.mutant_names:
+            function, owner = orig_function_and_class_names_from_key(key)
+            original = key.partition("__mutmut_")[0] + "__mutmut_orig"
+            before, after = (
+                [line.replace(name, function) for line in lines[span.start - 1 : span.end]]
+                for name in (original, key)
+                for span in [mutated.line_span_by_function_name[name]]
+            )
+            title = f"{owner}.{function}" if owner else function
+            name = get_mutant_name(Path(file), key)
+            found.append(Mutant(name, module, file, title, " ".join(_change(before, after))))
+    return found
+
+
+def _change(before: list[str], after: list[str]) -> Iterator[str]:
+    for line in ndiff(before, after):
+        if line[0] in "-+":
+            yield f"{line[0]} {line[2:].strip()}"
+
+
+def _limit_memory() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def _run(names: list[str]) -> None:
+    environment = dict(os.environ, DETAP_DATA=os.devnull)
+    environment.pop("MUTANT_UNDER_TEST", None)
+    processes = str(settings("modules")["processes"])
+    command = [*MUTMUT, "run", "--max-children", processes, *names]
+    with Path("mutmut.log").open("w") as log:
+        done = subprocess.run(
+            command, env=environment, stdout=log, stderr=log, preexec_fn=_limit_memory, check=False
+        )
+    if done.returncode:
+        raise SystemExit(f"mutmut ended with status {done.returncode}: see {Path.cwd()}/mutmut.log")
+
+
+def _outcome(mutant: Mutant, group: str) -> Outcome:
+    results = json.loads(Path("mutants", f"{mutant.file}.meta").read_text())
+    status = results["exit_code_by_key"][mutant.name]
+    if status is None:
+        raise SystemExit(f"{group}: {mutant.name} was not tried: see {Path.cwd()}/mutmut.log")
+    killed = status in KILLED | ENDLESS
+    return Outcome(mutant.module, mutant.function, mutant.change, killed, status in ENDLESS)

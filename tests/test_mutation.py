@@ -1,0 +1,49 @@
+"""The tables of the mutation check name what is there; `make mutate` shows what it does."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mutation import page
+from mutation.table import ROOT, Outcome, groups, reasons, settings
+
+
+def named() -> Iterator[str]:
+    for group in groups():
+        yield from group.tests
+        for files in group.modules.values():
+            yield from files
+    for module in settings("changes")["module"]:
+        yield module["file"]
+        yield from module["tests"]
+
+
+@pytest.mark.parametrize("path", sorted(set(named())))
+def test_what_the_tables_name_is_there(path: str) -> None:
+    assert list(ROOT.glob(path)), f"mutation/*.toml names {path}: name what took its place"
+
+
+@pytest.mark.parametrize("module", settings("changes")["module"], ids=lambda one: one["file"])
+def test_a_chosen_change_has_its_line(module: dict[str, list[list[str]]]) -> None:
+    text = (ROOT / str(module["file"])).read_text("utf-8")
+    for old, new in module["changes"]:
+        assert text.count(old) == 1, f"mutation/changes.toml: {old!r} is to stand there once"
+        assert old != new
+
+
+def test_too_few_killed_or_a_survivor_without_a_reason_is_a_failure(tmp_path: Path) -> None:
+    (function, change), reason = next(iter(reasons().items()))
+    killed = [Outcome("m", "f", str(number), True) for number in range(9)]
+    known = Outcome("m", function, change, False)
+    file = tmp_path / "page.md"
+    assert page.write([*killed, known], file)
+    text = file.read_text()
+    assert "| m | 10 | 9 | 0 | 90.0% |" in text
+    assert change in text
+    assert reason in text
+    assert not page.write([*killed[1:], known], file)  # 8 of 9
+    assert not page.write([*killed, known], file, untried=["gates"])
+    assert "| group `gates` | not tried yet |" in file.read_text()
+    assert not page.write([*killed, Outcome("m", "f", "unknown", False)], file)
+    assert "**no reason yet**" in file.read_text()
