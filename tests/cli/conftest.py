@@ -136,7 +136,7 @@ def spawn(*arguments: str | Path, **options: Any) -> subprocess.CompletedProcess
         [sys.executable, "-m", "detap", *map(str, arguments)],
         text=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=300,
         check=False,
         **{"capture_output": True, **options},
     )

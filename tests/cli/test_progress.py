@@ -13,11 +13,12 @@ from detap.cli.progress import Progress
 from detap.formats import prefetch
 
 SLOW = """
-import time
+import threading
 from detap.cli.progress import Progress
+drawn = threading.Event()
 progress = Progress(after={after})
-progress.doing("Reading", lambda: 0.5)
-time.sleep(0.6)
+progress.doing("Reading", lambda: drawn.set() or 0.5)
+drawn.wait({patience})
 progress.stop()
 print("end", flush=True)
 """
@@ -43,14 +44,14 @@ def at_terminal(code: str) -> str:
 
 
 def test_long_work_shows_what_goes_on() -> None:
-    shown = at_terminal(SLOW.format(after=0.1))
+    shown = at_terminal(SLOW.format(after=0.1, patience=60))
     assert "Reading" in shown
     assert "━" in shown
     assert shown.endswith("end\r\n")
 
 
 def test_short_work_shows_nothing() -> None:
-    assert at_terminal(SLOW.format(after=60)) == "end\r\n"
+    assert at_terminal(SLOW.format(after=600, patience=0.3)) == "end\r\n"
 
 
 def test_nothing_is_drawn_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:

@@ -147,7 +147,7 @@ def test_signals(coco: Files, number: signal.Signals, status: int, begun: str) -
         process.stdin.flush()
         time.sleep(0.1)  # so that it is met at its reading, mostly; the answer is the same
         process.send_signal(number)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=120)
     assert process.returncode == status
     assert (out, err) == ("", "")
     assert sorted(path.name for path in coco.folder.iterdir()) == ["instances.json", "results.json"]
@@ -166,7 +166,7 @@ def test_an_ignored_interrupt_stays_ignored(coco: Files) -> None:
         signal.signal(signal.SIGINT, usual)
     with process:
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(coco.dt.read_bytes(), timeout=60)
+        out, _ = process.communicate(coco.dt.read_bytes(), timeout=300)
     assert process.returncode == 0
     assert out.startswith(b"class ")
 
@@ -260,7 +260,7 @@ def test_closed_standard_streams(coco: Files, closed: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=300,
     )
     if closed == "1":
         assert ended.returncode == 2
@@ -285,7 +285,7 @@ def test_in_any_locale_and_home(coco: Files, environment: dict[str, str]) -> Non
         capture_output=True,
         check=False,
         env=environment,
-        timeout=60,
+        timeout=300,
     )
     assert ended.returncode == 0
     assert ended.stdout.startswith(b"class ")
@@ -319,7 +319,7 @@ def test_colour_is_for_terminals(coco: Files) -> None:
         except OSError:  # Linux ends a terminal without a user so
             pass
         os.close(master)
-        assert process.wait(timeout=60) == 0
+        assert process.wait(timeout=300) == 0
         return shown.decode()
 
     coloured = on_a_terminal(NO_COLOR="")

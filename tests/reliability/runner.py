@@ -16,7 +16,7 @@ from tests.reliability.cases import Case
 
 ROOT = Path(__file__).parents[2]
 OLD = b"the old report\n"
-SECONDS = 30
+SECONDS = 300
 SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
 """Whether AddressSanitizer is at work, which reserves terabytes and multiplies memory."""
 MEMORY = 0 if SANITIZED else 2 << 30
@@ -40,6 +40,7 @@ class Outcome:
     late : bool
         Whether it was killed after `SECONDS`.
     seconds : float
+        Of the processor: other work on the machine does not count.
     peak : int
         Resident bytes at most.
     """
@@ -195,7 +196,7 @@ def run_process(
     return {
         "status": process.returncode,
         "late": late,
-        "seconds": time.monotonic() - started,
+        "seconds": usage.ru_utime + usage.ru_stime,
         "peak": usage.ru_maxrss * 1024,
     }
 
