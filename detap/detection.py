@@ -12,6 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from detap.core.finishing import Scores, finish
+from detap.doubts import AS_IS, check_fractions
 from detap.errors import DetapWarning, UsageError
 from detap.protocols import Protocol
 from detap.protocols import protocol as preset
@@ -32,6 +33,7 @@ def evaluate(
     threads: int | None = None,
     matches: bool = False,
     evidence: bool = False,
+    as_is: bool = False,
 ) -> Result:
     """Score detections against ground truths.
 
@@ -50,6 +52,9 @@ def evaluate(
     evidence : bool
         Whether to keep it as bits from the start, because ``Result.evidence`` will be asked for;
         otherwise asking matches once more.
+    as_is : bool
+        Whether boxes that look like fractions of the image's size are scored for all that, with a
+        warning.
 
     Returns
     -------
@@ -58,7 +63,8 @@ def evaluate(
     Raises
     ------
     InputError
-        Where a detection lies on an image that the ground truth does not have.
+        Where a detection lies on an image that the ground truth does not have, or boxes look like
+        fractions of the image's size, where pixels are due.
     UsageError
         Where the protocol is unknown or contradicts itself.
 
@@ -67,6 +73,8 @@ def evaluate(
     DetapWarning
         For each note of the result that is a warning.
     """
+    if as_is and isinstance(ground_truth, GroundTruth) and AS_IS not in ground_truth.notes:
+        ground_truth = replace(ground_truth, notes=(*ground_truth.notes, AS_IS))
     result = with_advice(
         score_tables(
             ground_truth,
@@ -105,6 +113,9 @@ def score_tables(
     if not isinstance(protocol, Protocol | str):
         raise UsageError(f"protocol {protocol!r} is neither a Protocol nor the name of a preset")
     rules = preset(protocol) if isinstance(protocol, str) else protocol
+    doubts = set(check_fractions(ground_truth, detections)).difference(detections.notes)
+    if doubts:
+        detections = replace(detections, notes=(*detections.notes, *sorted(doubts, key=str)))
     scene = Scene(ground_truth, detections.numbered_as(ground_truth), rules, threads)
     if rules.pairing == "coverage":
         return _result(scene, scene.cover())

@@ -23,6 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detap.columns import Columns, check_rows
 from detap.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
+from detap.doubts import AS_IS, backward, backward_note, too_many
 from detap.errors import InputError, Note, Problem
 
 Floats = NDArray[np.float64]
@@ -167,6 +168,7 @@ class GroundTruth(_Table):
         group_of: ArrayLike | None = None,
         images: Sequence[Name] | None = None,
         classes: Sequence[Name] | Mapping[Name, str] | None = None,
+        as_is: bool = False,
     ) -> "GroundTruth":
         """Make a table from arrays, checking them.
 
@@ -186,13 +188,16 @@ class GroundTruth(_Table):
             All images, those without any ground truth too; by default those of `image`, sorted.
         classes : sequence, or mapping of identifier to name, optional
             All classes, in the order wanted; by default those of `label`, sorted.
+        as_is : bool
+            Whether boxes of a negative side count however many there are, as boxes that overlap
+            nothing (by default one in twenty is an error), and boxes that look like fractions.
 
         Raises
         ------
         InputError
             Where a column has a wrong length, or a value that is no box, or an unknown name.
         """
-        rows = _Rows("ground truth", image, label, boxes, encoding)
+        rows = _Rows("ground truth", (image, label), boxes, encoding, as_is)
         listed = set(rows.image) if images is None else rows.names("images", images)
         all_images = tuple(sorted(listed) if images is None else listed)
         ids, names = _class_table(rows, classes)
@@ -225,6 +230,7 @@ class GroundTruth(_Table):
             difficult=flags["difficult"],
             ignore=flags["ignore"],
             group_of=flags["group_of"],
+            notes=rows.notes,
         )
 
 
@@ -257,6 +263,7 @@ class Detections(_Table):
         boxes: ArrayLike,
         score: ArrayLike,
         encoding: str = "corners",
+        as_is: bool = False,
     ) -> "Detections":
         """Make a table from arrays, checking them.
 
@@ -270,13 +277,15 @@ class Detections(_Table):
             Any finite numbers.
         encoding : {"corners", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
+        as_is : bool
+            As :meth:`GroundTruth.from_arrays` has it.
 
         Raises
         ------
         InputError
             Where a column has a wrong length, or a value that is no box or no score.
         """
-        rows = _Rows("detections", image, label, boxes, encoding)
+        rows = _Rows("detections", (image, label), boxes, encoding, as_is)
         scores = rows.numbers("score", score, (rows.length,))
         rows.refuse("score", scores, ~np.isfinite(scores), "finite")
         images = tuple(sorted(set(rows.image)))
@@ -290,6 +299,7 @@ class Detections(_Table):
             classes=names,
             class_ids=ids,
             score=scores,
+            notes=rows.notes,
         )
 
     def numbered_as(self, truth: GroundTruth) -> "Detections":
@@ -362,8 +372,14 @@ class _Rows(Columns):
     """The columns that both tables share, being checked."""
 
     def __init__(
-        self, table: str, image: ArrayLike, label: ArrayLike, boxes: ArrayLike, encoding: str
+        self,
+        table: str,
+        names: tuple[ArrayLike, ArrayLike],
+        boxes: ArrayLike,
+        encoding: str,
+        as_is: bool,
     ) -> None:
+        image, label = names
         super().__init__(table)
         self.image = self.names("image", image)
         self.length = len(self.image)
@@ -377,11 +393,17 @@ class _Rows(Columns):
             self.fail(f"encoding {encoding!r} is unknown", "use corners or xywh")
         box = self.numbers("boxes", boxes, (self.length, 4))
         self.corners, self.box_area = encode_boxes(box, encoding)
-        sides = self.corners[:, 2:] - self.corners[:, :2] if encoding == "corners" else box[:, 2:]
         finite = np.isfinite(box).all(axis=1) & np.isfinite(self.box_area)
         self.refuse("boxes", box, ~finite, "finite, with a finite area")
-        negative = np.asarray((sides < 0).any(axis=1))
-        self.refuse("boxes", box, negative, f"of no negative side, as {encoding}")
+        at = backward(self.corners, self.box_area)
+        self.notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
+        if len(at) and not as_is and too_many(len(at), self.length):
+            due = f"of no negative side, as {encoding}, or as_is=True be given"
+            self.refuse("boxes", box, np.isin(np.arange(self.length), at), due)
+        elif len(at):
+            kind = self.table.replace(" ", "-")
+            first = f"row {at[0]}, {box[at[0]].tolist()}"
+            self.notes += (backward_note(kind, len(at), first),)
 
     def number(self, name: str, column: Sequence[Name], names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each entry of `column`."""

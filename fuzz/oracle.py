@@ -86,7 +86,6 @@ def _box(record: Any) -> tuple[float, ...]:
     value = record.get("bbox")
     _need(isinstance(value, list) and len(value) == 4)
     x, y, width, height = map(_number, value)
-    _need(width >= 0 and height >= 0)
     derived = (width * height, x + width, y + height)
     _need(all(map(math.isfinite, derived)))
     return (x, y, derived[1], derived[2], derived[0])

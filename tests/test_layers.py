@@ -28,7 +28,7 @@ FLOORS = (
     },
     {"formats", "config"},
     {"core"},
-    {"protocols", "tables", "ranking_tables", "columns"},
+    {"protocols", "tables", "ranking_tables", "columns", "doubts"},
     {"errors", "spelling", "_version", "decimals"},
 )
 LEVEL = {name: len(FLOORS) - n for n, names in enumerate(FLOORS) for name in names}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from detap.cli.inputs import Inputs
-from detap.cli.options import Command, general_options, input_options, option, output_options
+from detap.cli.options import Command, general_options, input_options, output_options, strict_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import InputError, Problem, UsageError
@@ -17,13 +17,12 @@ if TYPE_CHECKING:
     from detap.tables import Detections, GroundTruth
 
 _FORMATS = ("table", "json")
-_FAILED = 2
 
 
 @click.command(cls=Command)
 @input_options
 @output_options
-@option("--strict", group="Output", is_flag=True, help="Status 2 also where there is a warning.")
+@strict_option
 @general_options
 @click.pass_context
 def command(context: click.Context, /, **options: Any) -> None:
@@ -35,7 +34,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     if options["gt"] is None and options["dt"] is None:
         raise UsageError("nothing to check: give --gt, --dt, or both")
     inputs = Inputs.from_options(options)
-    strict = options.pop("strict")
+    options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
     for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
         if sink.name not in _FORMATS:
@@ -46,10 +45,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     _write(read, examination, outputs, session)
     if read.problems:
         raise InputError(read.problems, read.omitted)
-    warnings = sum(note.warning for note in examination.notes)
-    if strict and warnings:
-        session.say(f"Error: {warnings} kind{'s' * (warnings != 1)} of warning, and --strict")
-        context.exit(_FAILED)
+    session.check_warnings()
 
 
 # Either input will do here.
@@ -69,6 +65,8 @@ class _Read(NamedTuple):
 
 def _read(inputs: Inputs) -> _Read:
     """Read both inputs, the detections also where the ground truth cannot be read."""
+    from detap.doubts import AS_IS, fractions  # noqa: PLC0415 - imports numpy, which --help need not
+
     truth = detections = None
     problems: list[Problem] = []
     omitted = 0
@@ -88,6 +86,9 @@ def _read(inputs: Inputs) -> _Read:
             if not problems:
                 raise
             problems.append(Problem(printable(inputs.dt), "", f"not examined: {error}"))
+    tables = [table for table in (truth, detections) if table is not None]
+    if not problems and not any(AS_IS in table.notes for table in tables):
+        problems += fractions(truth, detections)
     return _Read(truth, detections, problems, omitted)
 
 

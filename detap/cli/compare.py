@@ -18,6 +18,7 @@ from detap.cli.options import (
     rules_from,
     selection_options,
     stack,
+    strict_option,
     truth_options,
 )
 from detap.cli.output import Outputs
@@ -86,6 +87,7 @@ compare_options = stack(
 @compare_options
 @output_options
 @config_options
+@strict_option
 @general_options
 @click.pass_obj
 def command(session: Session, /, first: str, second: str, **options: Any) -> None:
@@ -128,7 +130,7 @@ def _compare(
     report = comparison_report(
         comparison,
         inputs=_described((truth, before, after), found),
-        notes=comparison.second.notes,
+        notes=tuple(dict.fromkeys((*comparison.first.notes, *comparison.second.notes))),
         most=options["most"],
     )
     chosen = selection_block(comparison.second, truth, after, options)
@@ -136,6 +138,7 @@ def _compare(
         report = report._replace(blocks=(*report.blocks, chosen))
     for note in report.notes:
         session.note(note)
+    session.check_warnings()
     outputs.write(report, [*members_of(truth), *members_of(before), *members_of(after)])
 
 

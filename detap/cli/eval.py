@@ -18,6 +18,7 @@ from detap.cli.options import (
     rules_from,
     selection_options,
     stack,
+    strict_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
@@ -74,6 +75,7 @@ eval_options = stack(
 @output_options
 @eval_options
 @config_options
+@strict_option
 @general_options
 @click.pass_obj
 def command(session: Session, /, **options: Any) -> int:
@@ -170,6 +172,7 @@ def _evaluate(
     for note in report.notes:
         session.note(note)
     status = say(judged, session)
+    session.check_warnings()
     members = [*members_of(truth), *members_of(detections)]
     if options["curves"] is not None:
         from detap.report.curves import render_curves  # noqa: PLC0415 - rarely wanted

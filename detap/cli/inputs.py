@@ -44,6 +44,7 @@ class Inputs(NamedTuple):
         """Take the input options out of `options`; the format is told from the files if need be."""
         gt, dt, name = options.pop("gt"), options.pop("dt"), options.pop("file_format")
         given = {option: options.pop(option.name) for option in format_options()}
+        as_is = {"as_is": True} if options.pop("as_is") else {}
         limits = _limits(options)
         if gt == STDIN:
             raise UsageError("only the detections can come from stdin, not the ground truth")
@@ -55,7 +56,8 @@ class Inputs(NamedTuple):
                 raise UsageError(
                     f"{option.spelling} is for {whose} files; these are read as {found.name}"
                 )
-        return cls(found, gt, dt, {o.name: value for o, value in reading.items()} | limits)
+        chosen = {o.name: value for o, value in reading.items()}
+        return cls(found, gt, dt, chosen | as_is | limits)
 
     def paths(self) -> list[str]:
         """Return the paths that must not be written."""
@@ -65,7 +67,8 @@ class Inputs(NamedTuple):
 
     def begin(self) -> tuple[Any, Any]:
         """Let threads read while numpy is being imported; return what to read on."""
-        return self.format.begin(self.gt, self.dt, self.reading)
+        ahead = {name: value for name, value in self.reading.items() if name != "as_is"}
+        return self.format.begin(self.gt, self.dt, ahead)
 
     @staticmethod
     def fraction(sources: tuple[Any, Any]) -> "Callable[[], float] | None":

@@ -131,7 +131,15 @@ def _reading_option(found: FormatOption, formats: Sequence[Format]) -> Decorator
     )
 
 
-_reading_options = stack(*(_reading_option(*found) for found in format_options().items()))
+_reading_options = stack(
+    *(_reading_option(*found) for found in format_options().items()),
+    _input(
+        "--as-is",
+        is_flag=True,
+        help="Take input at its word where it only looks wrong: boxes in fractions, backward "
+        "boxes, shifted category ids.",
+    ),
+)
 """What the readers of formats take."""
 
 
@@ -259,10 +267,11 @@ output_options = stack(
 )
 
 
-def _talk(attribute: str, value: int) -> Callable[[click.Context, click.Parameter, Any], None]:
-    def callback(ctx: click.Context, _: click.Parameter, given: Any) -> None:
+def _talk(attribute: str, value: int) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def callback(ctx: click.Context, _: click.Parameter, given: Any) -> Any:
         if given:
             setattr(ctx.ensure_object(Session), attribute, value)
+        return given
 
     return callback
 
@@ -278,6 +287,14 @@ def _flag(*names: str, attribute: str, value: int, text: str) -> Decorator[Any]:
         help=text,
     )
 
+
+strict_option = option(
+    "--strict",
+    group="General",
+    is_flag=True,
+    callback=_talk("strict", True),
+    help="Make every warning an error: status 2.",
+)
 
 general_options = stack(
     _flag(

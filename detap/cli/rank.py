@@ -18,6 +18,7 @@ from detap.cli.options import (
     output_options,
     rules_from,
     stack,
+    strict_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
@@ -148,6 +149,7 @@ def command() -> None:
 @retrieval_gates
 @threads_option
 @config_options
+@strict_option
 @general_options
 @click.pass_obj
 def retrieval(session: Session, /, **options: Any) -> int:
@@ -197,6 +199,7 @@ classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By d
 @_output("--per-query", is_flag=True, help="Show every class, however many there are.")
 @limit_options
 @config_options
+@strict_option
 @general_options
 @click.pass_obj
 def classification(session: Session, /, **options: Any) -> int:
@@ -340,6 +343,7 @@ class _Work(NamedTuple):
         for note in report.notes:
             self.session.note(note)
         status = say(judged, self.session)
+        self.session.check_warnings()
         short = report if self.options["per_query"] else brief(report)
         for sink, path in self.outputs.files:
             if sink.name in _DATA:

@@ -6,7 +6,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from detap.cli.progress import is_watched
-from detap.errors import Note
+from detap.errors import Note, UsageError
 from detap.report.names import printable
 
 if TYPE_CHECKING:
@@ -24,11 +24,15 @@ class Session:
         Whether a traceback goes with an error.
     verbosity : int
         -1 says nothing but errors, 0 warnings and notes, 1 also how long each step took.
+    strict : bool
+        Whether warnings are errors.
     """
 
     def __init__(self) -> None:
         self.debug = False
         self.verbosity = 0
+        self.strict = False
+        self._warnings = 0
         self._since = perf_counter()
         self._progress: Progress | None = None
 
@@ -59,9 +63,22 @@ class Session:
 
     def note(self, note: Note) -> None:
         """Say a note, if this run is to hear it."""
-        if self.verbosity >= 0:
+        self._warnings += note.warning
+        if self.verbosity >= 0 or (self.strict and note.warning):
             kind = "warning" if note.warning else "note"
             self.say(_fitted(f"{kind}: {printable(str(note))}"))
+
+    def check_warnings(self) -> None:
+        """End a strict run that has had a warning.
+
+        Raises
+        ------
+        UsageError
+            Which counts them; each has been said.
+        """
+        if self.strict and self._warnings:
+            kinds = f"{self._warnings} kind{'s' * (self._warnings != 1)} of warning"
+            raise UsageError(f"{kinds}, and --strict")
 
     def timed(self, step: str) -> None:
         """Say how long the step took that now ends, to those who want to hear it."""

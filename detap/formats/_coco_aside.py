@@ -8,7 +8,9 @@ from detap.formats.files import DEFAULT_LIMITS, Limits, read_bytes
 from detap.tables import GroundTruth, Name
 
 
-def named(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Any], GroundTruth]:
+def named(
+    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+) -> tuple[dict[str, Any], GroundTruth]:
     """Return the ids that a results file names; none where it cannot be read.
 
     It is a lenient look: the reader then reads the file against these names, so that everything
@@ -25,7 +27,7 @@ def named(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> tuple[dict[str, Any
         {name for record in records if (name := _name(record.get(key))) is not None}
         for key in ("image_id", "category_id")
     ]
-    return {"limits": limits}, empty_truth(*names)
+    return {**options, "limits": limits}, empty_truth(*names)
 
 
 def _name(value: object) -> Name | None:

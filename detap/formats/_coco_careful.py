@@ -127,13 +127,8 @@ def _box(record: Record) -> tuple[float, float, float, float]:
     if not all(type(side) is float for side in value):
         value = [_number(f"bbox[{i}]", side) for i, side in enumerate(value)]
     x, y, width, height = value
-    # Negated, so that NaN is refused as well.
     if not (
-        width >= 0
-        and height >= 0
-        and math.isfinite(width * height)
-        and math.isfinite(x + width)
-        and math.isfinite(y + height)
+        math.isfinite(width * height) and math.isfinite(x + width) and math.isfinite(y + height)
     ):
         _refuse_box(record["bbox"])
     return x, y, width, height
@@ -141,10 +136,8 @@ def _box(record: Record) -> tuple[float, float, float, float]:
 
 def _refuse_box(box: list[Any]) -> NoReturn:
     """Say what is wrong with a box of which something is."""
-    sides = [_number(f"bbox[{i}]", side) for i, side in enumerate(box)]
-    for name, side in zip(("width", "height"), sides[2:], strict=True):
-        if side < 0:
-            raise _Wrong(f"bbox has a negative {name}: {spelt(box)}", _BOX_REMEDY)
+    for i, side in enumerate(box):
+        _number(f"bbox[{i}]", side)
     raise _Wrong(f"bbox overflows: {spelt(box)}", "give a box of finite area and corners")
 
 
@@ -360,6 +353,7 @@ class _TruthReader:
             group_of=_as_flags(self.flags["isgroupof"]),
             records=self.parts["annotations"].count,
             zero_row=self.zero_row,
+            origin=np.array(self.origin, np.int64) if self.parts["annotations"].repeated else None,
             counts=self.counts
             | {f"repeated-{name}": part.repeated for name, part in self.parts.items()},
         )

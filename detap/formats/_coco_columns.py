@@ -2,6 +2,9 @@
 
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from detap.tables import Flags, Floats, Integers, Name
 
 SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
@@ -40,6 +43,8 @@ class TruthColumns(NamedTuple):
         Annotations in the file, repeated ones too.
     zero_row : int
         The row of the annotation whose id is 0; -1 where there is none.
+    origin : (G,) int64 or None
+        The record of each row; None where rows are records.
     counts : dict of str to int
         How many records lack or have something worth a note, by the note's code.
     """
@@ -58,6 +63,7 @@ class TruthColumns(NamedTuple):
     group_of: Flags
     records: int
     zero_row: int
+    origin: NDArray[np.int64] | None
     counts: dict[str, int]
 
 

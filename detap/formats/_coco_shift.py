@@ -16,6 +16,8 @@ _TRUTHS = 64
 _OVERLAP = 0.5
 _SURE = 0.8
 _STRAY = 0.05
+_ENOUGH = 10
+"""Objects that must bear it out where every id is listed: fewer may be a detector's mistakes."""
 
 
 def category_shift(columns: DetectionColumns, truth: GroundTruth) -> str:
@@ -36,13 +38,18 @@ def category_shift(columns: DetectionColumns, truth: GroundTruth) -> str:
         return ""
     pairs = np.array(_pairs(columns, truth), np.int64).reshape(-1, 2)
     wrong = pairs[pairs[:, 0] != pairs[:, 1]]
-    if len(set(wrong[:, 0].tolist())) < 2 or (len(pairs) - len(wrong)) > _STRAY * len(pairs):
+    few = len(wrong) < _ENOUGH
+    if (
+        (few and not columns.unknown)
+        or len(set(wrong[:, 0].tolist())) < 2
+        or (len(pairs) - len(wrong)) > _STRAY * len(pairs)
+    ):
         return ""
     due = [ids[number] for number in wrong[:, 0]]
     got = [ids[number] for number in wrong[:, 1]]
     steps = [int(g) - int(d) for g, d in zip(got, due, strict=True)]
     shift = max(set(steps), key=steps.count)
-    enough = _SURE if len(wrong) >= 10 else 1.0
+    enough = 1.0 if few else _SURE
     if steps.count(shift) >= enough * len(pairs):
         return (
             f"every category_id looks {abs(shift)} too {'high' if shift > 0 else 'low'}: the boxes "

@@ -138,7 +138,7 @@ cdef inline Bytes _learn(
 
 
 cdef inline Bytes _read_box(Cursor *cursor, Bytes p, double *box) noexcept nogil:
-    """Read [x, y, width, height]: finite, of finite corners and area, of no negative side."""
+    """Read [x, y, width, height]: finite, of finite corners and area."""
     cdef int i
     if p[0] != c'[':
         return fail(cursor, p)
@@ -152,9 +152,8 @@ cdef inline Bytes _read_box(Cursor *cursor, Bytes p, double *box) noexcept nogil
         if p[0] != (c']' if i == 3 else c','):
             return fail(cursor, p)
         p += 1
-    # Negated, so that a sum or product that is infinite fails too.
-    if not (box[2] >= 0 and box[3] >= 0 and isfinite(box[2] * box[3])
-            and isfinite(box[0] + box[2]) and isfinite(box[1] + box[3])):
+    if not (isfinite(box[2] * box[3]) and isfinite(box[0] + box[2])
+            and isfinite(box[1] + box[3])):
         return fail(cursor, p)
     return p
 

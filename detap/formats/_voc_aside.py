@@ -1,11 +1,7 @@
 """VOC, aside from reading it: detections by themselves, and what images are said to be."""
 
-import math
 import os
-from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from detap.errors import UsageError
 from detap.formats._names import Path, empty_truth
@@ -44,32 +40,14 @@ def named(
     by_image = layout == "image-files"
     classes = met if by_image else {class_of_stem(stem, ()).name for stem in stems}
     truth = empty_truth(stems if by_image else met, classes)
-    reach = {name: [math.nan, math.nan] for name in truth.images}
-    for stem, found in zip(stems, lines, strict=True):
-        for columns in found:
-            _reach(reach[stem if by_image else columns[0]], columns[4:6])
-    sizes = np.array(list(reach.values()), np.float64).reshape(-1, 2)
     reading = {**options, "layout": layout, "limits": limits}
-    return reading, replace(truth, image_sizes=sizes)
+    return reading, truth
 
 
 def _columns(path: str, limits: Limits) -> list[list[str]]:
     """Return the columns of every line that has one and can be read."""
     text = read_bytes(path, limits).decode("utf-8-sig", "replace")
     return [columns for line in text.split("\n") if (columns := line.split())]
-
-
-def _reach(size: list[float], corner: list[str]) -> None:
-    """Take it that an image is as large as its detections reach.
-
-    Detectors clip boxes to the image, and a box that was clipped on one side alone is excused where
-    it ends at the image's border.
-    """
-    for axis, text in enumerate(corner):
-        try:
-            size[axis] = float(np.fmax(size[axis], float(text)))
-        except ValueError:
-            return
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

@@ -20,6 +20,7 @@ CORNERS = ("x1", "y1", "x2", "y2")
 XYWH = ("x", "y", "width", "height")
 
 SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--boxes xywh) if these are x, y, width and height"
+"""The remedy of corners in the wrong order that would be fine as x, y, width and height."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SEPARATOR = re.compile(r"[ \t]+")
@@ -33,8 +34,6 @@ class Problems(Listed):
     ----------
     lead : Problem or None
         What explains the others, to be read before them.
-    boxes, swapped : int
-        How many boxes there were, and how many of them ended before they began.
     strangers : dict of str to None
         The images that the ground truth lacks, in the order met; a few of them.
     """
@@ -42,8 +41,6 @@ class Problems(Listed):
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         self.lead: Problem | None = None
-        self.boxes = 0
-        self.swapped = 0
         self.strangers: dict[str, None] = {}
 
     def add(self, file: str, place: str, message: str, remedy: str = "") -> None:
@@ -60,14 +57,6 @@ class Problems(Listed):
         """
         if not self.listed:
             return
-        if self.lead is None and self.swapped > 1 and 4 * self.swapped >= self.boxes:
-            self.lead = Problem(
-                path,
-                "",
-                f"{self.swapped} of {self.boxes} boxes end before they begin: they look like x, y, "
-                "width and height where two corners are due",
-                "give boxes='xywh' (--boxes xywh) if they are",
-            )
         listed = self.listed if self.lead is None else [self.lead, *self.listed]
         raise InputError(listed, self.count - len(self.listed))
 
@@ -99,25 +88,30 @@ def number_fault(text: str) -> str:
     return "is not a number" if text else "is empty where a number is due"
 
 
-def box_fault(values: list[float], encoding: str, *, ordered: bool = True) -> str:
-    """Return why four finite numbers are no box, or an empty string where they are one.
+def box_fault(values: list[float], encoding: str) -> str:
+    """Return why four finite numbers are no box, or an empty string where they are one."""
+    first, second, third, fourth = values
+    if encoding == "xywh":
+        width, height = third, fourth
+        if not (math.isfinite(first + third) and math.isfinite(second + fourth)):
+            return "the far corner overflows"
+    else:
+        width, height = third - first, fourth - second
+    return "" if math.isfinite(width * height) else "the area of the box overflows"
 
-    Unless `ordered`, corners may lie in the wrong order.
-    """
+
+def side_fault(values: list[float], encoding: str) -> str:
+    """Return which side of a box is negative, or an empty string where none is."""
     first, second, third, fourth = values
     if encoding == "xywh":
         for name, side in (("width", third), ("height", fourth)):
             if side < 0:
                 return f"{name} {side:g} is negative"
-        width, height = third, fourth
-        if not (math.isfinite(first + third) and math.isfinite(second + fourth)):
-            return "the far corner overflows"
-    else:
-        for low, high, axis in ((first, third, "x"), (second, fourth, "y")):
-            if ordered and high < low:
-                return f"{axis}2 = {high:g} is less than {axis}1 = {low:g}"
-        width, height = third - first, fourth - second
-    return "" if math.isfinite(width * height) else "the area of the box overflows"
+        return ""
+    for low, high, axis in ((first, third, "x"), (second, fourth, "y")):
+        if high < low:
+            return f"{axis}2 = {high:g} is less than {axis}1 = {low:g}"
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +123,7 @@ class LineForm:
     key : {"image", "class"}
         What the first column names.
     scored : bool
-        Whether a score follows it. The corners of such a line may be in the wrong order, as far as
-        the reader of lines is concerned: whether that is a fault depends on the image.
+        Whether a score follows it.
     encoding : {"corners", "xywh"}
         What the four numbers then are.
     resolve : callable
@@ -196,7 +189,7 @@ def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Li
         return lines
     for number, text in _decoded(data, file, problems):
         try:
-            name, values, difficult = _read_line(text, form, problems)
+            name, values, difficult = _read_line(text, form)
         except _LineFault as fault:
             problems.add(file, f"line {number}", *fault.args)
             continue
@@ -283,7 +276,7 @@ class _LineFault(Exception):  # noqa: N818 - never seen outside
     """Why a line cannot be read, and what to do."""
 
 
-def _read_line(text: str, form: LineForm, problems: Problems) -> tuple[str, list[float], bool]:
+def _read_line(text: str, form: LineForm) -> tuple[str, list[float], bool]:
     columns = _SEPARATOR.split(text.strip(" \t"))
     due = len(form.columns)
     difficult = not form.scored and len(columns) == due + 1 and columns[-1] == "difficult"
@@ -298,12 +291,9 @@ def _read_line(text: str, form: LineForm, problems: Problems) -> tuple[str, list
         if fault:
             raise _LineFault(f"{title} {shown(column)} {fault}", "give a decimal number")
     values = [float(column) for column in columns[1:due]]
-    problems.boxes += 1
-    fault = box_fault(values[-4:], form.encoding, ordered=not form.scored)
+    fault = box_fault(values[-4:], form.encoding)
     if fault:
-        swapped = "less than" in fault
-        problems.swapped += swapped
-        raise _LineFault(fault, SWAPPED if swapped else "correct the box")
+        raise _LineFault(fault, "correct the box")
     return name, values, difficult
 
 

@@ -100,7 +100,6 @@ def detection_notes(
         and 2 * beyond > len(image)
         and _fit_as_corners(image, corners, truth.image_sizes)
     )
-    relative = _in_unit_square(corners, encoding) and truth.corners.max() > 2
     return told(
         Note(
             "scores-outside-unit",
@@ -119,12 +118,6 @@ def detection_notes(
             "corners, as most do: corners may be meant (--boxes corners)",
             beyond if swapped else 0,
         ),
-        Note(
-            "relative-boxes",
-            "detections, which is all, lie within the first pixel: they look like shares of the "
-            "image's size, where pixels are due",
-            len(image) if relative else 0,
-        ),
     )
 
 
@@ -134,12 +127,6 @@ def _fit_as_corners(image: Integers, corners: Floats, sizes: Floats | None) -> b
     taken[:, 2:] -= corners[:, :2]
     ordered = np.count_nonzero((taken[:, 2:] >= taken[:, :2]).all(axis=1))
     return bool(10 * ordered >= 9 * len(image)) and 10 * _beyond(image, taken, sizes) < len(image)
-
-
-def _in_unit_square(corners: Floats, encoding: str) -> bool:
-    # From xc, yc, w, h in shares, x2 = x + w stays below 2.
-    high = 1.0 if encoding == "corners" else 2.0
-    return bool(corners[0].max() <= high and corners.max() <= high and corners.min() >= 0)
 
 
 def _beyond(image: Integers, corners: Floats, sizes: Floats | None) -> int:

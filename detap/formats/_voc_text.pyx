@@ -22,11 +22,9 @@ cdef struct Form:
     bint sides      # whether the last two numbers are width and height
 
 
-cdef bint _is_box(const double *box, bint scored, bint sides) noexcept nogil:
+cdef bint _is_box(const double *box, bint sides) noexcept nogil:
     cdef double width, height
     if sides:
-        if box[2] < 0 or box[3] < 0:
-            return False
         if not (isfinite(box[0] + box[2]) and isfinite(box[1] + box[3])):
             return False
         width = box[2]
@@ -34,8 +32,6 @@ cdef bint _is_box(const double *box, bint scored, bint sides) noexcept nogil:
     else:
         width = box[2] - box[0]
         height = box[3] - box[1]
-        if not scored and (width < 0 or height < 0):
-            return False
     return isfinite(width * height)
 
 
@@ -47,7 +43,6 @@ cdef bint _scan_lines(
     cdef Rows *rows = &scan.rows
     cdef const char *word
     cdef double *values
-    cdef bint scored = rows.width == 5
     cdef bint ascii
     cdef int32_t number
     cdef int column
@@ -94,7 +89,7 @@ cdef bint _scan_lines(
             if at[0] != c'\n':
                 return False
             at += 1
-        if not _is_box(values + rows.width - 4, scored, form.sides):
+        if not _is_box(values + rows.width - 4, form.sides):
             return False
         rows.file[rows.count] = file
         rows.name[rows.count] = number

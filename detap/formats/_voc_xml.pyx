@@ -325,7 +325,7 @@ cdef bint _take_object(const Object *now, int32_t file, Rows *rows) noexcept nog
     )
     cdef double width = now.corners[2] - now.corners[0]
     cdef double height = now.corners[3] - now.corners[1]
-    if now.seen & due != due or not (width >= 0 and height >= 0 and isfinite(width * height)):
+    if now.seen & due != due or not isfinite(width * height):
         return False
     if not rows_reserve(rows):
         return False

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
 from detap.errors import InputError, Note, Problem
 from detap.formats import prefetch
 from detap.formats._coco_columns import (
@@ -43,7 +44,7 @@ _TRUTH_NOTES = {
 
 
 def read_ground_truth(
-    path: Path | Handle[TruthScan], *, limits: Limits = DEFAULT_LIMITS
+    path: Path | Handle[TruthScan], *, as_is: bool = False, limits: Limits = DEFAULT_LIMITS
 ) -> GroundTruth:
     """Read an instances file.
 
@@ -55,6 +56,9 @@ def read_ground_truth(
     path : str or path or Handle
         The file, gzip or not; ``"-"`` is standard input. A handle of
         :mod:`detap.formats.prefetch` has its own limits.
+    as_is : bool
+        Whether boxes of a negative width or height count however many there are: as boxes that
+        overlap nothing. By default one in twenty is an error.
     limits : Limits
         What is accepted at most.
 
@@ -69,7 +73,7 @@ def read_ground_truth(
         from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
 
         columns = careful.read_truth(handle.content(), shown(handle.path), handle.limits)
-    return _truth_table(handle, columns)
+    return _truth_table(handle, columns, as_is)
 
 
 def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
@@ -110,6 +114,7 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         group_of=group_of,
         records=records,
         zero_row=zero_row,
+        origin=None,
         counts=counts,
     )
 
@@ -125,7 +130,11 @@ def _categories(listed: bytes) -> dict[Name, str | None] | None:
 
 
 def read_detections(
-    path: Path | Handle[ResultsScan], truth: GroundTruth, *, limits: Limits = DEFAULT_LIMITS
+    path: Path | Handle[ResultsScan],
+    truth: GroundTruth,
+    *,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read a results file: a list of detections, or an object that holds one.
 
@@ -137,6 +146,9 @@ def read_detections(
     truth : GroundTruth
         Its images and classes are what the rows are numbered by. Detections of a category that
         it does not list are left out, with a note.
+    as_is : bool
+        Whether to take category ids at their word that all look one off, with a warning, and
+        negative sides as :func:`read_ground_truth` does.
     limits : Limits
         What is accepted at most.
 
@@ -153,7 +165,7 @@ def read_detections(
 
         file = shown(handle.path)
         columns = careful.read_results(handle.content(), file, handle.limits, truth)
-    return _detection_table(handle, columns, truth)
+    return _detection_table(handle, columns, truth, as_is)
 
 
 def scanned_detections(scan: ResultsScan | None, truth: GroundTruth) -> DetectionColumns | None:
@@ -205,7 +217,8 @@ def _source(handle: Handle[Any], records: int) -> SourceFile:
     return SourceFile(handle.path, records, sha256=handle.sha256)
 
 
-def _truth_table(handle: Handle[TruthScan], columns: TruthColumns) -> GroundTruth:
+def _truth_table(handle: Handle[TruthScan], columns: TruthColumns, as_is: bool) -> GroundTruth:
+    negative = _negative_sides("ground-truth", handle, columns, as_is)
     names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
     return GroundTruth(
         image=columns.image,
@@ -216,7 +229,7 @@ def _truth_table(handle: Handle[TruthScan], columns: TruthColumns) -> GroundTrut
         classes=names,
         class_ids=columns.class_ids,
         files=(_source(handle, columns.records),),
-        notes=(*_truth_notes(columns), *name_notes),
+        notes=(*_as_is(as_is), *_truth_notes(columns), *negative, *name_notes),
         area=columns.area,
         crowd=columns.crowd,
         difficult=np.zeros(len(columns.image), np.bool_),
@@ -282,11 +295,16 @@ def _distinct_names(
 
 
 def _detection_table(
-    handle: Handle[ResultsScan], columns: DetectionColumns, truth: GroundTruth
+    handle: Handle[ResultsScan], columns: DetectionColumns, truth: GroundTruth, as_is: bool
 ) -> Detections:
     records = len(columns.image)
-    _check_labels(handle.path, columns, truth)
-    notes = [*_detection_notes(columns, truth), *_file_name_notes(columns, truth)]
+    notes = [
+        *_as_is(as_is),
+        *_negative_sides("detections", handle, columns, as_is),
+        *_check_labels(handle.path, columns, truth, as_is),
+        *_detection_notes(columns, truth),
+        *_file_name_notes(columns, truth),
+    ]
     table = Detections(
         image=columns.image,
         label=columns.label,
@@ -303,8 +321,13 @@ def _detection_table(
     return replace(table, notes=tuple(notes))
 
 
-def _check_labels(path: str, columns: DetectionColumns, truth: GroundTruth) -> None:
-    """Refuse detections of which no category is known, or all are one off."""
+def _check_labels(
+    path: str, columns: DetectionColumns, truth: GroundTruth, as_is: bool
+) -> Iterator[Note]:
+    """Refuse detections of which no category is known, or all are one off.
+
+    The latter is a suspicion: a warning where ids are to be taken `as_is`.
+    """
     remedy = "use the ground truth's category ids"
     unknown = sum(columns.unknown.values())
     if unknown and unknown == len(columns.label):
@@ -316,8 +339,45 @@ def _check_labels(path: str, columns: DetectionColumns, truth: GroundTruth) -> N
         )
         raise InputError(Problem(shown(path), "", message, remedy))
     shift = category_shift(columns, truth)
-    if shift:
+    if shift and not as_is:
+        remedy += f"; or, if the detector is as wrong as that, give {INSIST}"
         raise InputError(Problem(shown(path), "", shift, remedy))
+    if shift:
+        yield Note("class-shift", shift)
+
+
+def _as_is(insisted: bool) -> tuple[Note, ...]:
+    return (AS_IS,) if insisted else ()
+
+
+def _negative_sides(
+    kind: str, handle: Handle[Any], columns: TruthColumns | DetectionColumns, as_is: bool
+) -> tuple[Note, ...]:
+    """Warn of boxes of negative width or height; refuse them where they are many."""
+    at = backward(columns.corners, columns.box_area)
+    if not len(at):
+        return ()
+    if as_is or not too_many(len(at), len(columns.image)):
+        place, box, _ = _negative(columns, int(at[0]))
+        return (backward_note(kind, len(at), f"{place}, {box}"),)
+    file = shown(handle.path)
+    listed = []
+    for row in at[: handle.limits.problems].tolist():
+        place, box, side = _negative(columns, row)
+        listed.append(
+            Problem(file, place, f"bbox has a negative {side}: {box}", "give [x, y, width, height]")
+        )
+    raise too_many_backward(file, len(at), len(columns.image), listed)
+
+
+def _negative(columns: TruthColumns | DetectionColumns, row: int) -> tuple[str, str, str]:
+    """Return where a box stands, what it is, and which of its sides is negative."""
+    x, y, right, bottom = columns.corners[row].tolist()
+    box = ", ".join(f"{value:g}" for value in (x, y, right - x, bottom - y))
+    place = f"[{row}]"
+    if isinstance(columns, TruthColumns):
+        place = f"annotations[{row if columns.origin is None else columns.origin[row]}]"
+    return place, f"[{box}]", "width" if right < x else "height"
 
 
 def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:

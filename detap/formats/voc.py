@@ -11,7 +11,7 @@ Electronics 10(3):279.
 
 import math
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -19,7 +19,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.errors import Note, Problem, UsageError
+from detap.doubts import (
+    AS_IS,
+    backward,
+    backward_note,
+    fractions_problem,
+    in_fractions,
+    too_many,
+    too_many_backward,
+)
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats import _voc_xml, files
 from detap.formats._voc_folder import (
     ClassNames,
@@ -42,6 +51,7 @@ from detap.formats._voc_lines import (
     number_fault,
     read_lines,
     shown,
+    side_fault,
 )
 from detap.formats._voc_notes import (
     class_notes,
@@ -65,7 +75,6 @@ from detap.formats.files import DEFAULT_LIMITS, Limits
 from detap.tables import (
     BOX_ENCODINGS,
     Detections,
-    Flags,
     Floats,
     GroundTruth,
     Integers,
@@ -86,6 +95,7 @@ def read_ground_truth(
     image_set: Path | None = None,
     class_names: Path | None = None,
     boxes: str = "corners",
+    as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read the ground truth of a VOC tree, of a folder of XML, or of a folder of text files.
@@ -107,6 +117,9 @@ def read_ground_truth(
         A file with one class a line, for text files that number their classes from 0.
     boxes : {"corners", "xywh"}
         What the numbers of a text file are, in pixels. XML names its corners.
+    as_is : bool
+        Whether boxes that end before they begin count however many there are: as boxes that
+        overlap nothing. By default one in twenty is an error.
     limits : Limits
         What is accepted at most.
 
@@ -128,8 +141,8 @@ def read_ground_truth(
     selection = select_images(folder, image_set, problems, limits)
     names = ClassNames.read(class_names, problems, limits)
     problems.raise_any(path)
+    form = None
     if folder.suffix == ".xml":
-        boxes = "corners"
         read = _read_annotations(folder, selection.members, problems, limits)
     else:
         form = LineForm("class", False, boxes, names.resolve)
@@ -141,7 +154,8 @@ def read_ground_truth(
             f"has no object in its {len(selection.images)} annotation files",
             "give the annotations that belong to these detections",
         )
-    return _ground_truth(folder, selection, read, boxes, names.source())
+    stand = _Stand(folder, selection.members, form, limits, as_is)
+    return _ground_truth(stand, selection, read, names.source())
 
 
 def read_detections(
@@ -151,6 +165,7 @@ def read_detections(
     class_names: Path | None = None,
     boxes: str = "corners",
     layout: str | None = None,
+    as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read detections from the development kit's text files, or from one text file an image.
@@ -172,6 +187,8 @@ def read_detections(
         What the four numbers are, in pixels.
     layout : {"class-files", "image-files"}, optional
         Which of the two it is; told from the files by default.
+    as_is : bool
+        As :func:`read_ground_truth` has it.
     limits : Limits
         What is accepted at most.
 
@@ -196,7 +213,7 @@ def read_detections(
     problems.raise_any(path)
     _check_truth(path, truth)
     chosen = layout or _told_layout(folder, truth, limits)
-    job = _Job(folder, truth, names, boxes, problems, limits)
+    job = _Job(folder, truth, names, boxes, problems, limits, as_is)
     return _read_class_files(job) if chosen == "class-files" else _read_image_files(job)
 
 
@@ -402,13 +419,8 @@ def _read_object(element: Any, file: str, place: str, problems: Problems, object
     if difficult not in {None, "0", "1"}:
         faults.append((f"difficult is {shown(str(difficult))}", "it must be 0 or 1"))
     values = _own_box(element, faults)
-    if values is not None:
-        problems.boxes += 1
-        fault = box_fault(values, "corners")
-        if fault:
-            fault = fault.replace("x2", "xmax").replace("x1", "xmin")
-            fault = fault.replace("y2", "ymax").replace("y1", "ymin")
-            faults.append((fault, "correct the box"))
+    if values is not None and (fault := box_fault(values, "corners")):
+        faults.append((fault, "correct the box"))
     for message, remedy in faults:
         problems.add(file, place, message, remedy)
     if not faults and name is not None and values is not None:
@@ -458,14 +470,11 @@ def _own_box(element: Any, faults: list[tuple[str, str]]) -> list[float] | None:
 
 
 def _ground_truth(
-    folder: Folder,
-    selection: Selection,
-    read: "_ReadObjects",
-    encoding: str,
-    extra: tuple[SourceFile, ...],
+    stand: "_Stand", selection: Selection, read: "_ReadObjects", extra: tuple[SourceFile, ...]
 ) -> GroundTruth:
-    rows = read.rows
+    rows, folder, encoding = read.rows, stand.folder, stand.encoding
     corners, areas = encode_boxes(rows.values, encoding)
+    negative = _negative_sides("ground-truth", stand, rows, backward(corners, areas))
     classes = tuple(sorted(set(rows.names)))
     label = renumbered(rows.name, rows.names, classes)
     return GroundTruth(
@@ -484,11 +493,69 @@ def _ground_truth(
         image_sizes=read.sizes,
         files=(*_sources(folder, selection, len(rows)), *extra),
         notes=(
+            *((AS_IS,) if stand.as_is else ()),
             *folder_notes(folder, selection, rows.file, read.nested),
             *class_notes(classes),
+            *negative,
             *ground_truth_notes(rows.file, label, corners, read.sizes, encoding),
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """Where boxes stand: in lines of a form, or (None) in XML."""
+
+    folder: Folder
+    members: Sequence[str]
+    form: LineForm | None
+    limits: Limits
+    as_is: bool
+
+    @property
+    def encoding(self) -> str:
+        """What the four numbers of a box are."""
+        return "corners" if self.form is None else self.form.encoding
+
+    def faults(self, rows: Rows, at: NDArray[np.intp]) -> Iterator[Problem]:
+        """Give a problem for each of the rows `at`, whose box ends before it begins."""
+        fine = encode_boxes(rows.values[at, -4:], "xywh")
+        swapped = self.encoding == "corners" and not len(backward(*fine))
+        remedy = SWAPPED if swapped and self.form is not None else "correct the boxes"
+        for row in at.tolist():
+            number = int(rows.file[row])
+            file = self.folder.file(self.members[number])
+            fault = side_fault(rows.values[row, -4:].tolist(), self.encoding)
+            yield Problem(
+                file, *self._place(file, row - int(rows_of(rows, number)[0]), fault), remedy
+            )
+
+    def _place(self, file: str, record: int, fault: str) -> tuple[str, str]:
+        if self.form is None:
+            for line, element in (("2", "max"), ("1", "min")):
+                fault = fault.replace(f"x{line}", f"x{element}").replace(f"y{line}", f"y{element}")
+            return f"object {record + 1}", fault
+        problems = Problems(1)
+        lines = read_lines(content(file, problems, self.limits) or b"", file, self.form, problems)
+        return f"line {lines.place[record]}" if record < len(lines.place) else "", fault
+
+
+def _negative_sides(kind: str, stand: _Stand, rows: Rows, at: NDArray[np.intp]) -> tuple[Note, ...]:
+    """Warn of the rows `at`, whose boxes end before they begin; refuse them where they are many."""
+    if not len(at):
+        return ()
+    if stand.as_is or not too_many(len(at), len(rows)):
+        first = next(stand.faults(rows, at[:1]))
+        where = ": ".join(part for part in (first.file, first.place, first.message) if part)
+        return (backward_note(kind, len(at), where),)
+    boxes = rows.values[:, -4:]
+    if in_fractions(boxes):
+        example = " ".join(f"{value:.6g}" for value in boxes[0].tolist())
+        what = "the detections" if kind == "detections" else "the ground truth"
+        raise InputError(fractions_problem(stand.folder.given, what, example))
+    listed = list(stand.faults(rows, at[: stand.limits.problems]))
+    looks = ": they look like x, y, width and height" if listed[0].remedy == SWAPPED else ""
+    raise too_many_backward(stand.folder.given, len(at), len(rows), listed, looks)
 
 
 def _sources(folder: Folder, selection: Selection, records: int) -> tuple[SourceFile, ...]:
@@ -541,60 +608,20 @@ class _Job:
     boxes: str
     problems: Problems
     limits: Limits
+    as_is: bool
 
     def rows(self, form: LineForm) -> Rows:
         """Return the rows of all files."""
         return read_text(self.folder, form, self.members, self.problems, self.limits)
 
+    def stand(self, form: LineForm) -> "_Stand":
+        """Return where the boxes stand."""
+        return _Stand(self.folder, self.members, form, self.limits, self.as_is)
+
     @property
     def members(self) -> tuple[str, ...]:
         """The files to be read."""
         return tuple(self.folder.members.values())
-
-    def check_order(self, rows: Rows, form: LineForm, image: Integers) -> int:
-        """Check that boxes begin before they end; return how many of the others are excused.
-
-        A detector that clips its boxes to the image, but only the side that it knows to be
-        outside, turns a box wholly outside into one that ends before it begins: its one side lies
-        on the border, the other beyond. The detections of VOC 2007's darknet have 1,970 of them.
-        They overlap nothing in any reference and stay as they are: false positives. Any other box
-        of that kind is a fault.
-        """
-        corners = rows.values[:, 1:]
-        wrong = (corners[:, 2] < corners[:, 0]) | (corners[:, 3] < corners[:, 1])
-        if self.boxes != "corners" or not wrong.any():
-            return 0
-        at = np.flatnonzero(wrong)
-        excused = _clipped_outside(corners[at], self.truth, image[at])
-        self.problems.boxes = len(rows)
-        self.problems.swapped = int(np.count_nonzero(~excused))
-        _blame(self, form, rows, at[~excused])
-        return int(np.count_nonzero(excused))
-
-
-def _clipped_outside(corners: Floats, truth: GroundTruth, image: Integers) -> Flags:
-    """Return which boxes (n, 4) lie wholly outside their image and were clipped on one side."""
-    if truth.image_sizes is None:
-        size = np.full((len(corners), 2), np.nan)
-    else:
-        size = truth.image_sizes[image]
-    low, high = corners[:, :2], corners[:, 2:]
-    # The first pixel is 1 or 0, the last the image's size or one less.
-    before = ((low == 1) | (low == 0)) & (high < low)
-    behind = ((high == size) | (high == size - 1)) & (low > high)
-    return np.asarray(((high >= low) | before | behind).all(axis=1))
-
-
-def _blame(job: _Job, form: LineForm, rows: Rows, faulty: NDArray[np.intp]) -> None:
-    """Add a problem for each row whose box ends before it begins, with its line."""
-    for number in np.unique(rows.file[faulty]).tolist():
-        file = job.folder.file(job.members[number])
-        data = content(file, job.problems, job.limits) or b""
-        place = read_lines(data, file, form, Problems(1)).place
-        mine = rows_of(rows, number)
-        for row in np.intersect1d(mine, faulty).tolist():
-            fault = box_fault(rows.values[row, 1:].tolist(), "corners")
-            job.problems.add(file, f"line {place[row - mine[0]]}", fault, SWAPPED)
 
 
 def _read_class_files(job: _Job) -> Detections:
@@ -610,17 +637,14 @@ def _read_class_files(job: _Job) -> Detections:
     job.problems.raise_any(folder.given)
     called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
     image = renumbered(rows.name, rows.names, images)
-    clipped = job.check_order(rows, form, image)
-    job.problems.raise_any(folder.given)
     notes = (
         Note(
             "classes-without-file",
             "classes of the ground truth have no detections file: their AP is 0",
             len(set(truth.classes) - set(called)),
         ),
-        _clipped_note(clipped),
     )
-    return _detections(job, rows, image, _Labels(rows.file, called), told(*notes))
+    return _detections(job, _Found(form, rows, image, rows.file, called), told(*notes))
 
 
 def _check_classes(
@@ -660,8 +684,6 @@ def _read_image_files(job: _Job) -> Detections:
     if job.problems.count and not (image >= 0).any():
         _lead_with_images(job)
     job.problems.raise_any(folder.given)
-    clipped = job.check_order(rows, form, image)
-    job.problems.raise_any(folder.given)
     notes = (
         Note(
             "images-without-file",
@@ -669,18 +691,8 @@ def _read_image_files(job: _Job) -> Detections:
             len(number) - int(np.count_nonzero(of_file >= 0)),
             warning=False,
         ),
-        _clipped_note(clipped),
     )
-    return _detections(job, rows, image, _Labels(rows.name, rows.names), told(*notes))
-
-
-def _clipped_note(count: int) -> Note:
-    return Note(
-        "clipped-outside",
-        "detections lie wholly outside their image and were clipped on one side, so that they end "
-        "before they begin; they overlap nothing",
-        count,
-    )
+    return _detections(job, _Found(form, rows, image, rows.name, rows.names), told(*notes))
 
 
 def _lead_with_images(job: _Job) -> None:
@@ -735,24 +747,26 @@ def _outside(truth: GroundTruth, image: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Labels:
-    """The class of each row: `number` (N,) counts in `names`."""
+class _Found:
+    """The rows of all lines, with the image of each (N,), and its class: `number` in `names`."""
 
+    form: LineForm
+    rows: Rows
+    image: Integers
     number: Integers
     names: Sequence[str]
 
 
-def _detections(
-    job: _Job, rows: Rows, image: Integers, labels: _Labels, notes: tuple[Note, ...]
-) -> Detections:
-    folder, truth = job.folder, job.truth
-    strangers = sorted(set(labels.names) - set(truth.classes))
+def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections:
+    folder, truth, rows, image = job.folder, job.truth, found.rows, found.image
+    strangers = sorted(set(found.names) - set(truth.classes))
     classes = truth.classes + tuple(strangers)
-    label = renumbered(labels.number, labels.names, classes)
+    label = renumbered(found.number, found.names, classes)
     stray = int(np.count_nonzero(label >= len(truth.classes)))
     if len(rows) and stray == len(rows):
         _refuse_strangers(folder, truth, strangers)
     corners, areas = encode_boxes(rows.values[:, 1:], job.boxes)
+    negative = _negative_sides("detections", job.stand(found.form), rows, backward(corners, areas))
     score = rows.values[:, 0].copy()
     return Detections(
         image=image,
@@ -768,6 +782,7 @@ def _detections(
             *job.names.source(),
         ),
         notes=(
+            *((AS_IS,) if job.as_is else ()),
             *notes,
             *told(
                 Note(
@@ -783,6 +798,7 @@ def _detections(
                 ),
             ),
             *(class_notes(classes) if strangers else ()),
+            *negative,
             *detection_notes(truth, image, corners, score, job.boxes),
         ),
     )

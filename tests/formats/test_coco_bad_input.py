@@ -615,3 +615,81 @@ def test_columns_are_read_only(files: Files) -> None:
     for column in table.columns().values():
         assert not column.flags.writeable
     assert isinstance(table.corners, np.ndarray)
+
+
+def test_fewer_than_one_box_in_twenty_may_have_a_negative_side(files: Files) -> None:
+    box = [30, 10, -20.5, 20]
+    fine = RESULTS[0] | {"bbox": [1, 2, 3, 4]}
+    annotation = TRUTH["annotations"][0] | {"bbox": [1, 2, 3, 4], "area": 12}
+    for count in (21, 20):
+        found = [fine | ({"bbox": box} if n == 7 else {}) for n in range(count)]
+        truth_ = TRUTH | {
+            "annotations": [
+                annotation | {"id": n} | ({"bbox": box} if n == 7 else {})
+                for n in range(1, count + 1)
+            ]
+        }
+        if count == 21:
+            table, ground = files.read_results(found), files.read_truth(truth_)
+            assert table.corners[7].tolist() == [30, 10, 9.5, 30]
+            assert table.box_area[7] == -410
+            for notes, kind, first in (
+                (table.notes, "detections", "[7], [30, 10, -20.5, 20]"),
+                (ground.notes, "ground-truth", "annotations[6], [30, 10, -20.5, 20]"),
+            ):
+                (note,) = [note for note in notes if note.code == f"{kind}-negative-sides"]
+                assert (note.count, note.warning) == (1, True)
+                assert f"(the first: {first})" in note.message
+        else:
+            for error, place in (
+                (files.results_error(found), "[7]"),
+                (files.truth_error(truth_), "annotations[6]"),
+            ):
+                assert f"{place}: bbox has a negative width: [30, 10, -20.5, 20]" in str(error)
+                assert "as_is=True (--as-is)" in str(error)
+            # The careful and the fast reader are told apart by the fixture; the door is one.
+            assert len(coco.read_ground_truth(files.truth_path, as_is=True)) == 20
+
+
+def test_a_repeated_annotation_does_not_move_the_place_of_a_negative_side(files: Files) -> None:
+    annotation = TRUTH["annotations"][0] | {"bbox": [1, 2, 3, 4], "area": 12}
+    rows = [annotation | {"id": n} for n in range(1, 31)]
+    rows[9]["bbox"] = [5, 5, 5, -1]
+    truth_ = TRUTH | {"annotations": [rows[0], *rows]}
+    (note,) = [note for note in files.read_truth(truth_).notes if "negative" in note.code]
+    assert "annotations[10], [5, 5, 5, -1]" in note.message
+
+
+def crossed(count: int, shift: int) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return objects of the classes 1, 2, 1, 2, ... and detections on them, shifted in class."""
+    boxes = [[20 * n, 10, 15, 15] for n in range(count)]
+    truth_ = TRUTH | {
+        "annotations": [
+            {"id": n + 1, "image_id": 1, "category_id": 2 + n % 2, "bbox": box, "area": 225,
+             "iscrowd": 0}
+            for n, box in enumerate(boxes)
+        ]
+    }  # fmt: skip
+    found = [
+        {"image_id": 1, "category_id": 2 + n % 2 + shift, "bbox": box, "score": 0.5}
+        for n, box in enumerate(boxes)
+    ]
+    return truth_, found
+
+
+def test_two_boxes_are_no_evidence_of_shifted_ids(files: Files) -> None:
+    """Every id is one that the ground truth lists: a detector may be as wrong as that."""
+    for count in (2, 9):
+        truth_, found = crossed(count, -1)
+        table = files.read_results(found, truth_)
+        assert (len(table), table.notes) == (count, ())
+
+
+def test_ten_boxes_are_and_who_knows_better_insists(files: Files) -> None:
+    truth_, found = crossed(10, -1)
+    said = str(files.results_error(found, truth_))
+    assert "every category_id looks 1 too low" in said
+    assert "give as_is=True (--as-is)" in said
+    table = coco.read_detections(files.results_path, files.read_truth(truth_), as_is=True)
+    assert counted(table.notes) == {"as-is": 1, "class-shift": 1}
+    assert table.label.tolist() == [0, 1] * 5

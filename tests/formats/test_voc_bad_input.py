@@ -19,6 +19,7 @@ LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 HTML = "<!DOCTYPE html>\n<html><head><title>404</title></head></html>\n"
 MERGE = "<<<<<<< HEAD\ndog .5 1 2 3 4\n=======\n>>>>>>> theirs\n"
 DUE = "write `image score x1 y1 x2 y2`"
+INSIST = "or give as_is=True (--as-is), and they count as boxes that overlap nothing"
 
 
 def refused_truth(folder: Path, **options: Any) -> list[str]:
@@ -83,11 +84,11 @@ OBJECTS = {
     ),
     "x turned": (
         item(box=(30, 20, 10, 40)),
-        "object 1: xmax = 10 is less than xmin = 30; correct the box",
+        f"object 1: xmax = 10 is less than xmin = 30; correct the boxes; {INSIST}",
     ),
     "y turned": (
         item(box=(10, 40, 30, 20.5)),
-        "object 1: ymax = 20.5 is less than ymin = 40; correct the box",
+        f"object 1: ymax = 20.5 is less than ymin = 40; correct the boxes; {INSIST}",
     ),
     "area overflows": (
         item(box=(0, 0, "1e200", "1e200")),
@@ -224,13 +225,13 @@ def test_broken_xml(tmp_path: Path, content: str | bytes) -> None:
 
 
 def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
-    wrong = item(box=(3, 2, 1, 4), difficult="x")
+    wrong = item(box=(3, 2, float("nan"), 4), difficult="x")
     tree(tmp_path, {"a": xml(item(), wrong), "b": xml(wrong), "c": xml(item(), item(""))})
     assert refused_truth(tmp_path) == [
         "Annotations/a.xml: object 2: difficult is 'x'; it must be 0 or 1",
-        "Annotations/a.xml: object 2: xmax = 1 is less than xmin = 3; correct the box",
+        "Annotations/a.xml: object 2: xmax 'nan' is not a finite number; give a decimal number",
         "Annotations/b.xml: object 1: difficult is 'x'; it must be 0 or 1",
-        "Annotations/b.xml: object 1: xmax = 1 is less than xmin = 3; correct the box",
+        "Annotations/b.xml: object 1: xmax 'nan' is not a finite number; give a decimal number",
         "Annotations/c.xml: object 2: has an empty name; name its class",
     ]
     with pytest.raises(InputError) as caught:
@@ -404,8 +405,8 @@ LINES = {
     ),
     "commas": ("a,.5,1,2,3,4", f"has 1 column, 6 are due; {DUE}, separated by spaces"),
     "NaN score": ("a nan 1 2 3 4", "score 'nan' is not a finite number; give a decimal number"),
-    "x turned": ("a .5 3 2 1 4", f"x2 = 1 is less than x1 = 3; {SWAPPED}"),
-    "y turned": ("a .5 1 4 3 2", f"y2 = 2 is less than y1 = 4; {SWAPPED}"),
+    "x turned": ("a .5 3 2 1 4", f"x2 = 1 is less than x1 = 3; {SWAPPED}; {INSIST}"),
+    "y turned": ("a .5 1 4 3 2", f"y2 = 2 is less than y1 = 4; {SWAPPED}; {INSIST}"),
     "area overflows": (
         "a .5 0 0 1e200 1e200",
         "the area of the box overflows; correct the box",
@@ -479,18 +480,18 @@ def test_no_image_in_common(tmp_path: Path, truth: GroundTruth) -> None:
 def test_xywh_where_corners_are_due(tmp_path: Path, truth: GroundTruth) -> None:
     lead, *rest = refused_lines(tmp_path, truth, *["a .5 100 200 30 40"] * 3, FINE)
     assert lead == (
-        f"{tmp_path}/dt: 3 of 4 boxes end before they begin: they look like x, y, width and height "
-        "where two corners are due; give boxes='xywh' (--boxes xywh) if they are"
+        f"{tmp_path}/dt: 3 of 4 boxes have a negative width or height: they look like x, "
+        f"y, width and height; {SWAPPED}; {INSIST}"
     )
     assert len(rest) == 3
     write(tmp_path / "gt", {"a.txt": "dog 100 200 30 40\n" * 3})
-    with pytest.raises(InputError, match="3 of 3 boxes end before they begin"):
+    with pytest.raises(InputError, match="3 of 3 boxes have a negative width or height"):
         read_ground_truth(tmp_path / "gt")
 
 
 XYWH = {
-    "negative width": ("dog 1 2 -3 4", "width -3 is negative; correct the box"),
-    "negative height": ("dog 1 2 3 -.5", "height -0.5 is negative; correct the box"),
+    "negative width": ("dog 1 2 -3 4", f"width -3 is negative; correct the boxes; {INSIST}"),
+    "negative height": ("dog 1 2 3 -.5", f"height -0.5 is negative; correct the boxes; {INSIST}"),
     "far corner": ("dog 1e308 2 1e308 0", "the far corner overflows; correct the box"),
     "area": ("dog 1 2 1e200 1e200", "the area of the box overflows; correct the box"),
     "detections": (
@@ -509,6 +510,74 @@ XYWH = {
 def test_lines_of_ground_truth(tmp_path: Path, line: str, message: str) -> None:
     write(tmp_path, {"a.txt": f"dog 1 2 3 4\n{line}\n"})
     assert refused_truth(tmp_path, boxes="xywh") == [f"a.txt: line 2: {message}"]
+
+
+def many(wrong: str, fine: str, count: int) -> str:
+    """Return lines of which the third is wrong."""
+    return "".join(f"{wrong if number == 2 else fine}\n" for number in range(count))
+
+
+@pytest.mark.parametrize("boxes", ["corners", "xywh"])
+def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
+    tmp_path: Path, truth: GroundTruth, boxes: str
+) -> None:
+    """Real detectors clip boxes on one side only; WIDER FACE has such a ground truth."""
+    wrong, place = (
+        ("9 2 3 4", "x2 = 3 is less than x1 = 9")
+        if boxes == "corners"
+        else ("9 2 -6 4", "width -6 is negative")
+    )
+    for count, fine in ((21, True), (20, False)):
+        write(tmp_path / "dt", {"x_dog.txt": many(f"a .5 {wrong}", "a .5 1 2 3 4", count)})
+        write(tmp_path / "gt", {"a.txt": many(f"dog {wrong}", "dog 1 2 3 4", count)})
+        if fine:
+            found = read_detections(tmp_path / "dt", truth, boxes=boxes)
+            table = read_ground_truth(tmp_path / "gt", boxes=boxes)
+        else:
+            for error in (
+                refused_truth(tmp_path / "gt", boxes=boxes),
+                refused_detections(tmp_path / "dt", truth, boxes=boxes),
+            ):
+                assert len(error) == 1
+                assert f"line 3: {place}" in error[0]
+                assert error[0].endswith(INSIST)
+            found = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
+            table = read_ground_truth(tmp_path / "gt", boxes=boxes, as_is=True)
+        for read, kind, end in (
+            (found, "detections", "x_dog.txt"),
+            (table, "ground-truth", "a.txt"),
+        ):
+            assert len(read) == count
+            assert read.corners.tolist()[2] == [9, 2, 3, 6 if boxes == "xywh" else 4]
+            (note,) = [note for note in read.notes if note.code == f"{kind}-negative-sides"]
+            assert (note.count, note.warning) == (1, True)
+            assert f"/{end}: line 3: {place})" in note.message
+
+
+def refused_detections(path: Path, truth: GroundTruth, **options: Any) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        read_detections(path, truth, **options)
+    return problems_of(caught.value, path)
+
+
+def test_fewer_than_one_object_in_twenty_may_end_before_it_begins(tmp_path: Path) -> None:
+    wrong = item(box=(30, 20, 10, 40))
+    tree(tmp_path, {"a": xml(item(), wrong), "b": xml(*[item()] * 19)})
+    (note,) = [n for n in read_ground_truth(tmp_path).notes if "negative" in n.code]
+    assert (
+        f"{tmp_path}/Annotations/a.xml: object 2: xmax = 10 is less than xmin = 30" in note.message
+    )
+    assert "cannot be found" in note.message
+
+
+def test_fractions_are_never_taken_for_sides(tmp_path: Path, truth: GroundTruth) -> None:
+    """Lines of YOLO: --boxes xywh would read them, and give a number that is wrong."""
+    write(tmp_path / "gt", {"a.txt": "dog 0.5 0.5 0.2 0.3\n" * 3})
+    write(tmp_path / "dt", {"a.txt": "dog 0.5 0.5 0.2 0.3 0.9\n" * 3})
+    for (line,) in (refused_truth(tmp_path / "gt"), refused_detections(tmp_path / "dt", truth)):
+        assert "look like fractions of the image's size" in line
+        assert "class conf x1 y1 x2 y2" in line
+        assert "xywh" not in line
 
 
 NO_LINES = {

@@ -29,7 +29,9 @@ def test_voc2007(real_data: Path) -> None:
     detections = read_detections(voc / "detections", truth)
     assert len(detections) == 111_247
     assert detections.classes == truth.classes
-    assert {note.code: note.count for note in detections.notes} == {"clipped-outside": 1970}
+    assert {note.code: note.count for note in detections.notes} == {
+        "detections-negative-sides": 1970
+    }
     line = (voc / "detections" / "comp4_det_test_aeroplane.txt").read_text().split("\n")[0]
     image, *numbers = line.split()
     assert truth.images[detections.image[0]] == image

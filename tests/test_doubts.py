@@ -1,0 +1,168 @@
+"""What looks as if it meant something else is refused, and who knows better can insist."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.cli import main
+from detap.detection import evaluate
+from detap.doubts import fractions
+from detap.errors import InputError
+from detap.tables import Detections, GroundTruth
+
+PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
+SHARES = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]
+
+
+def tables(truth: Any, found: Any, times: int = 1) -> tuple[GroundTruth, Detections]:
+    names: dict[str, Any] = {"image": ["a", "b", "c"] * times, "label": ["cat"] * 3 * times}
+    return (
+        GroundTruth.from_arrays(**names, boxes=truth * times),
+        Detections.from_arrays(**names, boxes=found * times, score=[0.5] * 3 * times),
+    )
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "whose"),
+    [
+        (PIXELS, SHARES, ["detections"]),
+        (SHARES, PIXELS, ["ground truth"]),
+        (SHARES * 2, SHARES * 2, ["ground truth", "detections"]),
+    ],
+)
+def test_fractions_on_either_side_are_an_error(truth: Any, found: Any, whose: Any) -> None:
+    times = len(truth) // 3
+    both = tables(truth[:3], found[:3], times)
+    with pytest.raises(InputError, match="look like fractions of the image's size") as caught:
+        evaluate(*both, "voc2012")
+    assert [problem.file for problem in caught.value.problems] == whose
+    assert "--boxes xywh" not in str(caught.value)
+    result = evaluate(*both, "voc2012", as_is=True)
+    assert [note.code for note in result.notes if note.warning] == ["relative-boxes"] * len(whose)
+
+
+def test_the_remedy_leads_to_the_right_number() -> None:
+    truth, found = tables(PIXELS, SHARES)
+    sizes = np.array([100, 100, 100, 100])
+    right = replace(found, corners=found.corners * sizes, box_area=found.box_area * 10_000)
+    assert evaluate(truth, right, "coco").summary["AP50"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("truth", "found"),
+    [
+        (PIXELS, PIXELS),
+        # Whole numbers: a very small image may have such boxes.
+        (PIXELS, [[0, 0, 1, 1], [0, 0, 2, 2], [1, 0, 2, 1]]),
+        # Boxes clipped to nothing.
+        (PIXELS, [[0.1, 0, 0.1, 0.5], [0, 0, 0, 0.5], [1.5, 1.5, 1.5, 1.5]]),
+        # Six boxes without larger images: whoever tries the API.
+        (SHARES, SHARES),
+        # One box in pixels among others.
+        (PIXELS, [*SHARES[:2], [0, 0, 30, 30]]),
+    ],
+)
+def test_no_other_boxes_are_refused(truth: Any, found: Any) -> None:
+    assert list(fractions(*tables(truth, found))) == []
+
+
+def test_images_of_one_by_one_are_measured_in_fractions() -> None:
+    truth, found = tables(SHARES, SHARES, 4)
+    assert len(list(fractions(truth, found))) == 2
+    assert list(fractions(replace(truth, image_sizes=np.ones((3, 2))), found)) == []
+    large = replace(tables(SHARES, SHARES)[0], image_sizes=np.full((3, 2), 500.0))
+    assert len(list(fractions(large, None))) == 1
+
+
+def test_arrays_may_have_a_few_backward_boxes() -> None:
+    boxes = [[30, 10, 10, 30], *[[10, 10, 30, 30]] * 20]
+    columns: dict[str, Any] = {"image": [1] * 21, "label": [1] * 21, "boxes": boxes}
+    table = GroundTruth.from_arrays(**columns)
+    assert [(n.code, n.count) for n in table.notes] == [("ground-truth-negative-sides", 1)]
+    assert "row 0, [30.0, 10.0, 10.0, 30.0]" in table.notes[0].message
+    shorter = {name: column[:20] for name, column in columns.items()}
+    with pytest.raises(InputError, match=r"row 0: .*no negative side, .* as_is=True"):
+        GroundTruth.from_arrays(**shorter)
+    insisted = GroundTruth.from_arrays(**shorter, as_is=True)
+    assert [n.code for n in insisted.notes] == ["as-is", "ground-truth-negative-sides"]
+
+
+def yolo(real_data: Path) -> Path:
+    path = real_data / "yolo-voc-100"
+    if not path.is_dir():
+        pytest.skip(f"real data is absent: {path}")
+    return path
+
+
+@pytest.mark.parametrize("boxes", ["corners", "xywh"])
+@pytest.mark.parametrize("command", ["eval", "check"])
+def test_a_data_set_of_yolo_is_refused(
+    real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, boxes: str
+) -> None:
+    folder = yolo(real_data)
+    names = tmp_path / "names"
+    lines = (folder / "data.yaml").read_text("utf-8").splitlines()
+    names.write_text("".join(f"{n}\n" for n in range(len(lines) + 20)), "utf-8")
+    label, found = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
+    call = [command, "--gt", label, "--dt", found, "--boxes", boxes, "--class-names", str(names)]
+    assert main(call) == 2
+    said = capsys.readouterr().err
+    assert "look like fractions of the image's size" in said
+    assert "--boxes xywh" not in said
+
+
+CROOKED = ["--gt", "gt.json", "--dt", "dt.json"]
+
+
+def crooked(folder: Path) -> None:
+    """Write a pair of files with one warning: an annotation sets ignore."""
+    annotation = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20]}
+    annotation |= {"area": 400, "iscrowd": 0, "ignore": 1}
+    category = {"id": 1, "name": "cat"}
+    truth = {"images": [{"id": 1}], "annotations": [annotation], "categories": [category]}
+    found = {"image_id": 1, "category_id": 1, "bbox": [10, 10, 20, 20], "score": 0.5}
+    (folder / "gt.json").write_text(json.dumps(truth), "utf-8")
+    (folder / "dt.json").write_text(json.dumps([found]), "utf-8")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["eval", *CROOKED],
+        ["check", *CROOKED],
+        ["compare", "dt.json", "dt.json", "--gt", "gt.json", "--resamples", "0"],
+    ],
+    ids=lambda call: call[0],
+)
+def test_strict_makes_every_warning_an_error(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    call: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    crooked(tmp_path)
+    assert main(call) == 0
+    assert "[ignore-without-effect]" in capsys.readouterr().err
+    for quiet in ([], ["-q"]):
+        assert main([*call, "--strict", *quiet, "-o", "report.json"]) == 2
+        out, said = capsys.readouterr()
+        assert "[ignore-without-effect]" in said
+        assert "Error: 1 kind of warning, and --strict" in said
+        # What check finds is its report, errors too.
+        assert bool(out) == (tmp_path / "report.json").exists() == (call[0] == "check")
+    monkeypatch.setenv("DETAP_STRICT", "1")
+    assert main(call) == 2
+
+
+def test_strict_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    crooked(tmp_path)
+    (tmp_path / "detap.toml").write_text("strict = true\n", "utf-8")
+    assert main(["eval", *CROOKED]) == 2
+    (tmp_path / "detap.toml").write_text("strict = false\n", "utf-8")
+    assert main(["eval", *CROOKED]) == 0
