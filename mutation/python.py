@@ -23,6 +23,7 @@ from mutation.table import Group, Outcome, copy_checkout, settings
 MEMORY = 8 << 30  # a change may ask for all there is
 KILLED = {1, 2, 3, -11}  # a test failed, or could not be collected, or Python ended
 ENDLESS = {-24, 24, 152, 36, -9}  # much longer than the tests take, or out of memory
+UNRUN = 255  # pytest itself gave up, which mutmut calls a timeout
 MUTMUT = [sys.executable, "-c", "from mutmut.__main__ import cli; cli()"]
 CONFIGURATION = """[mutmut]
 source_paths=detap
@@ -33,6 +34,7 @@ pytest_add_cli_args_test_selection=
 pytest_add_cli_args=
     -pno:cacheprovider
     -pno:xdist
+    --assert=plain
 also_copy=
     fixtures
     docs
@@ -151,7 +153,7 @@ def _run(names: list[str]) -> None:
 def _outcome(mutant: Mutant, group: str) -> Outcome:
     results = json.loads(Path("mutants", f"{mutant.file}.meta").read_text())
     status = results["exit_code_by_key"][mutant.name]
-    if status is None:
+    if status is None or status == UNRUN:
         raise SystemExit(f"{group}: {mutant.name} was not tried: see {Path.cwd()}/mutmut.log")
     killed = status in KILLED | ENDLESS
     return Outcome(mutant.module, mutant.function, mutant.change, killed, status in ENDLESS)
