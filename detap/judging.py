@@ -308,7 +308,7 @@ def _held_to(
         refuse_differences,
     )
     from detap.gate import resolve  # noqa: PLC0415
-    from detap.report.json import as_dict  # noqa: PLC0415
+    from detap.report.sinks.json import as_dict  # noqa: PLC0415
 
     recorded = numbers_of_record(kept.record)
     if not demands.allow_different:

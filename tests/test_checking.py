@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from detap.cli.session import Session
 from detap.detection import score_tables
 from detap.errors import InputError, UsageError
 from detap.formats.registry import format_named
+from detap.report import schema as report_schema
 from detap.tables import Detections, GroundTruth
 
 IMAGES = 40
@@ -427,8 +427,7 @@ def test_the_command_reports_facts(tmp_path: Path) -> None:
 def test_the_report_obeys_its_schema(tmp_path: Path) -> None:
     import jsonschema
 
-    text = files("detap.report").joinpath("check.schema.json").read_text("utf-8")
-    schema = json.loads(text)
+    schema = report_schema("check")
     jsonschema.Draft202012Validator.check_schema(schema)
     gt, dt = write(tmp_path, [FOUND, {**FOUND, "score": 0.8}])
     for arguments in (("--gt", gt, "--dt", dt), ("--gt", gt), ("--dt", dt), ("--gt", dt)):

@@ -134,7 +134,7 @@ def _reads_no_file(path: Path) -> None:
     ("library", "only"),
     [
         ("lxml", {"formats/voc.py"}),
-        ("rich", {"report/text.py", "cli/progress.py"}),
+        ("rich", {"report/sinks/text.py", "cli/progress.py"}),
         ("click", {"cli"}),
         ("pycocotools", {"crosscheck.py"}),
     ],

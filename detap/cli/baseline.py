@@ -64,7 +64,7 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
         read_baseline,
         refuse_differences,
     )
-    from detap.report.json import dump  # noqa: PLC0415
+    from detap.report.sinks.json import dump  # noqa: PLC0415
     from detap.report.writing import check_target, write, write_stdout  # noqa: PLC0415
 
     if "-" in (baseline, report):

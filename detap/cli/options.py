@@ -18,7 +18,7 @@ from detap.formats.registry import Option as FormatOption
 from detap.formats.registry import options as format_options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
-from detap.report.sinks import SINKS
+from detap.report.sinks.registry import SINKS
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]

@@ -9,7 +9,7 @@ from detap.errors import UsageError
 from detap.report.model import Report
 from detap.report.names import printable
 from detap.report.numbers import RULE, UNDEFINED
-from detap.report.sinks import SINKS, Sink, Style
+from detap.report.sinks.registry import SINKS, Sink, Style
 from detap.report.writing import STDOUT, check_target, write, write_stdout
 
 _PAGE = 80  # the width of a page that is no terminal
@@ -86,7 +86,7 @@ class Outputs(NamedTuple):
 
     def _append_summary(self, report: Report) -> None:
         if any(sink.name == "github" for sink in (self.stdout, *(sink for sink, _ in self.files))):
-            from detap.report.github import append_summary  # noqa: PLC0415 - on GitHub alone
+            from detap.report.sinks.github import append_summary  # noqa: PLC0415 - on GitHub alone
 
             append_summary(report, Style(width=_PAGE))
 

@@ -347,7 +347,7 @@ class _Work(NamedTuple):
         short = report if self.options["per_query"] else brief(report)
         for sink, path in self.outputs.files:
             if sink.name in _DATA:
-                from detap.report.sinks import Style  # noqa: PLC0415 - only with such a file
+                from detap.report.sinks.registry import Style  # noqa: PLC0415 - only with such a file
 
                 self.outputs.write_file(path, sink.render(report, Style()), members)
         rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)

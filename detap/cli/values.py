@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from detap.protocols.axes import Kind
-from detap.report.sinks import SINKS, Sink, sink_for_path
+from detap.report.sinks.registry import SINKS, Sink, sink_for_path
 from detap.spelling import share, whole
 
 # click's types take a parameter to mypy, but not in every version that runs.

@@ -1,5 +1,23 @@
-"""Results as reports: rows of numbers, and one small sink for each format.
+"""Results as reports: sections of numbers, and one small sink for each form.
 
-`rows` makes a :class:`~detap.report.model.Report` of a result; `sinks` knows the formats; each is
-a module of its own. `writing` brings a report onto the disk.
+`sections` makes a :class:`~detap.report.model.Report` of a result, and the blocks beside its
+table; `sinks` writes it, a module for each form. `writing` brings a report onto the disk.
 """
+
+from typing import Any
+
+
+def schema(name: str = "report") -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) that every report of a kind obeys.
+
+    Parameters
+    ----------
+    name : {"report", "comparison", "check", "ranking"}
+        What wrote the report: ``detap eval``, ``compare``, ``check`` or ``rank``.
+    """
+    import json  # noqa: PLC0415 - not for --help
+    from importlib.resources import files  # noqa: PLC0415
+
+    text = files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
+    found: dict[str, Any] = json.loads(text)
+    return found

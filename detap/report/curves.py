@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from detap._version import __version__
 from detap.errors import UsageError
-from detap.report import csv, json
 from detap.report.model import Cell
 from detap.report.names import printable
+from detap.report.sinks import csv, json
 
 if TYPE_CHECKING:
     from detap.detection import Curve, Result

@@ -295,7 +295,7 @@ def curve_rows(result: "RetrievalResult") -> list[tuple[Cell, ...]]:
 
 def render_curves(result: "RetrievalResult", path: str) -> str:
     """Return the curves as the text of a file of that name, CSV or JSON."""
-    from detap.report import csv, json  # noqa: PLC0415 - rarely wanted
+    from detap.report.sinks import csv, json  # noqa: PLC0415 - rarely wanted
 
     rows = curve_rows(result)
     headings = ("curve", "rank", "recall", "precision")

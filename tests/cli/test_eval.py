@@ -19,7 +19,7 @@ import pytest
 
 from detap.cli.eval import command
 from detap.protocols import Protocol
-from detap.report.json import schema
+from detap.report import schema
 from tests.cli.conftest import Ended, Files, instances, results, spawn, write_coco
 
 Detap = Callable[..., Ended]

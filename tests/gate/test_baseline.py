@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap.baseline import differences, other_numbers, raised
-from detap.report.json import schema
+from detap.report import schema
 from tests.cli.conftest import Ended, detap, instances, results, write_coco
 
 __all__ = ["detap"]

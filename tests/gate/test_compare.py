@@ -13,7 +13,7 @@ from detap import evaluate
 from detap.comparison import KINDS, compare, difference, mistakes, numbered_alike
 from detap.errors import UsageError
 from detap.protocols import protocol
-from detap.report.json import schema
+from detap.report import schema
 from detap.tables import Detections, GroundTruth
 from tests.cli.conftest import Ended, detap, instances, results
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from detap.report.json import schema
+from detap.report import schema
 from tests.cli.conftest import Ended, detap, write_coco
 
 __all__ = ["detap"]

@@ -17,10 +17,10 @@ from lxml import etree
 from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from detap.report.github import MOST_ANNOTATIONS
-from detap.report.json import schema
+from detap.report import schema
 from detap.report.names import printable
-from detap.report.sinks import SINKS
+from detap.report.sinks.github import MOST_ANNOTATIONS
+from detap.report.sinks.registry import SINKS
 from tests.cli.conftest import Ended, detap
 from tests.gate.detectors import coco
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from detap.report.json import schema
-from detap.report.sinks import SINKS
+from detap.report import schema
+from detap.report.sinks.registry import SINKS
 from tests.cli.conftest import Ended, coco, detap, instances, results, spawn, voc, write_coco
 
 __all__ = ["coco", "detap", "voc"]

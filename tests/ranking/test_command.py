@@ -14,6 +14,7 @@ import pytest
 from detap.bootstrap import interval
 from detap.cli import main
 from detap.ranking.bootstrap import drop_interval
+from detap.report import schema as report_schema
 from tests.ranking.cases import random_run, write_trec
 
 
@@ -53,10 +54,7 @@ def report_of(*words: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def schema() -> Any:
-    from importlib.resources import files
-
-    text = files("detap.report").joinpath("ranking.schema.json").read_text("utf-8")
-    found = json.loads(text)
+    found = report_schema("ranking")
     jsonschema.Draft202012Validator.check_schema(found)
     return jsonschema.Draft202012Validator(found)
 

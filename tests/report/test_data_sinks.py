@@ -4,22 +4,22 @@ import csv
 import json
 from io import StringIO
 from math import nan
-from pathlib import Path
 
 import jsonschema
 import pytest
 
-from detap.report import csv as csv_sink
-from detap.report import json as json_sink
+from detap.report import schema
 from detap.report.model import Block
-from detap.report.sinks import SINKS, Style, sink_for_path
+from detap.report.sinks import csv as csv_sink
+from detap.report.sinks import json as json_sink
+from detap.report.sinks.registry import SINKS, Style, sink_for_path
 from tests.report.reports import report, row
 
 
 def test_json_obeys_its_schema() -> None:
-    jsonschema.Draft202012Validator.check_schema(json_sink.schema())
+    jsonschema.Draft202012Validator.check_schema(schema())
     text = json_sink.render(report(row("cat"), row("bird", nan, 0)), Style())
-    jsonschema.Draft202012Validator(json_sink.schema()).validate(json.loads(text))
+    jsonschema.Draft202012Validator(schema()).validate(json.loads(text))
 
 
 @pytest.mark.parametrize("key", ["summary", "classes", "signature", "inputs", "notes"])
@@ -27,7 +27,7 @@ def test_the_schema_can_fail(key: str) -> None:
     record = json_sink.as_dict(report(row("cat")))
     del record[key]
     with pytest.raises(jsonschema.ValidationError, match=f"'{key}' is a required property"):
-        jsonschema.Draft202012Validator(json_sink.schema()).validate(record)
+        jsonschema.Draft202012Validator(schema()).validate(record)
 
 
 def test_json_has_its_keys_in_order_and_null_for_undefined() -> None:
@@ -123,5 +123,6 @@ def test_every_sink_renders() -> None:
     assert {sink.name for sink in SINKS.values() if sink.digests} >= {"json"}
 
 
-def test_the_schema_is_in_the_package() -> None:
-    assert (Path(json_sink.__file__).parent / "report.schema.json").is_file()
+@pytest.mark.parametrize("name", ["report", "comparison", "check", "ranking"])
+def test_the_schemas_are_in_the_package(name: str) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema(name))

@@ -9,9 +9,9 @@ from detap.checking import Examination
 from detap.comparison import compare
 from detap.report.comparison import comparison_report
 from detap.report.examination import examination_report
-from detap.report.json import as_dict
-from detap.report.sinks import Style
-from detap.report.text import render
+from detap.report.sinks.json import as_dict
+from detap.report.sinks.registry import Style
+from detap.report.sinks.text import render
 from detap.tables import Detections, GroundTruth
 from tests.report.reports import report, row
 

@@ -12,7 +12,7 @@ from detap.report.gates import KEY, MARKS, checks_of, shortened
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.names import printable
 from detap.report.numbers import UNDEFINED, change, exact, more, share
-from detap.report.sinks import Style
+from detap.report.sinks.registry import Style
 
 MOST_CHARACTERS = 65_000
 """A comment on GitHub holds 65,536 characters, a step summary 1 MiB."""

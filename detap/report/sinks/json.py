@@ -7,12 +7,11 @@ other characters being ``\u`` escapes, so that no name can act on the terminal t
 
 import json
 from collections.abc import Mapping
-from importlib.resources import files
 from math import isnan
 from typing import Any, cast
 
 from detap.report.model import Report
-from detap.report.sinks import Style
+from detap.report.sinks.registry import Style
 
 SCHEMA_VERSION = 1
 """Rises when a key goes or changes its meaning; keys may be added without."""
@@ -73,9 +72,3 @@ def plain(value: object) -> object:
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
     return value
-
-
-def schema(name: str = "report") -> dict[str, Any]:
-    """Return the JSON Schema (draft 2020-12) that every report obeys, or every comparison."""
-    text = files("detap.report").joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
-    return cast("dict[str, Any]", json.loads(text))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.names import fold, printable, width
 from detap.report.numbers import RULE, UNDEFINED, change, exact, more, share
-from detap.report.sinks import Style
+from detap.report.sinks.registry import Style
 
 Piece = tuple[str, str]
 """Text, and the part it plays: a key of `COLOURS`, or empty."""

@@ -9,7 +9,7 @@ from math import isnan
 from detap.report.gates import FAILURES, checks_of
 from detap.report.model import Report
 from detap.report.names import printable
-from detap.report.sinks import Style
+from detap.report.sinks.registry import Style
 
 Sample = tuple[Mapping[str, str], float]
 

@@ -12,7 +12,7 @@ from typing import Any
 from detap.report.gates import FAILURES, checks_of
 from detap.report.model import Report
 from detap.report.names import printable
-from detap.report.sinks import Style
+from detap.report.sinks.registry import Style
 
 
 def render(report: Report, style: Style) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from detap.report.gates import checks_of
 from detap.report.model import Report
 from detap.report.names import printable
-from detap.report.sinks import Style
+from detap.report.sinks.registry import Style
 
 _ENTITIES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&apos;", "\n": "&#10;"}

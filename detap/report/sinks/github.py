@@ -10,11 +10,11 @@ from collections.abc import Sequence
 
 from detap.errors import OutputError
 from detap.report.gates import checks_of
-from detap.report.markdown import render as render_markdown
 from detap.report.model import Report
 from detap.report.names import printable
 from detap.report.numbers import share
-from detap.report.sinks import Style
+from detap.report.sinks.markdown import render as render_markdown
+from detap.report.sinks.registry import Style
 
 MOST_ANNOTATIONS = 10
 SUMMARY_VARIABLE = "GITHUB_STEP_SUMMARY"

@@ -62,14 +62,14 @@ class Sink(NamedTuple):
 SINKS: dict[str, Sink] = {
     sink.name: sink
     for sink in (
-        Sink("table", (".txt",), "detap.report.text", for_people=True),
-        Sink("json", (".json",), "detap.report.json", digests=True),
-        Sink("csv", (".csv",), "detap.report.csv"),
-        Sink("markdown", (".md",), "detap.report.markdown"),
-        Sink("junit", (".xml",), "detap.report.junit"),
-        Sink("github", (), "detap.report.github"),
-        Sink("gitlab", (), "detap.report.gitlab"),
-        Sink("codequality", (), "detap.report.codequality"),
+        Sink("table", (".txt",), "detap.report.sinks.text", for_people=True),
+        Sink("json", (".json",), "detap.report.sinks.json", digests=True),
+        Sink("csv", (".csv",), "detap.report.sinks.csv"),
+        Sink("markdown", (".md",), "detap.report.sinks.markdown"),
+        Sink("junit", (".xml",), "detap.report.sinks.junit"),
+        Sink("github", (), "detap.report.sinks.github"),
+        Sink("gitlab", (), "detap.report.sinks.gitlab"),
+        Sink("codequality", (), "detap.report.sinks.codequality"),
     )
 }
 """Every format, by name."""

@@ -13,7 +13,7 @@ from math import isnan
 
 from detap.report.model import Cell, Report
 from detap.report.names import printable
-from detap.report.sinks import Style
+from detap.report.sinks.registry import Style
 
 _ACTING = tuple("=+-@'\t\r\uff1d\uff0b\uff0d\uff20")
 

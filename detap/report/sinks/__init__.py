@@ -1,0 +1,1 @@
+"""The forms a report is written in, a module each; `registry` knows them all."""
