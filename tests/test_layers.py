@@ -25,6 +25,7 @@ FLOORS = (
         "slices",
         "ranking",
         "tie_range",
+        "analysis",
     },
     {"formats", "config"},
     {"core"},

@@ -65,3 +65,32 @@ def overlaps(
         out,
     )
     return out
+
+
+def paired_overlaps(
+    detections: Floats,
+    truths: Floats,
+    *,
+    detection_areas: Floats,
+    truth_areas: Floats,
+    absorbing: NDArray[np.bool_] | None = None,
+    pixel_edge: bool = False,
+) -> Floats:
+    """Return the overlap of each detection with the one ground truth beside it, (P,) float64.
+
+    Parameters
+    ----------
+    detections, truths : (P, 4) float64
+        Corners, pair by pair.
+    detection_areas, truth_areas, absorbing, pixel_edge
+        As for :func:`overlaps`, whose bits these are; each (P,).
+    """
+    edge = 1.0 if pixel_edge else 0.0
+    low = np.maximum(detections[:, :2], truths[:, :2])
+    sides = np.minimum(detections[:, 2:], truths[:, 2:]) - low + edge
+    common = np.where((sides > 0).all(axis=1), sides[:, 0] * sides[:, 1], 0.0)
+    total = detection_areas + truth_areas - common
+    if absorbing is not None:
+        total = np.where(absorbing, detection_areas, total)
+    out = np.zeros(len(common))
+    return np.divide(common, total, out=out, where=(common > 0) & (total > 0))

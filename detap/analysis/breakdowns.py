@@ -1,0 +1,253 @@
+"""Recall and precision of parts: by size, shape, crowding and place; and histograms.
+
+Ground truths fall into a part by their own box, detections by theirs, so that precision is that of
+the detections of a part and recall that of its ground truths.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.analysis.outcome import Counts, Outcome, ratios
+from detap.core.matching import Boxes
+from detap.results import Result
+from detap.tables import Flags, Floats
+
+Values = Floats | Counts
+
+SIDES = (0.0, 16.0, 32.0, 64.0, 96.0, 192.0, inf)
+"""Square roots of areas, in pixels; COCO's small ends at 32, its medium at 96."""
+
+RATIOS = (0.0, 1 / 3, 2 / 3, 3 / 2, 3.0, inf)
+"""Width over height."""
+
+CROWDS = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, inf)
+"""How many ground truths count in the image; only detections are where there is none."""
+
+PLACES = tuple(
+    f"{row} {column}"
+    for row in ("top", "middle", "bottom")
+    for column in ("left", "centre", "right")
+)
+"""In which ninth of its image the centre of a box lies."""
+
+HISTOGRAM_BINS = 20
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Breakdown:
+    """B parts of a data set.
+
+    Attributes
+    ----------
+    groups : tuple of B str
+        What the parts are called: ``"16-32"`` holds 16, but not 32.
+    ground_truths, found : (B,) int64
+        Ground truths that count, and those of them that were found.
+    detections, true_positives : (B,) int64
+        Detections that count, and those of them that are right.
+    """
+
+    groups: tuple[str, ...]
+    ground_truths: Counts
+    found: Counts
+    detections: Counts
+    true_positives: Counts
+
+    @property
+    def recall(self) -> Floats:
+        """Of each part, (B,) float64; NaN without ground truths."""
+        return ratios(self.found, self.ground_truths)
+
+    @property
+    def precision(self) -> Floats:
+        """Of each part, (B,) float64; NaN without detections."""
+        return ratios(self.true_positives, self.detections)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Breakdowns:
+    """A data set in parts, each time by something else.
+
+    Attributes
+    ----------
+    iou : float
+    score_threshold : float or None
+        Detections below it are left out.
+    size, aspect_ratio, crowding : Breakdown
+        By :data:`SIDES`, :data:`RATIOS` and :data:`CROWDS`.
+    position : Breakdown or None
+        By :data:`PLACES`; without the boxes on images of unknown size. None where no size is known.
+    """
+
+    iou: float
+    score_threshold: float | None
+    size: Breakdown
+    aspect_ratio: Breakdown
+    crowding: Breakdown
+    position: Breakdown | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Histogram:
+    """How many detections lie in each of B bins; the last bin holds its upper edge too.
+
+    Attributes
+    ----------
+    edges : (B + 1,) float64
+    true_positives, false_positives : (B,) int64
+    """
+
+    edges: Floats
+    true_positives: Counts
+    false_positives: Counts
+
+
+def breakdowns(
+    result: Result | Outcome, *, score: float | None = None, iou: float | None = None
+) -> Breakdowns:
+    """Return recall and precision by size, aspect ratio, crowding and position.
+
+    Parameters
+    ----------
+    result : Result or Outcome
+    score : float, optional
+        Detections below it are left out.
+    iou : float, optional
+        One of the protocol's thresholds; where left out .5.
+
+    Raises
+    ------
+    UsageError
+        Where the protocol pairs by coverage, or has no such threshold.
+    """
+    outcome = Outcome.of(result, iou)
+    detections, truths = outcome.boxes
+    kept = outcome.judged.copy()
+    if score is not None:
+        kept &= detections.score >= score
+    parts = _Parts(outcome, kept)
+    crowd = np.bincount(truths.image[outcome.positive], minlength=outcome.images).astype(np.int64)
+    edge = 1.0 if outcome.protocol.pixel_edge else 0.0
+    return Breakdowns(
+        iou=outcome.iou,
+        score_threshold=score,
+        size=parts.between(SIDES, _side(detections), _side(truths)),
+        aspect_ratio=parts.between(RATIOS, _ratio(detections, edge), _ratio(truths, edge)),
+        crowding=parts.between(CROWDS, crowd[detections.image], crowd[truths.image]),
+        position=parts.by_place(outcome.scene.ground_truth.image_sizes),
+    )
+
+
+class _Parts:
+    """Counts of detections and ground truths that count, by parts."""
+
+    def __init__(self, outcome: Outcome, kept: Flags) -> None:
+        self.detections, self.truths = outcome.boxes
+        self.kept, self.right = kept, kept & outcome.true
+        self.positive = outcome.positive
+        self.found = np.zeros(len(self.positive), np.bool_)
+        self.found[outcome.truth[self.right]] = True
+
+    def between(self, edges: tuple[float, ...], detection: Values, truth: Values) -> Breakdown:
+        inner = np.array(edges[1:-1])
+        return self.counted(
+            tuple(_span(low, high) for low, high in pairwise(edges)),
+            np.searchsorted(inner, detection, side="right"),
+            np.searchsorted(inner, truth, side="right"),
+        )
+
+    def by_place(self, sizes: Floats | None) -> Breakdown | None:
+        if sizes is None or np.isnan(sizes).any(axis=1).all():
+            return None
+        return self.counted(PLACES, _ninth(self.detections, sizes), _ninth(self.truths, sizes))
+
+    def counted(
+        self, groups: tuple[str, ...], detection: NDArray[np.int64], truth: NDArray[np.int64]
+    ) -> Breakdown:
+        def tally(group: NDArray[np.int64], which: Flags) -> Counts:
+            chosen = group[which]
+            return np.bincount(chosen[chosen >= 0], minlength=len(groups))
+
+        return Breakdown(
+            groups=groups,
+            ground_truths=tally(truth, self.positive),
+            found=tally(truth, self.found),
+            detections=tally(detection, self.kept),
+            true_positives=tally(detection, self.right),
+        )
+
+
+def score_histogram(
+    result: Result | Outcome, *, bins: int = HISTOGRAM_BINS, iou: float | None = None
+) -> Histogram:
+    """Return how the scores of right and of wrong detections lie.
+
+    The edges are from 0 to 1 where all scores are, else from the lowest to the highest score.
+    Parameters and errors are those of :func:`breakdowns`.
+    """
+    outcome = Outcome.of(result, iou)
+    score = outcome.boxes[0].score
+    judged = score[outcome.judged]
+    low, high = (float(judged.min()), float(judged.max())) if len(judged) else (0.0, 1.0)
+    if low >= 0 and high <= 1:
+        low, high = 0.0, 1.0
+    return _histogram(outcome, score, np.linspace(low, high, bins + 1))
+
+
+def iou_histogram(
+    result: Result | Outcome, *, bins: int = HISTOGRAM_BINS, iou: float | None = None
+) -> Histogram:
+    """Return how the overlaps of right and of wrong detections lie, from 0 to 1.
+
+    Of a true positive it is the overlap with the ground truth that it found, of a false one the
+    largest with a ground truth of its class that counts. Parameters and errors are those of
+    :func:`breakdowns`.
+    """
+    outcome = Outcome.of(result, iou)
+    overlap = np.zeros(len(outcome.truth))
+    right = np.flatnonzero(outcome.true)
+    overlap[right] = outcome.overlaps_found(right)
+    wrong = np.flatnonzero(outcome.false).astype(np.int32)
+    overlap[wrong] = outcome.surroundings.nearest(outcome.boxes[0], wrong).own_overlap
+    return _histogram(outcome, overlap, np.linspace(0.0, 1.0, bins + 1))
+
+
+def _histogram(outcome: Outcome, values: Floats, edges: Floats) -> Histogram:
+    return Histogram(
+        edges=edges,
+        true_positives=np.histogram(values[outcome.true], edges)[0],
+        false_positives=np.histogram(values[outcome.false], edges)[0],
+    )
+
+
+def _side(boxes: Boxes) -> Floats:
+    side: Floats = np.sqrt(np.maximum(boxes.overlap_area, 0.0))
+    return side
+
+
+def _ratio(boxes: Boxes, edge: float) -> Floats:
+    sides = boxes.corners[:, 2:] - boxes.corners[:, :2] + edge
+    out: Floats = np.full(len(sides), inf)
+    np.divide(sides[:, 0], sides[:, 1], out=out, where=sides[:, 1] > 0)
+    return out
+
+
+def _ninth(boxes: Boxes, sizes: Floats) -> NDArray[np.int64]:
+    """Return the ninth of its image that each box's centre is in, or -1 without a size."""
+    size = sizes[boxes.image]
+    known: Flags = np.all(size > 0, axis=1)
+    centre = (boxes.corners[:, :2] + boxes.corners[:, 2:]) / 2
+    third = np.zeros(centre.shape)
+    np.divide(3 * centre, size, out=third, where=known[:, None])
+    column, row = np.clip(np.floor(third), 0, 2).astype(np.int64).T
+    return np.where(known, 3 * row + column, -1)
+
+
+def _span(low: float, high: float) -> str:
+    if high == inf:
+        return f"{low:.3g}-"
+    return f"{low:.3g}-{high:.3g}"

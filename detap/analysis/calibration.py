@@ -1,0 +1,180 @@
+"""Whether scores are what they claim: how often a detection of score .8 is right.
+
+Detections that count are dealt by their score to B bins of equal width, [k / B, (k + 1) / B), the
+last one closed. In each the mean score is held against the mean of a value that is 1 for a true
+positive and 0 for a false one. The expected error weighs the gaps by how many detections are in
+each bin, the maximum error is the largest gap.
+
+Localisation-aware, the value of a true positive is its IoU instead, and the mean is over classes.
+
+References
+----------
+Naeini, Cooper and Hauskrecht, Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI
+2015; Oksuz, Joy and Dokania, Towards Building Self-Aware Object Detectors via Reliable Uncertainty
+Quantification and Calibration, CVPR 2023.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from detap.analysis.outcome import Counts, Outcome
+from detap.errors import UsageError
+from detap.results import Result
+from detap.tables import Flags, Floats, Integers
+
+BINS = 10
+LOCALISED_BINS = 25
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Reliability:
+    """Detections in B bins of their score. Of an empty bin the means are NaN.
+
+    Attributes
+    ----------
+    edges : (B + 1,) float64
+        A bin holds its lower edge; the last holds both.
+    count : (B,) int64
+    mean_score, mean_value : (B,) float64
+    """
+
+    edges: Floats
+    count: Counts
+    mean_score: Floats
+    mean_value: Floats
+
+    @property
+    def gap(self) -> Floats:
+        """How far the mean score is above the mean value, (B,) float64."""
+        return self.mean_score - self.mean_value
+
+    @property
+    def expected_error(self) -> float:
+        """The mean gap, whatever its sign; NaN without detections."""
+        if not self.count.sum():
+            return float("nan")
+        return float(np.nansum(np.abs(self.gap) * self.count) / self.count.sum())
+
+    @property
+    def largest_error(self) -> float:
+        """The largest gap, whatever its sign; NaN without detections."""
+        return float(np.nanmax(np.abs(self.gap))) if self.count.sum() else float("nan")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Calibration:
+    """How far the scores of a detector are from what they claim. K classes.
+
+    Attributes
+    ----------
+    iou : float
+    classes : tuple of K str
+    overall : Reliability
+        The value is 1 for a true positive, 0 for a false one.
+    by_class : tuple of K Reliability
+        Likewise.
+    localised : tuple of K Reliability
+        In bins of their own; the value is the IoU of a true positive, 0 for a false one.
+    """
+
+    iou: float
+    classes: tuple[str, ...]
+    overall: Reliability
+    by_class: tuple[Reliability, ...]
+    localised: tuple[Reliability, ...]
+
+    @property
+    def ECE(self) -> float:  # noqa: N802 - its name
+        """The expected calibration error."""
+        return self.overall.expected_error
+
+    @property
+    def MCE(self) -> float:  # noqa: N802 - its name
+        """The maximum calibration error."""
+        return self.overall.largest_error
+
+    @property
+    def LaECE(self) -> float:  # noqa: N802 - its name
+        """The localisation-aware error: the mean over the classes that have detections."""
+        values = np.array([entry.expected_error for entry in self.localised])
+        defined = values[~np.isnan(values)]
+        return float(defined.mean()) if len(defined) else float("nan")
+
+
+def calibration(
+    result: Result | Outcome,
+    *,
+    bins: int = BINS,
+    localised_bins: int = LOCALISED_BINS,
+    iou: float | None = None,
+) -> Calibration:
+    """Return how far the scores of a detector are from what they claim.
+
+    Parameters
+    ----------
+    result : Result or Outcome
+    bins, localised_bins : int
+        How many there are; those of the localisation-aware error are its own.
+    iou : float, optional
+        One of the protocol's thresholds; where left out .5.
+
+    Raises
+    ------
+    UsageError
+        Where a score lies outside [0, 1], there is no bin, the protocol pairs by coverage, or it
+        has no such threshold.
+    """
+    if min(bins, localised_bins) < 1:
+        raise UsageError(f"{min(bins, localised_bins)} bins; calibration takes at least 1")
+    outcome = Outcome.of(result, iou)
+    detections = outcome.boxes[0]
+    rows = outcome.ranked_by_class
+    rows = rows[outcome.judged[rows]]
+    score = detections.score[rows]
+    _check_scores(score)
+    right = outcome.true[rows]
+    overlap = np.zeros(len(rows))
+    overlap[right] = outcome.overlaps_found(rows[right])
+    label, classes = detections.label[rows], len(outcome.classes)
+    return Calibration(
+        iou=outcome.iou,
+        classes=outcome.classes,
+        overall=_reliability(score, right, np.zeros_like(label), 1, bins)[0],
+        by_class=_reliability(score, right, label, classes, bins),
+        localised=_reliability(score, overlap, label, classes, localised_bins),
+    )
+
+
+def _check_scores(score: Floats) -> None:
+    outside = (score < 0) | (score > 1)
+    if outside.any():
+        raise UsageError(
+            f"{int(outside.sum())} scores lie outside [0, 1], the first of them "
+            f"{float(score[outside][0])!r}; calibration takes probabilities"
+        )
+
+
+def _reliability(
+    score: Floats,
+    value: Floats | Flags,
+    label: Integers,
+    classes: int,
+    bins: int,
+) -> tuple[Reliability, ...]:
+    """Return the reliability of each class."""
+    edges = np.arange(bins + 1) / bins
+    place = np.minimum(np.searchsorted(edges, score, side="right") - 1, bins - 1)
+    cell = label.astype(np.int64) * bins + place
+
+    def summed(weights: Floats | Flags) -> Floats:
+        sums = np.bincount(cell, weights=weights, minlength=classes * bins)
+        return sums.astype(np.float64).reshape(classes, bins)
+
+    count = summed(np.ones(len(cell))).astype(np.int64)
+    some = np.where(count > 0, count, np.nan)
+    means = zip(count, summed(score) / some, summed(value) / some, strict=True)
+    return tuple(
+        Reliability(edges=edges, count=n, mean_score=mean_score, mean_value=mean_value)
+        for n, mean_score, mean_value in means
+    )

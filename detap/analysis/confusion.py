@@ -1,0 +1,166 @@
+"""Which classes a detector takes for which.
+
+Under the rule ``protocol`` the protocol's matches come first. Then the detections left over, by
+falling score, take the ground truths left over: of another class, the nearest whose overlap
+reaches the threshold. So no confusion takes a ground truth from a detection that found it.
+
+Under ``class-agnostic``, as Ultralytics and others have it, there is one pass by falling score in
+which a detection takes the nearest free ground truth whatever its class; detections that count
+neither way under the protocol take part.
+"""
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.analysis.outcome import Counts, Outcome
+from detap.errors import UsageError
+from detap.results import Result
+from detap.tables import Integers
+
+Rule = Literal["protocol", "class-agnostic"]
+
+
+class Cell(NamedTuple):
+    """A confusion: so many ground truths of one class were taken for another."""
+
+    ground_truth: int
+    prediction: int
+    pairs: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Confusion:
+    """Which of K classes were taken for which.
+
+    Attributes
+    ----------
+    rule : {"protocol", "class-agnostic"}
+    iou : float
+    score_threshold : float or None
+        Detections below it are left out.
+    classes : tuple of K str
+    matrix : (K + 1, K + 1) int64
+        Rows are ground truths, columns detections; the last of each is the background: the last
+        row has the detections that found nothing, the last column the ground truths not found.
+    detection, ground_truth : (n,) int32
+        The pairs in it, as rows of the tables: (r, -1) where a detection found nothing, (-1, r)
+        where a ground truth was not found. A cell of the matrix counts pairs.
+    """
+
+    rule: Rule
+    iou: float
+    score_threshold: float | None
+    classes: tuple[str, ...]
+    matrix: Counts
+    detection: Integers
+    ground_truth: Integers
+
+    @property
+    def found(self) -> int:
+        """Ground truths found as what they are: the diagonal."""
+        return int(np.trace(self.matrix))
+
+    @property
+    def confused(self) -> int:
+        """Ground truths taken for another class."""
+        return int(self.matrix[:-1, :-1].sum()) - self.found
+
+    @property
+    def missed(self) -> int:
+        """Ground truths not found."""
+        return int(self.matrix[:-1, -1].sum())
+
+    @property
+    def background(self) -> int:
+        """Detections that found nothing."""
+        return int(self.matrix[-1].sum())
+
+    def largest(self, count: int) -> list[Cell]:
+        """Return the largest confusions of two classes, at most so many, none of them empty."""
+        inner = self.matrix[:-1, :-1].copy()
+        np.fill_diagonal(inner, 0)
+        order = np.argsort(-inner, axis=None, kind="stable")[:count]
+        rows, columns = np.unravel_index(order, inner.shape)
+        cells = zip(rows.tolist(), columns.tolist(), inner[rows, columns].tolist(), strict=True)
+        return [Cell(*cell) for cell in cells if cell[-1]]
+
+
+def confusion(
+    result: Result | Outcome,
+    rule: Rule = "protocol",
+    *,
+    score: float | None = None,
+    iou: float | None = None,
+) -> Confusion:
+    """Return which classes a detector takes for which.
+
+    Parameters
+    ----------
+    result : Result or Outcome
+    rule : {"protocol", "class-agnostic"}
+    score : float, optional
+        Detections below it are left out.
+    iou : float, optional
+        One of the protocol's thresholds; where left out .5.
+
+    Raises
+    ------
+    UsageError
+        Where the rule is unknown, the protocol pairs by coverage, or has no such threshold.
+    """
+    if rule not in get_args(Rule):
+        raise UsageError(f"rule {rule!r} is unknown; choose from {', '.join(get_args(Rule))}")
+    outcome = Outcome.of(result, iou)
+    detections, truths = outcome.boxes
+    rows = outcome.by_score
+    if score is not None:
+        rows = rows[detections.score[rows] >= score]
+    if rule == "protocol":
+        rows = rows[outcome.judged[rows]]
+        taken = outcome.truth[rows]
+        left = taken < 0
+        free = outcome.positive.copy()
+        free[taken[~left]] = False
+        taken = taken.copy()
+        taken[left] = _claims(outcome, rows[left], free, others_only=True)
+    else:
+        taken = _claims(outcome, rows, outcome.positive, others_only=False)
+    unfound = outcome.positive.copy()
+    unfound[taken[taken >= 0]] = False
+    lost = np.flatnonzero(unfound).astype(np.int32)
+    nothing = len(outcome.classes)
+    row = np.where(taken >= 0, truths.label[taken], nothing) if len(truths.label) else taken
+    if not len(truths.label):
+        row = np.full(len(rows), nothing)
+    cells = np.concatenate(
+        [
+            row.astype(np.int64) * (nothing + 1) + detections.label[rows],
+            truths.label[lost].astype(np.int64) * (nothing + 1) + nothing,
+        ]
+    )
+    size = nothing + 1
+    return Confusion(
+        rule=rule,
+        iou=outcome.iou,
+        score_threshold=score,
+        classes=outcome.classes,
+        matrix=np.bincount(cells, minlength=size * size).reshape(size, size),
+        detection=np.concatenate([rows, np.full(len(lost), -1, np.int32)]),
+        ground_truth=np.concatenate([taken, lost]),
+    )
+
+
+def _claims(
+    outcome: Outcome, rows: Integers, free: NDArray[np.bool_], *, others_only: bool
+) -> Integers:
+    return outcome.surroundings.claims(
+        outcome.boxes[0],
+        rows,
+        free,
+        outcome.protocol.search_thresholds[0],
+        strict=outcome.protocol.strict_iou,
+        others_only=others_only,
+    )

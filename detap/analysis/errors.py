@@ -1,0 +1,413 @@
+"""Which errors a detector makes, and what average precision each type of them costs.
+
+Each false positive is of one type, the first of these that holds (t is the IoU threshold):
+
+background
+    there is no ground truth in its image;
+localisation
+    its largest overlap with a ground truth of its class is from 0.1 to t;
+classification
+    its overlap with a ground truth of another class reaches t;
+duplicate
+    its overlap with a ground truth of its class that another detection has taken reaches t;
+background
+    it overlaps no ground truth by more than 0.1;
+both
+    none of these: it is somewhere near a ground truth of another class.
+
+A ground truth that is not found is missed where no localisation or classification error aims at
+it; otherwise the best-scored of those owns it.
+
+What a type costs is what average precision would gain were its errors repaired. Localisation and
+classification: the owners become true positives, of the ground truth's class and with their own
+score, and the others are deleted. Both, duplicate and background: they are deleted. Missed: these
+ground truths are. Two more look across types: all false positives deleted, all ground truths that
+were not found deleted.
+
+References
+----------
+Bolya, Foley, Hays and Hoffman, TIDE: A General Toolbox for Identifying Object Detection Errors,
+ECCV 2020. The convention ``tidecv`` is that of its tidecv 1.0.1; ``protocol`` asks the same of the
+protocol in force. docs/analysis.md says how they differ.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.analysis.outcome import USUAL_IOU, Counts, Outcome, refuse_coverage
+from detap.core.curves import average_precision
+from detap.core.nearest import Nearest, Surroundings
+from detap.errors import UsageError
+from detap.protocols import ANY_AREA, Protocol
+from detap.results import Result
+from detap.scene import Scene
+from detap.tables import Flags, Floats, Integers
+
+TYPES = (
+    "classification",
+    "localisation",
+    "both",
+    "duplicate",
+    "background",
+    "missed",
+    "false_positives",
+    "false_negatives",
+)
+"""The types of errors, in the order of every array; the last two look across the others."""
+
+NEAR = 0.1
+"""The overlap below which a detection is on the background."""
+
+Convention = Literal["protocol", "tidecv"]
+
+_CLASSIFICATION, _LOCALISATION, _BOTH, _DUPLICATE, _BACKGROUND, _MISSED = range(6)
+_FALSE_POSITIVES, _FALSE_NEGATIVES = 6, 7
+_DELETED_ALONE = (_BOTH, _DUPLICATE, _BACKGROUND)
+_TIDECV_LIMIT = 100
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Errors:
+    """The errors of a detector. 8 types, K classes, N detections, G ground truths.
+
+    Attributes
+    ----------
+    convention : {"protocol", "tidecv"}
+    iou : float
+        The IoU threshold.
+    classes : tuple of K str
+    AP : float
+        Average precision at this threshold, as the convention takes it, from 0 to 1.
+    AP_by_class : (K,) float64
+        NaN where undefined.
+    change : (8,) float64
+        What AP would gain, in the order of :data:`TYPES`.
+    change_by_class : (8, K) float64
+        The same for the AP of each class; NaN where undefined before or after.
+    count : (8,) int64
+    count_by_class : (8, K) int64
+        By the class of the detection, or of the ground truth that is not found.
+    kind : (N,) int8
+        The type of each detection, an index into :data:`TYPES`; -1 where it is no error.
+    target : (N,) int32
+        The ground truth that a localisation or classification error aims at, or the one that a
+        duplicate stands on; -1 for others.
+    overlap : (N,) float64
+        With the target, 0 where there is none.
+    owner : (N,) bool
+        Whether the repair makes it a true positive.
+    missed, unfound : (G,) bool
+        Ground truths at which no error aims; and all that were not found.
+    """
+
+    convention: Convention
+    iou: float
+    classes: tuple[str, ...]
+    AP: float
+    AP_by_class: Floats
+    change: Floats
+    change_by_class: Floats
+    count: Counts
+    count_by_class: Counts
+    kind: NDArray[np.int8]
+    target: Integers
+    overlap: Floats
+    owner: Flags
+    missed: Flags
+    unfound: Flags
+
+    def by_loss(self) -> list[str]:
+        """Return the six types that do not look across others, the costliest first."""
+        order = np.argsort(-np.nan_to_num(self.change[: _MISSED + 1]), kind="stable")
+        return [TYPES[place] for place in order]
+
+    def of_type(self, name: str) -> tuple[float, int]:
+        """Return the change and the count of a type.
+
+        Raises
+        ------
+        KeyError
+            Where there is no such type.
+        """
+        if name not in TYPES:
+            raise KeyError(name)
+        place = TYPES.index(name)
+        return float(self.change[place]), int(self.count[place])
+
+
+def errors(
+    result: Result | Outcome, convention: Convention = "protocol", *, iou: float | None = None
+) -> Errors:
+    """Return the errors of a detector, by type.
+
+    Parameters
+    ----------
+    result : Result or Outcome
+        For ``tidecv``, which matches by its own rules, a result.
+    convention : {"protocol", "tidecv"}
+        The protocol in force, with one set of classes for all types; or tidecv's, to the last
+        digit.
+    iou : float, optional
+        The threshold: one of the protocol's, or for ``tidecv`` any. Where left out, .5.
+
+    Raises
+    ------
+    UsageError
+        Where the convention is unknown, the protocol pairs by coverage, or has no such threshold.
+    """
+    if convention not in get_args(Convention):
+        raise UsageError(
+            f"convention {convention!r} is unknown; choose from {', '.join(get_args(Convention))}"
+        )
+    if convention == "protocol":
+        outcome = Outcome.of(result, iou)
+        return _Analysis(outcome, "protocol", outcome.false).errors()
+    if isinstance(result, Outcome):
+        raise UsageError("the convention tidecv matches by its own rules: give the result")
+    outcome, wrong, rows = _as_tidecv(result, iou)
+    return _on_all_rows(
+        _Analysis(outcome, "tidecv", wrong).errors(), rows, len(result.ground_truth)
+    )
+
+
+class _Analysis:
+    """The types of some detections, and average precision after each repair."""
+
+    def __init__(self, outcome: Outcome, convention: Convention, wrong: Flags) -> None:
+        self.outcome = outcome
+        self.convention = convention
+        self.score_ties_to_errors = convention == "tidecv"
+        count = len(outcome.truth)
+        self.kind = np.full(count, -1, np.int8)
+        self.target = np.full(count, -1, np.int32)
+        self.overlap = np.zeros(count)
+        self.owner = np.zeros(count, np.bool_)
+        self._type(np.flatnonzero(wrong).astype(np.int32))
+        self.unfound = outcome.positive & ~outcome.found
+        self.missed = self.unfound.copy()
+        self.missed[self.target[self._aims()]] = False
+        self._choose_owners()
+
+    def _type(self, rows: Integers) -> None:
+        outcome = self.outcome
+        near = outcome.surroundings.nearest(outcome.boxes[0], rows, threads=outcome.scene.threads)
+        kind = _types(near, outcome)
+        self.kind[rows] = kind
+        for which, truth, overlap in (
+            (_LOCALISATION, near.own, near.own_overlap),
+            (_CLASSIFICATION, near.other, near.other_overlap),
+            (_DUPLICATE, near.taken, near.taken_overlap),
+        ):
+            of_type = kind == which
+            self.target[rows[of_type]] = truth[of_type]
+            self.overlap[rows[of_type]] = overlap[of_type]
+
+    def _aims(self) -> Flags:
+        aims: Flags = (self.kind == _LOCALISATION) | (self.kind == _CLASSIFICATION)
+        return aims
+
+    def _choose_owners(self) -> None:
+        ranked = self.outcome.by_score
+        aiming = ranked[self._aims()[ranked]]
+        aiming = aiming[self.unfound[self.target[aiming]]]
+        _, first = np.unique(self.target[aiming], return_index=True)
+        self.owner[aiming[first]] = True
+
+    def errors(self) -> Errors:
+        outcome = self.outcome
+        labels, truth_labels = outcome.boxes[0].label, outcome.boxes[1].label
+        wrong = [labels[self.kind == which] for which in range(_MISSED)]
+        groups = [
+            *wrong,
+            truth_labels[self.missed],
+            labels[outcome.false],
+            truth_labels[self.unfound],
+        ]
+        count_by_class = np.array([outcome.by_class(group) for group in groups], np.int64)
+        repairs = _Repairs(self)
+        before, changed = repairs.before, np.array([repairs.after(k) for k in range(len(TYPES))])
+        change = np.array([_mean(after) for after in changed]) - _mean(before)
+        if self.convention == "tidecv":
+            change[: _MISSED + 1] = np.maximum(change[: _MISSED + 1], 0.0)
+        return Errors(
+            convention=self.convention,
+            iou=outcome.iou,
+            classes=outcome.classes,
+            AP=_mean(before),
+            AP_by_class=before,
+            change=change,
+            change_by_class=changed - before,
+            count=count_by_class.sum(axis=1),
+            count_by_class=count_by_class,
+            kind=self.kind,
+            target=self.target,
+            overlap=self.overlap,
+            owner=self.owner,
+            missed=self.missed,
+            unfound=self.unfound,
+        )
+
+
+def _types(near: Nearest, outcome: Outcome) -> NDArray[np.int8]:
+    """Return the type of each detection: the first rule that holds decides, so it stands last."""
+    threshold = outcome.protocol.search_thresholds[0]
+    kind = np.full(len(near.own), _BOTH, np.int8)
+    kind[np.maximum(near.own_overlap, near.other_overlap) <= NEAR] = _BACKGROUND
+    kind[outcome.reaches(near.taken_overlap)] = _DUPLICATE
+    kind[outcome.reaches(near.other_overlap)] = _CLASSIFICATION
+    kind[(near.own_overlap >= NEAR) & (near.own_overlap <= threshold)] = _LOCALISATION
+    return kind
+
+
+class _Repairs:
+    """Average precision by class, before and after repairs.
+
+    A ranking is held as keys, class by class and by rank within it. The irrelevant ones above a
+    relevant one are counted by looking its key up among theirs.
+    """
+
+    def __init__(self, analysis: _Analysis) -> None:
+        outcome = analysis.outcome
+        self.outcome, self.analysis = outcome, analysis
+        self.place = np.zeros(len(outcome.truth), np.int64)
+        self.place[outcome.by_score] = np.arange(len(outcome.by_score))
+        self.width = len(outcome.by_score) + 1
+        ranked = outcome.ranked_by_class
+        self.false = ranked[outcome.false[ranked]]
+        self.true = ranked[outcome.true[ranked]]
+        labels = outcome.boxes[0].label
+        self.false_keys = self._keys(labels[self.false], self.place[self.false])
+        self.true_labels = labels[self.true]
+        self.true_keys = self._keys(self.true_labels, self.place[self.true])
+        self.false_kind = analysis.kind[self.false]
+        positives = outcome.positives
+        self.before = self._precision(self.false_keys, self.true_keys, self.true_labels, positives)
+        if analysis.score_ties_to_errors:
+            ends = self._ends_of_ties()
+            self.true_keys = self._keys(self.true_labels, ends[self.place[self.true]])
+
+    def _keys(self, labels: Integers, places: Counts) -> Counts:
+        return labels.astype(np.int64) * self.width + places
+
+    def _ends_of_ties(self) -> Counts:
+        """Return for each place in the ranking by score where those of its score end, (n,)."""
+        scores = -self.outcome.boxes[0].score[self.outcome.by_score]
+        return np.searchsorted(scores, scores, side="right")
+
+    def after(self, which: int) -> Floats:
+        """Return the average precision of each class once a type is repaired, (K,) float64."""
+        positives = self.outcome.positives
+        keys, labels = self.true_keys, self.true_labels
+        if which == _FALSE_POSITIVES:  # below all that is right, they cost nothing
+            top = self._keys(labels, np.zeros_like(keys))
+            return self._precision(self.false_keys, top, labels, positives)
+        if which in (_MISSED, _FALSE_NEGATIVES):
+            lost = self.analysis.missed if which == _MISSED else self.analysis.unfound
+            positives = positives - self.outcome.by_class(self.outcome.boxes[1].label[lost])
+            return self._precision(self.false_keys, keys, labels, positives)
+        if which not in _DELETED_ALONE:
+            rows = np.flatnonzero(self.analysis.owner & (self.analysis.kind == which))
+            owned = self.outcome.boxes[1].label[self.analysis.target[rows]]
+            keys = np.concatenate([keys, self._keys(owned, self.place[rows])])
+            labels = np.concatenate([labels, owned])
+        return self._precision(self.false_keys[self.false_kind != which], keys, labels, positives)
+
+    def _precision(
+        self, false_keys: Counts, true_keys: Counts, labels: Integers, positives: Counts
+    ) -> Floats:
+        """Return the average precision of each class, (K,) float64; NaN of those left out."""
+        classes = len(positives)
+        begin = np.searchsorted(false_keys, np.arange(classes + 1) * self.width)
+        above = np.searchsorted(false_keys, true_keys) - begin[labels]
+        found = np.bincount(labels, minlength=classes)
+        hits = above[np.lexsort((above, labels))].astype(np.int32)
+        values = np.array(
+            [
+                self._average(of_class, count)
+                for of_class, count in zip(
+                    np.split(hits, np.cumsum(found)[:-1]), positives.tolist(), strict=True
+                )
+            ]
+        )
+        if self.analysis.convention == "tidecv":
+            values[(positives == 0) & (np.diff(begin) + found > 0)] = 0.0
+            return values
+        if self.outcome.protocol.absent_class == "zero":
+            values = np.nan_to_num(values)
+        # The classes are fixed before any repair: one left without ground truths stays as it was.
+        return np.where(positives > 0, values, getattr(self, "before", values))
+
+    def _average(self, hits: Integers, positives: int) -> float:
+        rules = self.outcome.protocol
+        return average_precision(
+            hits,
+            positives,
+            levels=np.array(rules.recall_levels) if rules.recall_levels else None,
+            one_by_one=rules.interpolation == "11-point",
+            guard=rules.precision_guard,
+        )
+
+
+def _mean(values: Floats) -> float:
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")
+
+
+def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integers]:
+    """Return the outcome by tidecv's rules, which detections it types, and the rows it scores.
+
+    The ground truths that the protocol in force leaves out are its ignore regions. They stay out
+    of the matching: a detection that has no match leaves AP where one of them covers it.
+    """
+    refuse_coverage(result.protocol)
+    scene = result._scene
+    rules = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
+    kept = np.flatnonzero(~scene.neutral).astype(np.int32)
+    own = Scene(scene.ground_truth.select(kept), scene.detections, rules, scene.threads)
+    outcome = Outcome.of(replace(result, protocol=rules, _scene=own), rules.iou_thresholds[0])
+    wrong = outcome.false
+    if len(kept) < len(scene.neutral):
+        outcome = replace(outcome, neutral=_covered(scene, outcome, wrong))
+    return outcome, wrong, kept
+
+
+def _tidecv_rules(rules: Protocol, iou: float) -> Protocol:
+    return Protocol(
+        name=rules.name,
+        iou_thresholds=(iou,),
+        candidate="best-free",
+        equal_iou="first",
+        area_ranges=(ANY_AREA,),
+        detection_limits=(_TIDECV_LIMIT,),
+        limit_scope="image",
+        ties="image",
+        interpolation="101-point",
+        recall_grid="hundredths",
+        class_agnostic=rules.class_agnostic,
+    )
+
+
+def _covered(scene: Scene, outcome: Outcome, wrong: Flags) -> Flags:
+    """Return which false positives an ignore region of their class covers."""
+    rows = np.flatnonzero(wrong).astype(np.int32)
+    regions = scene.narrowed(pixel_edge=False).boxes()[1]
+    around = Surroundings(regions, outcome.images, scene.neutral, absorbing=True)
+    overlap = around.nearest(outcome.boxes[0], rows, threads=scene.threads).own_overlap
+    covered = np.zeros(len(wrong), np.bool_)
+    covered[rows[overlap > outcome.iou]] = True
+    return covered
+
+
+def _on_all_rows(found: Errors, rows: Integers, count: int) -> Errors:
+    """Return errors of some ground truths with the rows of all `count` of them."""
+
+    def spread(flags: Flags) -> Flags:
+        whole = np.zeros(count, np.bool_)
+        whole[rows] = flags
+        return whole
+
+    target = np.where(found.target >= 0, rows[found.target], -1) if len(rows) else found.target
+    return replace(found, target=target, missed=spread(found.missed), unfound=spread(found.unfound))

@@ -1,0 +1,197 @@
+"""Where to look: the worst images, confident mistakes, and annotations that may be wrong."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.analysis.errors import TYPES, Errors
+from detap.analysis.outcome import Counts, Outcome
+from detap.tables import Floats, Integers
+
+REASONS = ("unlabelled", "other-class", "never-found")
+"""Why an annotation may be wrong, in the order of :attr:`Suspects.reason`.
+
+unlabelled
+    a confident detection has no ground truth beneath it: an object may lack its annotation;
+other-class
+    it lies on a ground truth of another class: the annotation's class may be wrong;
+never-found
+    no detection comes near a ground truth of a class that is mostly found: it may be no object.
+"""
+
+_UNLABELLED, _OTHER_CLASS, _NEVER_FOUND = range(3)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class WorstImages:
+    """Images with the most errors, the worst first.
+
+    Attributes
+    ----------
+    score_threshold : float or None
+        Detections below it are left out.
+    image : (n,) int32
+        Indices into the images of the ground truth.
+    false_positives, false_negatives : (n,) int64
+    """
+
+    score_threshold: float | None
+    image: Integers
+    false_positives: Counts
+    false_negatives: Counts
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Mistakes:
+    """False positives by falling score.
+
+    Attributes
+    ----------
+    detection : (n,) int32
+        Rows of the detections.
+    kind : (n,) int8
+        Their types, indices into :data:`~detap.analysis.errors.TYPES`.
+    target : (n,) int32
+        The ground truths that they aim at or stand on, or -1.
+    overlap : (n,) float64
+        With these.
+    """
+
+    detection: Integers
+    kind: NDArray[np.int8]
+    target: Integers
+    overlap: Floats
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Suspects:
+    """Annotations that may be wrong; those of a reason together, the most suspicious first.
+
+    Attributes
+    ----------
+    reason : (n,) int8
+        An index into :data:`REASONS`.
+    detection : (n,) int32
+        The row that makes it suspicious, or -1 where none does.
+    ground_truth : (n,) int32
+        The row that is suspicious, or -1 where one is lacking.
+    weight : (n,) float64
+        How suspicious: the score of the detection, or the recall of the class.
+    """
+
+    reason: NDArray[np.int8]
+    detection: Integers
+    ground_truth: Integers
+    weight: Floats
+
+
+def worst_images(outcome: Outcome, *, score: float | None = None, most: int = 20) -> WorstImages:
+    """Return the images with the most false positives and false negatives, ties in their order.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    score : float, optional
+        Detections below it are left out: what they found counts as not found.
+    most : int
+        How many images at most.
+    """
+    detections, truths = outcome.boxes
+    kept = np.ones(len(outcome.truth), np.bool_) if score is None else detections.score >= score
+    found = np.zeros(len(outcome.positive), np.bool_)
+    found[outcome.truth[kept & outcome.true]] = True
+    wrong = np.bincount(detections.image[kept & outcome.false], minlength=outcome.images)
+    lost = np.bincount(truths.image[outcome.positive & ~found], minlength=outcome.images)
+    order = np.argsort(-(wrong + lost), kind="stable")[:most]
+    order = order[(wrong + lost)[order] > 0]
+    return WorstImages(
+        score_threshold=score,
+        image=order.astype(np.int32),
+        false_positives=wrong[order],
+        false_negatives=lost[order],
+    )
+
+
+def confident_mistakes(outcome: Outcome, errors: Errors, *, most: int = 20) -> Mistakes:
+    """Return the false positives of the highest scores.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    errors : Errors
+        Of this outcome, in the convention of the protocol.
+    most : int
+        How many at most.
+    """
+    ranked = outcome.by_score
+    rows = ranked[outcome.false[ranked]][:most]
+    return Mistakes(
+        detection=rows,
+        kind=errors.kind[rows],
+        target=errors.target[rows],
+        overlap=errors.overlap[rows],
+    )
+
+
+def suspects(
+    outcome: Outcome, errors: Errors, *, score: float | None = None, most: int = 20
+) -> Suspects:
+    """Return annotations that may be wrong.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    errors : Errors
+        Of this outcome, in the convention of the protocol.
+    score : float, optional
+        The score from which a detection is confident; the median score of the true positives
+        where left out.
+    most : int
+        How many for each reason at most.
+    """
+    if score is None:
+        right = outcome.boxes[0].score[outcome.true]
+        score = float(np.median(right)) if len(right) else np.inf
+    ranked = outcome.by_score
+    ranked = ranked[outcome.boxes[0].score[ranked] >= score]
+    lists = [
+        _of_detections(outcome, errors, ranked, _UNLABELLED, most),
+        _of_detections(outcome, errors, ranked, _OTHER_CLASS, most),
+        _never_found(outcome, errors, most),
+    ]
+    reason, detection, truth, weight = (np.concatenate(c) for c in zip(*lists, strict=True))
+    return Suspects(reason=reason, detection=detection, ground_truth=truth, weight=weight)
+
+
+_Rows = tuple[NDArray[np.int8], Integers, Integers, Floats]
+
+
+def _of_detections(
+    outcome: Outcome, errors: Errors, ranked: Integers, reason: int, most: int
+) -> _Rows:
+    kind = TYPES.index("background" if reason == _UNLABELLED else "classification")
+    rows = ranked[errors.kind[ranked] == kind][:most]
+    return (
+        np.full(len(rows), reason, np.int8),
+        rows,
+        errors.target[rows],
+        outcome.boxes[0].score[rows],
+    )
+
+
+def _never_found(outcome: Outcome, errors: Errors, most: int) -> _Rows:
+    """Return the ground truths at which no detection aims, of well found classes first."""
+    truths = outcome.boxes[1]
+    found = outcome.by_class(truths.label[outcome.found])
+    recall = found / np.maximum(outcome.positives, 1)
+    rows = np.flatnonzero(errors.missed)
+    rows = rows[recall[truths.label[rows]] > 0.5]
+    order = np.lexsort((rows, -truths.overlap_area[rows], -recall[truths.label[rows]]))[:most]
+    rows = rows[order]
+    return (
+        np.full(len(rows), _NEVER_FOUND, np.int8),
+        np.full(len(rows), -1, np.int32),
+        rows.astype(np.int32),
+        recall[truths.label[rows]],
+    )

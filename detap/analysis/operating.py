@@ -1,0 +1,243 @@
+"""Precision, recall and F1 over the score: where to put a detector's threshold.
+
+Detections of score s or more are kept, all of a tie or none; the scores that occur are the
+candidates. Detections that count neither way and those beyond the detection limit are left out.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.analysis.outcome import Counts, Outcome, ratios
+from detap.results import Result
+from detap.tables import Floats
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A detector, or one of its classes, at one score threshold. Undefined is NaN.
+
+    Attributes
+    ----------
+    score : float
+        The threshold; NaN where no detection is a candidate.
+    true_positives, false_positives, false_negatives : int
+    images : int
+        Those without ground truth too.
+    """
+
+    score: float
+    true_positives: int
+    false_positives: int
+    false_negatives: int
+    images: int
+
+    @property
+    def precision(self) -> float:
+        """True positives among the detections kept."""
+        return _ratio(self.true_positives, self.true_positives + self.false_positives)
+
+    @property
+    def recall(self) -> float:
+        """True positives among the ground truths."""
+        return _ratio(self.true_positives, self.true_positives + self.false_negatives)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall."""
+        twice = 2 * self.true_positives
+        return _ratio(twice, twice + self.false_positives + self.false_negatives)
+
+    @property
+    def false_positives_per_image(self) -> float:
+        """False positives over all images."""
+        return _ratio(self.false_positives, self.images)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sweep:
+    """Counts at each of n candidate thresholds, from the highest down.
+
+    Attributes
+    ----------
+    score : (n,) float64
+        Falling; no two are equal.
+    true_positives, false_positives : (n,) int64
+    positives : int
+        Ground truths that count.
+    images : int
+    """
+
+    score: Floats
+    true_positives: Counts
+    false_positives: Counts
+    positives: int
+    images: int
+
+    @property
+    def precision(self) -> Floats:
+        """At each threshold, (n,) float64."""
+        return ratios(self.true_positives, self.true_positives + self.false_positives)
+
+    @property
+    def recall(self) -> Floats:
+        """At each threshold, (n,) float64; NaN without ground truths."""
+        return ratios(self.true_positives, np.full(len(self.score), self.positives))
+
+    @property
+    def f1(self) -> Floats:
+        """At each threshold, (n,) float64."""
+        return ratios(2 * self.true_positives, self._f1_whole)
+
+    @property
+    def _f1_whole(self) -> Counts:
+        return self.positives + self.true_positives + self.false_positives
+
+    @property
+    def false_positives_per_image(self) -> Floats:
+        """At each threshold, (n,) float64; NaN without images."""
+        return ratios(self.false_positives, np.full(len(self.score), self.images))
+
+    def point(self, place: int) -> Point:
+        """Return the point at a candidate, by its place."""
+        return self._point(float(self.score[place]), place)
+
+    def at(self, score: float) -> Point:
+        """Return the point at any threshold."""
+        return self._point(score, int(np.searchsorted(-self.score, -score, side="right")) - 1)
+
+    def _point(self, score: float, place: int) -> Point:
+        right = int(self.true_positives[place]) if place >= 0 else 0
+        wrong = int(self.false_positives[place]) if place >= 0 else 0
+        return Point(score, right, wrong, self.positives - right, self.images)
+
+    @property
+    def best(self) -> Point:
+        """The point of largest F1; of equal ones that of the highest score.
+
+        Compared as fractions of whole numbers, so that no rounding decides. Without any candidate
+        its score is NaN.
+        """
+        if not len(self.score):
+            return self._point(float("nan"), -1)
+        f1 = self.f1
+        close = np.flatnonzero(f1 >= f1.max() * (1 - _ROUNDING))
+        above, below = self.true_positives[close].tolist(), self._f1_whole[close].tolist()
+        first = 0
+        for place in range(1, len(close)):
+            if above[place] * below[first] > above[first] * below[place]:
+                first = place
+        return self.point(int(close[first]))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Sweeps:
+    """The sweeps of a detector: pooled over its K classes, and of each.
+
+    Attributes
+    ----------
+    iou : float
+    classes : tuple of K str
+    overall : Sweep
+        Of the counts of all classes together.
+    by_class : tuple of K Sweep
+    """
+
+    iou: float
+    classes: tuple[str, ...]
+    overall: Sweep
+    by_class: tuple[Sweep, ...]
+
+    @cached_property
+    def best(self) -> "OperatingPoint":
+        """Where F1 is largest: overall, and for each class by itself."""
+        return OperatingPoint(
+            iou=self.iou,
+            classes=self.classes,
+            overall=self.overall.best,
+            by_class=tuple(sweep.best for sweep in self.by_class),
+        )
+
+    def at(self, score: float) -> "OperatingPoint":
+        """Return what a threshold gives, overall and for each class."""
+        return OperatingPoint(
+            iou=self.iou,
+            classes=self.classes,
+            overall=self.overall.at(score),
+            by_class=tuple(sweep.at(score) for sweep in self.by_class),
+        )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class OperatingPoint:
+    """A detector at a threshold, or at the best ones.
+
+    Attributes
+    ----------
+    iou : float
+    classes : tuple of K str
+    overall : Point
+        Of the counts of all classes together.
+    by_class : tuple of K Point
+    """
+
+    iou: float
+    classes: tuple[str, ...]
+    overall: Point
+    by_class: tuple[Point, ...]
+
+    @property
+    def macro_f1(self) -> float:
+        """The mean F1 over the classes with ground truths; NaN where there are none."""
+        values = [
+            point.f1 for point in self.by_class if point.true_positives + point.false_negatives
+        ]
+        return float(np.mean(values)) if values else float("nan")
+
+
+def sweeps(result: Result | Outcome, *, iou: float | None = None) -> Sweeps:
+    """Return precision, recall and F1 over the score.
+
+    Parameters
+    ----------
+    result : Result or Outcome
+    iou : float, optional
+        One of the protocol's thresholds; where left out .5.
+
+    Raises
+    ------
+    UsageError
+        Where the protocol pairs by coverage, or has no such threshold.
+    """
+    outcome = Outcome.of(result, iou)
+    positives = outcome.positives.tolist()
+    return Sweeps(
+        iou=outcome.iou,
+        classes=outcome.classes,
+        overall=_sweep(outcome, outcome.by_score, sum(positives)),
+        by_class=tuple(
+            _sweep(outcome, outcome.ranked(label), count) for label, count in enumerate(positives)
+        ),
+    )
+
+
+def _sweep(outcome: Outcome, ranked: NDArray[np.int32], positives: int) -> Sweep:
+    ranked = ranked[outcome.judged[ranked]]
+    score = outcome.boxes[0].score[ranked]
+    last = np.flatnonzero(np.append(score[1:] != score[:-1], True)[: len(score)])
+    right = np.cumsum(outcome.true[ranked], dtype=np.int64)[last]
+    return Sweep(
+        score=score[last],
+        true_positives=right,
+        false_positives=last + 1 - right,
+        positives=positives,
+        images=outcome.images,
+    )
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")

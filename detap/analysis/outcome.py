@@ -1,0 +1,237 @@
+"""What became of each detection at one IoU threshold, over all areas: all analyses start here."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.bootstrap import Part
+from detap.core.matching import UNLIMITED, Boxes
+from detap.core.nearest import Surroundings
+from detap.core.overlap import paired_overlaps
+from detap.core.resampling import Matched
+from detap.errors import UsageError
+from detap.protocols import Protocol
+from detap.results import Result
+from detap.scene import Scene
+from detap.tables import Flags, Floats, Integers
+
+Counts = NDArray[np.int64]
+
+USUAL_IOU = 0.5
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Outcome:
+    """What became of each detection. N detections, G ground truths, K classes.
+
+    Attributes
+    ----------
+    scene : Scene
+        The tables, and the protocol with this one threshold and the area range of all areas.
+    threshold : int
+        The IoU threshold, as an index into those of the result's protocol.
+    truth : (N,) int32
+        The ground truth that each detection was matched to, or -1.
+    neutral : (N,) bool
+        Whether it counts neither way.
+    counted : (N,) bool
+        Whether it is within the detection limit.
+    positive : (G,) bool
+        Which ground truths count.
+    """
+
+    scene: Scene
+    threshold: int
+    truth: Integers
+    neutral: Flags
+    counted: Flags
+    positive: Flags
+    _matched: Matched
+
+    @classmethod
+    def of(cls, result: "Result | Outcome", iou: float | None = None) -> "Outcome":
+        """Return what became of the detections of a result.
+
+        Parameters
+        ----------
+        result : Result or Outcome
+            An outcome is returned as it is.
+        iou : float, optional
+            One of the protocol's IoU thresholds; where left out .5, or the lowest where .5 is none.
+
+        Raises
+        ------
+        UsageError
+            Where the protocol pairs by coverage, or has no such threshold.
+        """
+        if isinstance(result, Outcome):
+            return result
+        rules = result.protocol
+        refuse_coverage(rules)
+        return _adapted(result, _threshold_index(rules, iou))
+
+    @property
+    def protocol(self) -> Protocol:
+        """The protocol, with one IoU threshold and one area range."""
+        return self.scene.protocol
+
+    @property
+    def iou(self) -> float:
+        """The IoU threshold, before the protocol's ceiling."""
+        return self.protocol.iou_thresholds[0]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the K classes."""
+        return self.scene.classes
+
+    @property
+    def images(self) -> int:
+        """How many images the ground truth has."""
+        return len(self.scene.ground_truth.images)
+
+    @cached_property
+    def boxes(self) -> tuple[Boxes, Boxes]:
+        """The columns of the detections and of the ground truths."""
+        return self.scene.boxes()
+
+    @cached_property
+    def judged(self) -> Flags:
+        """Which detections are true or false positives, (N,) bool."""
+        return self.counted & ~self.neutral
+
+    @cached_property
+    def true(self) -> Flags:
+        """Which detections are true positives, (N,) bool."""
+        return self.judged & (self.truth >= 0)
+
+    @cached_property
+    def false(self) -> Flags:
+        """Which detections are false positives, (N,) bool."""
+        return self.judged & (self.truth < 0)
+
+    @cached_property
+    def found(self) -> Flags:
+        """Which ground truths a true positive has found, (G,) bool."""
+        found = np.zeros(len(self.positive), np.bool_)
+        found[self.truth[self.true]] = True
+        return found
+
+    @cached_property
+    def positives(self) -> Counts:
+        """How many ground truths of each class count, (K,) int64."""
+        return self.by_class(self.boxes[1].label[self.positive])
+
+    def by_class(self, labels: Integers) -> Counts:
+        """Return how often each class occurs, (K,) int64."""
+        return np.bincount(labels, minlength=len(self.classes)).astype(np.int64)
+
+    @cached_property
+    def by_score(self) -> Integers:
+        """The detections within the limit by falling score over all classes, (n,) int32.
+
+        Equal scores stand as the protocol ranks them.
+        """
+        one = replace(
+            self._matched,
+            label=np.zeros_like(self._matched.label),
+            classes=1,
+            limits=np.array([UNLIMITED]),
+            rank=None,
+        )
+        return one.ranking.ranked
+
+    def ranked(self, label: int) -> Integers:
+        """Return the detections of a class within the limit by falling score, (n,) int32."""
+        return self._matched.ranking.of_class(label)
+
+    @cached_property
+    def ranked_by_class(self) -> Integers:
+        """The same of all classes, one class after the other, (n,) int32."""
+        return self._matched.ranking.ranked
+
+    def reaches(self, overlap: Floats) -> Flags:
+        """Tell which overlaps suffice for a match."""
+        threshold = self.protocol.search_thresholds[0]
+        return overlap > threshold if self.protocol.strict_iou else overlap >= threshold
+
+    def overlaps_found(self, rows: NDArray[np.integer]) -> Floats:
+        """Return the overlap of some detections with the ground truths they were matched to."""
+        detections, truths = self.boxes
+        found = self.truth[rows]
+        return paired_overlaps(
+            detections.corners[rows],
+            truths.corners[found],
+            detection_areas=detections.overlap_area[rows],
+            truth_areas=truths.overlap_area[found],
+            absorbing=self.scene.absorbing[found],
+            pixel_edge=self.protocol.pixel_edge,
+        )
+
+    @cached_property
+    def surroundings(self) -> Surroundings:
+        """The ground truths that count, to be asked which is nearest to a detection."""
+        return self.surroundings_among(self.positive)
+
+    def surroundings_among(self, among: Flags, *, absorbing: bool = False) -> Surroundings:
+        """Return some ground truths, to be asked which is nearest to a detection."""
+        return Surroundings(
+            self.boxes[1],
+            self.images,
+            among,
+            taken=self.found,
+            absorbing=absorbing,
+            pixel_edge=self.protocol.pixel_edge,
+            last_of_equal=self.protocol.equal_iou == "last",
+        )
+
+
+def ratios(part: Counts, whole: Counts) -> Floats:
+    """Return each part over its whole, (n,) float64; NaN where that is 0."""
+    out: Floats = np.full(len(part), np.nan)
+    np.divide(part, whole, out=out, where=whole > 0)
+    return out
+
+
+def refuse_coverage(rules: Protocol) -> None:
+    """Refuse a protocol under which no detection is right or wrong.
+
+    Raises
+    ------
+    UsageError
+    """
+    if rules.pairing == "coverage":
+        raise UsageError(
+            f"protocol {rules.name} pairs by coverage, under which no detection is an error; "
+            "analyse with another protocol"
+        )
+
+
+def _threshold_index(rules: Protocol, iou: float | None) -> int:
+    if iou is None:
+        return rules.threshold_index(USUAL_IOU) or 0
+    index = rules.threshold_index(iou)
+    if index is None:
+        known = ", ".join(format(t, ".6g") for t in rules.iou_thresholds)
+        raise UsageError(
+            f"IoU {iou!r} is not among the thresholds of the evaluation ({known}); "
+            "evaluate with it, or choose one of these"
+        )
+    return index
+
+
+def _adapted(result: Result, threshold: int) -> Outcome:
+    """Return the outcome from the one matching there is."""
+    part = Part(result, [0], [threshold])
+    matched = part.matched
+    return Outcome(
+        scene=part.scene(),
+        threshold=threshold,
+        truth=matched.truth[0, 0],
+        neutral=matched.neutral[0, 0],
+        counted=matched.counted,
+        positive=matched.positive[0],
+        _matched=matched,
+    )

@@ -1,0 +1,220 @@
+"""What became of every detection and ground truth of one image, and why."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import Literal
+
+import numpy as np
+
+from detap.analysis.errors import Errors, errors
+from detap.analysis.outcome import Outcome
+from detap.errors import UsageError
+from detap.results import Result
+from detap.tables import Integers, Name
+
+DetectionVerdict = Literal[
+    "true-positive",
+    "classification",
+    "localisation",
+    "both",
+    "duplicate",
+    "background",
+    "neutral",
+    "out-of-range",
+    "beyond-limit",
+]
+TruthVerdict = Literal["found", "aimed-at", "missed", "neutral", "out-of-range"]
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedDetection:
+    """A detection, and why it counts as what it does.
+
+    Attributes
+    ----------
+    row, label : int
+        In the table of detections; of its class.
+    score : float
+    verdict : str
+        ``true-positive``; the type of error of a false positive; ``neutral`` where it was matched
+        to a ground truth that need not be found; ``out-of-range`` where it has no match and its
+        area is not asked for; ``beyond-limit`` where better-scored detections fill the limit.
+    ground_truth : int
+        The row matched to, aimed at, stood on or nearest, or -1.
+    overlap : float
+        With it.
+    claimed_by : int
+        The row of the other detection that has found this ground truth, or -1.
+    """
+
+    row: int
+    label: int
+    score: float
+    verdict: DetectionVerdict
+    ground_truth: int
+    overlap: float
+    claimed_by: int
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedTruth:
+    """A ground truth, and what became of it.
+
+    Attributes
+    ----------
+    row, label : int
+        In the table of ground truths; of its class.
+    verdict : str
+        ``found``; ``aimed-at``, where it was not, but a localisation or classification error means
+        it; ``missed``; ``neutral`` or ``out-of-range``, where it need not be found.
+    detection : int
+        The row of the detection that found it, or that is the best-scored of those meaning it;
+        else -1.
+    """
+
+    row: int
+    label: int
+    verdict: TruthVerdict
+    detection: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """All of one image, detections by falling score, ground truths in file order.
+
+    Attributes
+    ----------
+    image : int or str
+        What it is called.
+    iou : float
+    detections : tuple of JudgedDetection
+    ground_truths : tuple of JudgedTruth
+    """
+
+    image: Name
+    iou: float
+    detections: tuple[JudgedDetection, ...]
+    ground_truths: tuple[JudgedTruth, ...]
+
+
+def verdicts(
+    result: Result | Outcome,
+    image: Name,
+    *,
+    iou: float | None = None,
+    types: Errors | None = None,
+) -> Verdicts:
+    """Return what became of every detection and ground truth of one image.
+
+    Parameters
+    ----------
+    result : Result or Outcome
+    image : int or str
+        What the image is called; the text of a number will do.
+    iou : float, optional
+        One of the protocol's thresholds; where left out .5.
+    types : Errors, optional
+        Of this outcome, in the convention of the protocol: for who asks about many images.
+
+    Raises
+    ------
+    UsageError
+        Where there is no such image, the protocol pairs by coverage, or has no such threshold.
+    """
+    outcome = Outcome.of(result, iou)
+    judge = _Judge(outcome, types or errors(outcome))
+    images = outcome.scene.ground_truth.images
+    number = _number_of(image, images)
+    ranked = outcome.boxes[0].score
+    rows = np.flatnonzero(outcome.boxes[0].image == number)
+    rows = rows[np.argsort(-ranked[rows], kind="stable")]
+    truths = np.flatnonzero(outcome.boxes[1].image == number)
+    return Verdicts(
+        image=images[number],
+        iou=outcome.iou,
+        detections=judge.detections(rows.astype(np.int32)),
+        ground_truths=tuple(judge.truth(row) for row in truths.tolist()),
+    )
+
+
+class _Judge:
+    """Verdicts on single rows."""
+
+    def __init__(self, outcome: Outcome, types: Errors) -> None:
+        self.outcome, self.types = outcome, types
+        self.finder = np.full(len(outcome.positive), -1, np.int32)
+        right = np.flatnonzero(outcome.true)
+        self.finder[outcome.truth[right]] = right
+        self.meaning = np.full(len(outcome.positive), -1, np.int32)
+        owners = np.flatnonzero(types.owner)
+        self.meaning[types.target[owners]] = owners
+
+    def detections(self, rows: Integers) -> tuple[JudgedDetection, ...]:
+        outcome, types = self.outcome, self.types
+        near = outcome.surroundings.nearest(outcome.boxes[0], rows)
+        own = near.own_overlap >= near.other_overlap
+        truth = np.where(own, near.own, near.other)
+        overlap = np.where(own, near.own_overlap, near.other_overlap)
+        aimed, matched = types.target[rows] >= 0, outcome.truth[rows] >= 0
+        truth[aimed], overlap[aimed] = types.target[rows[aimed]], types.overlap[rows[aimed]]
+        truth[matched] = outcome.truth[rows[matched]]
+        overlap[matched] = outcome.overlaps_found(rows[matched])
+        return tuple(
+            self._detection(*entry)
+            for entry in zip(rows.tolist(), truth.tolist(), overlap.tolist(), strict=True)
+        )
+
+    def _detection(self, row: int, truth: int, overlap: float) -> JudgedDetection:
+        detections = self.outcome.boxes[0]
+        finder = int(self.finder[truth]) if truth >= 0 else -1
+        return JudgedDetection(
+            row=row,
+            label=int(detections.label[row]),
+            score=float(detections.score[row]),
+            verdict=self._verdict(row),
+            ground_truth=truth,
+            overlap=overlap,
+            claimed_by=-1 if finder == row else finder,
+        )
+
+    def _verdict(self, row: int) -> DetectionVerdict:
+        outcome = self.outcome
+        if not outcome.counted[row]:
+            return "beyond-limit"
+        if outcome.neutral[row]:
+            return "neutral" if outcome.truth[row] >= 0 else "out-of-range"
+        if outcome.truth[row] >= 0:
+            return "true-positive"
+        return _KINDS[int(self.types.kind[row])]
+
+    def truth(self, row: int) -> JudgedTruth:
+        """Return what became of a ground truth."""
+        outcome = self.outcome
+        detection = int(self.finder[row])
+        verdict: TruthVerdict = "found"
+        if not outcome.positive[row]:
+            verdict = "neutral" if outcome.scene.neutral[row] else "out-of-range"
+        elif detection < 0:
+            verdict = "missed" if self.types.missed[row] else "aimed-at"
+            detection = int(self.meaning[row])
+        return JudgedTruth(row, int(outcome.boxes[1].label[row]), verdict, detection)
+
+
+_KINDS: tuple[DetectionVerdict, ...] = (
+    "classification",
+    "localisation",
+    "both",
+    "duplicate",
+    "background",
+)
+
+
+def _number_of(image: Name, images: tuple[Name, ...]) -> int:
+    names = [str(name) for name in images]
+    if image in images:
+        return images.index(image)
+    if str(image) in names:
+        return names.index(str(image))
+    near = get_close_matches(str(image), names, n=3)
+    hint = f"; did you mean {' or '.join(near)}?" if near else ""
+    raise UsageError(f"image {str(image)!r} is not in the ground truth{hint}")

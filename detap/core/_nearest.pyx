@@ -1,0 +1,96 @@
+"""The nearest ground truths of detections, whatever their class, compiled. See nearest.py."""
+
+from libc.stdint cimport int32_t, uint8_t
+
+from detap.core._overlap cimport overlap
+
+cdef enum:
+    OWN = 0
+    TAKEN = 1
+    OTHER = 2
+
+
+cdef class Ground:
+    """Ground truths side by side, image by image; those of image i are start[i] to start[i + 1]."""
+
+    cdef const int32_t[::1] start, row, label
+    cdef const double[:, ::1] corners
+    cdef const double[::1] area
+    cdef const uint8_t[::1] absorbing, taken
+    cdef double edge
+    cdef bint last_of_equal
+
+    def __init__(
+        self, *, start, order, label, corners, area, absorbing, taken, double edge,
+        bint last_of_equal,
+    ):
+        self.start, self.row, self.label = start, order, label
+        self.corners, self.area = corners, area
+        self.absorbing, self.taken = absorbing, taken
+        cdef Py_ssize_t count = self.row.shape[0]
+        if (
+            self.start[self.start.shape[0] - 1] != count or self.label.shape[0] != count
+            or self.corners.shape[0] != count or self.corners.shape[1] != 4
+            or self.area.shape[0] != count or self.absorbing.shape[0] != count
+            or self.taken.shape[0] != count
+        ):
+            raise ValueError("the shapes do not go together")
+        self.edge, self.last_of_equal = edge, last_of_equal
+
+    cdef inline bint _better(self, double value, double best) noexcept nogil:
+        return value > best or (self.last_of_equal and value == best and value > 0.0)
+
+    def fill(
+        self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
+        const double[:, ::1] corners, const double[::1] area,
+        Py_ssize_t begin, Py_ssize_t end, int32_t[:, ::1] truth, double[:, ::1] value,
+    ):
+        """Write the nearest of its class, of those taken and of other classes, for some rows."""
+        cdef Py_ssize_t n, g, kind
+        cdef int32_t row
+        cdef double here
+        with nogil:
+            for n in range(begin, end):
+                row = rows[n]
+                for g in range(self.start[image[row]], self.start[image[row] + 1]):
+                    here = overlap(
+                        &corners[row, 0], area[row], &self.corners[g, 0], self.area[g],
+                        self.absorbing[g], self.edge,
+                    )
+                    kind = OWN if self.label[g] == label[row] else OTHER
+                    if self._better(here, value[kind, n]):
+                        value[kind, n] = here
+                        truth[kind, n] = self.row[g]
+                    if kind == OWN and self.taken[g] and self._better(here, value[TAKEN, n]):
+                        value[TAKEN, n] = here
+                        truth[TAKEN, n] = self.row[g]
+
+    def claim(
+        self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
+        const double[:, ::1] corners, const double[::1] area, double threshold, bint strict,
+        bint others_only, uint8_t[::1] free, int32_t[::1] truth,
+    ):
+        """Let detections, in the order of `rows`, take the nearest ground truth that is free."""
+        cdef Py_ssize_t n, g, taken
+        cdef int32_t row
+        cdef double here, best
+        with nogil:
+            for n in range(rows.shape[0]):
+                row = rows[n]
+                best = 0.0
+                taken = -1
+                for g in range(self.start[image[row]], self.start[image[row] + 1]):
+                    if not free[g] or (others_only and self.label[g] == label[row]):
+                        continue
+                    here = overlap(
+                        &corners[row, 0], area[row], &self.corners[g, 0], self.area[g],
+                        self.absorbing[g], self.edge,
+                    )
+                    if here < threshold or (strict and here == threshold):
+                        continue
+                    if self._better(here, best):
+                        best = here
+                        taken = g
+                if taken >= 0:
+                    free[taken] = 0
+                    truth[n] = self.row[taken]
