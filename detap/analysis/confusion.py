@@ -162,5 +162,6 @@ def _claims(
         free,
         outcome.protocol.search_thresholds[0],
         strict=outcome.protocol.strict_iou,
+        last_of_equal=outcome.protocol.equal_iou == "last",
         others_only=others_only,
     )

@@ -184,7 +184,6 @@ class Outcome:
             taken=self.found,
             absorbing=absorbing,
             pixel_edge=self.protocol.pixel_edge,
-            last_of_equal=self.protocol.equal_iou == "last",
         )
 
 

@@ -13,7 +13,6 @@ class Ground:
         absorbing: NDArray[np.uint8],
         taken: NDArray[np.uint8],
         edge: float,
-        last_of_equal: bool,
     ) -> None: ...
     def fill(
         self,
@@ -36,6 +35,7 @@ class Ground:
         area: NDArray[np.float64],
         threshold: float,
         strict: bool,
+        last_of_equal: bool,
         others_only: bool,
         free: NDArray[np.uint8],
         truth: NDArray[np.int32],

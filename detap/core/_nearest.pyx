@@ -18,11 +18,9 @@ cdef class Ground:
     cdef const double[::1] area
     cdef const uint8_t[::1] absorbing, taken
     cdef double edge
-    cdef bint last_of_equal
 
     def __init__(
         self, *, start, order, label, corners, area, absorbing, taken, double edge,
-        bint last_of_equal,
     ):
         self.start, self.row, self.label = start, order, label
         self.corners, self.area = corners, area
@@ -35,10 +33,7 @@ cdef class Ground:
             or self.taken.shape[0] != count
         ):
             raise ValueError("the shapes do not go together")
-        self.edge, self.last_of_equal = edge, last_of_equal
-
-    cdef inline bint _better(self, double value, double best) noexcept nogil:
-        return value > best or (self.last_of_equal and value == best and value > 0.0)
+        self.edge = edge
 
     def fill(
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
@@ -58,17 +53,17 @@ cdef class Ground:
                         self.absorbing[g], self.edge,
                     )
                     kind = OWN if self.label[g] == label[row] else OTHER
-                    if self._better(here, value[kind, n]):
+                    if here > value[kind, n]:
                         value[kind, n] = here
                         truth[kind, n] = self.row[g]
-                    if kind == OWN and self.taken[g] and self._better(here, value[TAKEN, n]):
+                    if kind == OWN and self.taken[g] and here > value[TAKEN, n]:
                         value[TAKEN, n] = here
                         truth[TAKEN, n] = self.row[g]
 
     def claim(
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
         const double[:, ::1] corners, const double[::1] area, double threshold, bint strict,
-        bint others_only, uint8_t[::1] free, int32_t[::1] truth,
+        bint last_of_equal, bint others_only, uint8_t[::1] free, int32_t[::1] truth,
     ):
         """Let detections, in the order of `rows`, take the nearest ground truth that is free."""
         cdef Py_ssize_t n, g, taken
@@ -88,7 +83,7 @@ cdef class Ground:
                     )
                     if here < threshold or (strict and here == threshold):
                         continue
-                    if self._better(here, best):
+                    if here > best or (last_of_equal and here == best):
                         best = here
                         taken = g
                 if taken >= 0:

@@ -23,6 +23,8 @@ _PIECE = 8192
 class Nearest(NamedTuple):
     """The ground truths of largest overlap with each of n detections; -1 and 0 where none overlaps.
 
+    Of several with equal overlap it is the first in file order.
+
     Attributes
     ----------
     own, own_overlap : (n,) int32 and (n,) float64
@@ -58,8 +60,6 @@ class Surroundings:
         Whether overlap is the intersection over the detection's own area.
     pixel_edge : bool
         As for :func:`detap.core.overlap.overlaps`.
-    last_of_equal : bool
-        Whether the last in file order is the nearest of several with equal overlap, not the first.
     """
 
     def __init__(
@@ -71,7 +71,6 @@ class Surroundings:
         taken: Flags | None = None,
         absorbing: bool = False,
         pixel_edge: bool = False,
-        last_of_equal: bool = False,
     ) -> None:
         rows = np.flatnonzero(among)
         rows = rows[np.argsort(truths.image[rows], kind="stable")]
@@ -87,7 +86,6 @@ class Surroundings:
             absorbing=np.full(len(rows), absorbing, np.uint8),
             taken=flags.view(np.uint8),
             edge=1.0 if pixel_edge else 0.0,
-            last_of_equal=last_of_equal,
         )
 
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
@@ -123,6 +121,7 @@ class Surroundings:
         threshold: float,
         *,
         strict: bool = False,
+        last_of_equal: bool = False,
         others_only: bool = False,
     ) -> Integers:
         """Let detections take, one after the other, the nearest ground truth that is still free.
@@ -139,6 +138,8 @@ class Surroundings:
             The overlap that is needed.
         strict : bool
             Whether it must be exceeded.
+        last_of_equal : bool
+            Whether of several with equal overlap the last in file order is taken, not the first.
         others_only : bool
             Whether a ground truth of the detection's own class cannot be taken.
 
@@ -149,7 +150,9 @@ class Surroundings:
         """
         truth = np.full(len(rows), -1, np.int32)
         left = free[self.order].view(np.uint8)
-        self._ground.claim(rows, *_columns(detections), threshold, strict, others_only, left, truth)
+        self._ground.claim(
+            rows, *_columns(detections), threshold, strict, last_of_equal, others_only, left, truth
+        )
         return truth
 
 
