@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,12 @@ from detap.errors import Note, UsageError
 from detap.protocols import Measure, Protocol
 from detap.scene import Scene
 from detap.tables import Detections, Flags, Floats, GroundTruth, Integers
+
+if TYPE_CHECKING:
+    from detap.analysis.calibration import Calibration
+    from detap.analysis.confusion import Confusion, Rule
+    from detap.analysis.errors import Convention, Errors
+    from detap.analysis.operating import OperatingPoint
 
 Counts = NDArray[np.int64]
 
@@ -259,6 +265,55 @@ class Result:
             if self.ground_truths[label]
             for t in range(len(self.protocol.iou_thresholds))
         ]
+
+    def errors(
+        self, convention: "Convention" = "protocol", *, iou: float | None = None
+    ) -> "Errors":
+        """Return the errors of the detector by type, and what each costs.
+
+        See :func:`detap.analysis.errors.errors`.
+        """
+        from detap.analysis.errors import errors  # noqa: PLC0415 - it stands on this module
+
+        return errors(self, convention, iou=iou)
+
+    def confusion(
+        self,
+        rule: "Rule" = "protocol",
+        *,
+        score: float | None = None,
+        iou: float | None = None,
+    ) -> "Confusion":
+        """Return which classes the detector takes for which.
+
+        See :func:`detap.analysis.confusion.confusion`.
+        """
+        from detap.analysis.confusion import confusion  # noqa: PLC0415 - it stands on this module
+
+        return confusion(self, rule, score=score, iou=iou)
+
+    def operating_point(
+        self, score: float | None = None, *, iou: float | None = None
+    ) -> "OperatingPoint":
+        """Return precision, recall and F1 at a score threshold, or where F1 is largest.
+
+        See :func:`detap.analysis.operating.sweeps`, which gives them over the score.
+        """
+        from detap.analysis.operating import sweeps  # noqa: PLC0415 - it stands on this module
+
+        found = sweeps(self, iou=iou)
+        return found.best if score is None else found.at(score)
+
+    def calibration(self, *, bins: int = 10, iou: float | None = None) -> "Calibration":
+        """Return how far the scores are from what they claim.
+
+        See :func:`detap.analysis.calibration.calibration`.
+        """
+        from detap.analysis.calibration import (  # noqa: PLC0415 - it stands on this module
+            calibration,
+        )
+
+        return calibration(self, bins=bins, iou=iou)
 
     def _curve(self, label: int, t: int) -> Curve:
         rows = self.evidence.ranking.of_class(label)

@@ -85,18 +85,18 @@ class Calibration:
     localised: tuple[Reliability, ...]
 
     @property
-    def ECE(self) -> float:  # noqa: N802 - its name
-        """The expected calibration error."""
+    def expected_error(self) -> float:
+        """The expected calibration error, ECE."""
         return self.overall.expected_error
 
     @property
-    def MCE(self) -> float:  # noqa: N802 - its name
-        """The maximum calibration error."""
+    def largest_error(self) -> float:
+        """The maximum calibration error, MCE."""
         return self.overall.largest_error
 
     @property
-    def LaECE(self) -> float:  # noqa: N802 - its name
-        """The localisation-aware error: the mean over the classes that have detections."""
+    def localised_error(self) -> float:
+        """The localisation-aware error, LaECE: the mean over the classes that have detections."""
         values = np.array([entry.expected_error for entry in self.localised])
         defined = values[~np.isnan(values)]
         return float(defined.mean()) if len(defined) else float("nan")

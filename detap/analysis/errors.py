@@ -79,9 +79,9 @@ class Errors:
     iou : float
         The IoU threshold.
     classes : tuple of K str
-    AP : float
-        Average precision at this threshold, as the convention takes it, from 0 to 1.
-    AP_by_class : (K,) float64
+    average_precision : float
+        At this threshold, as the convention takes it, from 0 to 1.
+    average_precision_by_class : (K,) float64
         NaN where undefined.
     change : (8,) float64
         What AP would gain, in the order of :data:`TYPES`.
@@ -106,8 +106,8 @@ class Errors:
     convention: Convention
     iou: float
     classes: tuple[str, ...]
-    AP: float
-    AP_by_class: Floats
+    average_precision: float
+    average_precision_by_class: Floats
     change: Floats
     change_by_class: Floats
     count: Counts
@@ -236,8 +236,8 @@ class _Analysis:
             convention=self.convention,
             iou=outcome.iou,
             classes=outcome.classes,
-            AP=_mean(before),
-            AP_by_class=before,
+            average_precision=_mean(before),
+            average_precision_by_class=before,
             change=change,
             change_by_class=changed - before,
             count=count_by_class.sum(axis=1),

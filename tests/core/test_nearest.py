@@ -1,0 +1,141 @@
+"""The nearest ground truths, against a search that tries every pair in plain Python."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.core._nearest import Ground
+from detap.core.matching import Boxes
+from detap.core.nearest import Surroundings
+from detap.core.overlap import overlaps, paired_overlaps
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Boxes, which ground truths are there and taken, and the overlap of each pair."""
+
+    detections: Boxes
+    truths: Boxes
+    among: Any
+    taken: Any
+    table: Any
+    edge: bool
+    absorbing: bool
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> Pairs:
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    edge, absorbing = draw(st.booleans()), draw(st.booleans())
+
+    def boxes(count: int) -> Boxes:
+        corner = random.integers(0, 6, (count, 2)).astype(float)
+        corners = np.hstack([corner, corner + random.integers(0, 6, (count, 2))])
+        sides = corners[:, 2:] - corners[:, :2] + edge
+        image, label = random.integers(0, 3, (2, count)).astype(np.int32)
+        area = sides[:, 0] * sides[:, 1]
+        return Boxes(image, label, corners, area, area, random.random(count))
+
+    detections = boxes(draw(st.integers(0, 12)))
+    truths = boxes(draw(st.integers(0, 12)))
+    among, taken = random.random((2, len(truths.image))) < 0.7
+    table = overlaps(
+        detections.corners,
+        truths.corners,
+        detection_areas=detections.overlap_area,
+        truth_areas=truths.overlap_area,
+        absorbing=np.full(len(truths.image), absorbing),
+        pixel_edge=edge,
+    )
+    return Pairs(detections, truths, among, taken, table, edge, absorbing)
+
+
+def surroundings(case: Pairs) -> Surroundings:
+    return Surroundings(
+        case.truths, 3, case.among, taken=case.taken, absorbing=case.absorbing, pixel_edge=case.edge
+    )
+
+
+def candidates(case: Pairs, row: int) -> list[int]:
+    image = case.detections.image[row]
+    return [g for g in np.flatnonzero(case.among).tolist() if case.truths.image[g] == image]
+
+
+@given(pairs(), st.sampled_from([1, 3]))
+def test_nearest_is_the_first_of_the_largest_overlap(case: Pairs, threads: int) -> None:
+    rows = np.arange(len(case.detections.image), dtype=np.int32)[::-1].copy()
+    found = surroundings(case).nearest(case.detections, rows, threads=threads)
+    for place, row in enumerate(rows.tolist()):
+        here = candidates(case, row)
+        own = [g for g in here if case.truths.label[g] == case.detections.label[row]]
+        for name, group in (
+            ("own", own),
+            ("taken", [g for g in own if case.taken[g]]),
+            ("other", [g for g in here if g not in own]),
+        ):
+            best, largest = -1, 0.0
+            for g in group:
+                if case.table[row, g] > largest:
+                    best, largest = g, case.table[row, g]
+            assert getattr(found, name)[place] == best
+            assert getattr(found, f"{name}_overlap")[place] == largest
+
+
+@given(pairs(), st.sampled_from([0.1, 0.5, 1.0]), st.booleans(), st.booleans(), st.booleans())
+def test_claims_take_what_is_left(
+    case: Pairs, threshold: float, strict: bool, last: bool, others_only: bool
+) -> None:
+    rows = np.arange(len(case.detections.image), dtype=np.int32)
+    free = set(np.flatnonzero(~case.taken & case.among).tolist())
+    found = surroundings(case).claims(
+        case.detections,
+        rows,
+        ~case.taken,
+        threshold,
+        strict=strict,
+        last_of_equal=last,
+        others_only=others_only,
+    )
+    for row in rows.tolist():
+        best, largest = -1, 0.0
+        for g in candidates(case, row):
+            value = case.table[row, g]
+            same = case.truths.label[g] == case.detections.label[row]
+            reached = value > threshold if strict else value >= threshold
+            better = value > largest or (last and value == largest)
+            if g in free and reached and better and not (others_only and same):
+                best, largest = g, value
+        assert found[row] == best
+        free.discard(best)
+
+
+@given(pairs())
+def test_overlaps_of_pairs_are_those_of_the_table(case: Pairs) -> None:
+    row, column = (place.ravel() for place in np.indices(case.table.shape))
+    found = paired_overlaps(
+        case.detections.corners[row],
+        case.truths.corners[column],
+        detection_areas=case.detections.overlap_area[row],
+        truth_areas=case.truths.overlap_area[column],
+        absorbing=np.full(len(row), case.absorbing),
+        pixel_edge=case.edge,
+    )
+    assert found.tolist() == case.table.ravel().tolist()
+
+
+def test_shapes_that_do_not_go_together_are_refused() -> None:
+    with pytest.raises(ValueError, match="the shapes do not go together"):
+        Ground(
+            start=np.zeros(2, np.int32),
+            order=np.zeros(1, np.int32),
+            label=np.zeros(1, np.int32),
+            corners=np.zeros((1, 4)),
+            area=np.zeros(1),
+            absorbing=np.zeros(1, np.uint8),
+            taken=np.zeros(1, np.uint8),
+            edge=0.0,
+        )
