@@ -217,6 +217,7 @@ def iou_histogram(
 
 
 def _histogram(outcome: Outcome, values: Floats, edges: Floats) -> Histogram:
+    values = np.clip(values, edges[0], edges[-1])  # an overlap may round to more than 1
     return Histogram(
         edges=edges,
         true_positives=np.histogram(values[outcome.true], edges)[0],

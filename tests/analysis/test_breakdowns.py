@@ -1,0 +1,91 @@
+"""Recall and precision of parts, and histograms."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram
+from detap.analysis.outcome import Outcome
+from detap.detection import evaluate
+from tests.analysis.data import fixture
+from tests.cases import Case, Found, Truth, cases
+
+
+def test_by_size_and_aspect_ratio() -> None:
+    """Sides of 16 and of 31.9, both beside 32; twice as wide as high, and four times as high."""
+    case = Case(
+        truths=(
+            Truth(1, 1, (0, 0, 16, 16)),
+            Truth(1, 1, (100, 0, 32, 16)),
+            Truth(1, 1, (200, 0, 16, 64)),
+        ),
+        found=(Found(1, 1, (0, 0, 16, 16), 0.9), Found(1, 1, (200, 0, 64, 64), 0.2)),
+    )
+    found = breakdowns(evaluate(*case.tables()))
+    assert found.size.groups == ("0-16", "16-32", "32-64", "64-96", "96-192", "192-")
+    assert found.size.ground_truths.tolist() == [0, 2, 1, 0, 0, 0]
+    assert found.size.found.tolist() == [0, 1, 0, 0, 0, 0]
+    assert found.size.detections.tolist() == [0, 1, 0, 1, 0, 0]
+    assert found.size.recall.tolist()[1:3] == [0.5, 0]
+    assert np.isnan(found.size.recall[0])
+    assert found.size.precision.tolist()[1:4:2] == [1, 0]
+    assert found.aspect_ratio.groups[:2] == ("0-0.333", "0.333-0.667")
+    assert found.aspect_ratio.ground_truths.tolist() == [1, 0, 1, 1, 0]
+    assert found.crowding.ground_truths.tolist() == [0, 0, 3, 0, 0, 0]
+    assert found.position is None
+    surer = breakdowns(evaluate(*case.tables()), score=0.5)
+    assert surer.size.detections.tolist() == [0, 1, 0, 0, 0, 0]
+
+
+def test_by_crowding_and_position() -> None:
+    """The images are 60 wide: boxes at 0, 20 and 40 lie left, in the middle and at the right."""
+    found = breakdowns(fixture())
+    assert found.crowding.groups == ("0-1", "1-2", "2-4", "4-8", "8-16", "16-")
+    assert found.crowding.ground_truths.tolist() == [0, 0, 5, 0, 0, 0]
+    assert found.crowding.detections.tolist() == [2, 0, 7, 0, 0, 0]
+    assert found.position is not None
+    assert found.position.groups[0] == "top left"
+    # 10 high in 30: the centre, at 5, is in the top third.
+    assert found.position.ground_truths.tolist() == [2, 2, 1, 0, 0, 0, 0, 0, 0]
+    assert found.position.found.tolist() == [1, 1, 1, 0, 0, 0, 0, 0, 0]
+    assert found.position.detections.tolist() == [3, 3, 1, 0, 0, 0, 0, 0, 2]
+
+
+def test_images_of_unknown_size_have_no_place() -> None:
+    result = fixture()
+    sizes = np.array([[60.0, 30.0], [np.nan, np.nan], [60.0, 60.0]])
+    truth = replace(result.ground_truth, image_sizes=sizes)
+    found = breakdowns(evaluate(truth, result.detections)).position
+    assert found is not None
+    assert found.ground_truths.sum() == 3
+    unknown = replace(truth, image_sizes=np.full((3, 2), np.nan))
+    assert breakdowns(evaluate(unknown, result.detections)).position is None
+
+
+@given(cases())
+def test_parts_make_up_the_whole(case: Case) -> None:
+    outcome = Outcome.of(evaluate(*case.tables()))
+    found = breakdowns(outcome)
+    for part in (found.size, found.aspect_ratio, found.crowding):
+        assert part.ground_truths.sum() == outcome.positive.sum()
+        assert part.found.sum() == part.true_positives.sum() == outcome.true.sum()
+        assert part.detections.sum() == outcome.judged.sum()
+    for histogram in (score_histogram(outcome), iou_histogram(outcome)):
+        assert histogram.true_positives.sum() == outcome.true.sum()
+        assert histogram.false_positives.sum() == outcome.false.sum()
+
+
+def test_histograms() -> None:
+    """Overlaps: right 1, .8 and 70/130; wrong .9, .43 and four times nothing of the class."""
+    overlap = iou_histogram(fixture(), bins=10)
+    assert overlap.true_positives.tolist() == [0, 0, 0, 0, 0, 1, 0, 0, 1, 1]
+    assert overlap.false_positives.tolist() == [4, 0, 0, 0, 1, 0, 0, 0, 0, 1]
+    score = score_histogram(fixture(), bins=2)
+    assert score.edges.tolist() == [0, 0.5, 1]
+    assert (score.true_positives.tolist(), score.false_positives.tolist()) == ([0, 3], [2, 4])
+    result = fixture()
+    logits = replace(result.detections, score=result.detections.score * 20)
+    wide = score_histogram(evaluate(result.ground_truth, logits), bins=2)
+    assert wide.edges.tolist() == pytest.approx([1, 10, 19])

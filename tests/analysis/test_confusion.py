@@ -1,0 +1,81 @@
+"""Which classes are taken for which."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.analysis.confusion import Cell, confusion
+from detap.analysis.outcome import Outcome
+from detap.detection import evaluate
+from detap.errors import UsageError
+from detap.protocols import PRESETS
+from tests.analysis.data import fixture
+from tests.cases import Case, Found, Truth, cases
+
+RANKED = [name for name, rules in PRESETS.items() if rules.pairing == "ranked"]
+
+
+def test_the_case_worked_by_hand() -> None:
+    """The .80 of class a lies on a b that a .60 finds: only one of them can have it."""
+    result = fixture()
+    mine = result.confusion()
+    assert mine.matrix.tolist() == [[2, 0, 1], [0, 1, 1], [5, 1, 0]]
+    assert (mine.found, mine.confused, mine.missed, mine.background) == (3, 0, 2, 6)
+    assert mine.largest(3) == []
+    other = result.confusion("class-agnostic")
+    assert other.matrix.tolist() == [[2, 0, 1], [1, 0, 1], [4, 2, 0]]
+    assert other.largest(3) == [Cell(1, 0, 1)]
+    pair = (other.ground_truth == 1) & (other.detection == 2)
+    assert pair.sum() == 1
+
+
+def test_left_over_detections_take_the_nearest_of_another_class() -> None:
+    """Both dogs lie on cats; the surer takes the nearer one, the other what is left."""
+    case = Case(
+        truths=(Truth(1, 1, (0, 0, 10, 10)), Truth(1, 1, (2, 0, 10, 10))),
+        found=(
+            Found(1, 2, (1.5, 0, 10, 10), 0.6),
+            Found(1, 2, (2, 0, 10, 10), 0.9),
+            Found(1, 2, (90, 0, 5, 5), 0.99),
+        ),
+        classes=(1, 2),
+    )
+    found = confusion(evaluate(*case.tables()))
+    assert found.matrix.tolist() == [[0, 2, 0], [0, 0, 0], [0, 1, 0]]
+    assert dict(zip(found.detection.tolist(), found.ground_truth.tolist(), strict=True)) == {
+        2: -1,
+        1: 1,
+        0: 0,
+    }
+    kept = confusion(evaluate(*case.tables()), score=0.9)
+    assert kept.score_threshold == 0.9
+    assert kept.matrix.tolist() == [[0, 1, 1], [0, 0, 0], [0, 1, 0]]
+
+
+@given(cases(), st.sampled_from(RANKED), st.sampled_from([None, 0.3]))
+def test_sums_are_ground_truths_and_detections(case: Case, rules: str, score: float | None) -> None:
+    outcome = Outcome.of(evaluate(*case.tables(), rules))
+    labels = outcome.boxes[0].label
+    kept = np.ones(len(labels), np.bool_)
+    if score is not None:
+        kept = outcome.scene.detections.score >= score
+    for rule, counted in (
+        ("protocol", outcome.judged & kept),
+        ("class-agnostic", outcome.counted & kept),
+    ):
+        found = confusion(outcome, rule, score=score)  # type: ignore[arg-type]
+        assert found.matrix[:-1].sum(axis=1).tolist() == outcome.positives.tolist()
+        assert (
+            found.matrix[:, :-1].sum(axis=0).tolist() == outcome.by_class(labels[counted]).tolist()
+        )
+        assert found.matrix[-1, -1] == 0
+        assert len(found.detection) == found.matrix.sum()
+        if rule == "protocol":
+            right = outcome.by_class(labels[outcome.true & kept])
+            assert np.diagonal(found.matrix)[:-1].tolist() == right.tolist()
+
+
+def test_an_unknown_rule_is_refused() -> None:
+    with pytest.raises(UsageError, match="rule 'agnostic' is unknown; choose from protocol, class"):
+        fixture().confusion("agnostic")  # type: ignore[arg-type]

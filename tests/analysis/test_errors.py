@@ -1,0 +1,158 @@
+"""Types of errors: by hand, by tidecv, by a plain second implementation, and laws."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.analysis.errors import TYPES, errors
+from detap.analysis.outcome import Outcome
+from detap.detection import evaluate
+from detap.errors import UsageError
+from detap.protocols import Protocol
+from tests.analysis.data import fixture, raw_tables
+from tests.cases import Case, cases
+from tests.oracle.errors import errors as plain_errors
+from tests.parity.test_core_is_oracle import any_protocol
+
+TIDECV = json.loads((Path(__file__).parent / "tidecv_cases.json").read_text("utf-8"))
+
+# fixtures/error-types/why.md works these: what AP gains, in 202nds, and how many there are.
+BY_HAND = {
+    "classification": (2 / 4 * 33 - 2 / 5 * 33, 1),
+    "localisation": (3 / 5 * 67 - 2 / 5 * 33, 1),
+    "both": (0, 1),
+    "duplicate": (2 / 4 * 33 - 2 / 5 * 33, 1),
+    "background": (0, 2),
+    "missed": (101 - 51, 1),
+    "false_positives": (67 - 34 - 2 / 5 * 33, 6),
+    "false_negatives": (51 + 2 / 5 * 50 - 34 - 2 / 5 * 33 + 101 - 51, 2),
+}
+
+
+@pytest.mark.parametrize("convention", ["protocol", "tidecv"])
+def test_the_case_worked_by_hand(convention: Any) -> None:
+    found = fixture().errors(convention)
+    assert found.average_precision == pytest.approx((34 + 33 * 2 / 5 + 51) / 202, abs=1e-12)
+    for name, (change, count) in BY_HAND.items():
+        gained, there = found.of_type(name)
+        assert gained == pytest.approx(change / 202, abs=1e-12), name
+        assert there == count
+    assert found.by_loss()[:2] == ["missed", "localisation"]
+    kinds = ["-", "duplicate", "classification", "-", "-", "localisation", "both"]
+    names = [TYPES[kind] if kind >= 0 else "-" for kind in found.kind.tolist()]
+    assert names == [*kinds, "background", "background"]
+    assert found.target.tolist() == [-1, 0, 1, -1, -1, 3, -1, -1, -1]
+    assert found.overlap.tolist() == [0, 0.9, 1, 0, 0, 60 / 140, 0, 0, 0]
+    assert np.flatnonzero(found.owner).tolist() == [5]
+    assert np.flatnonzero(found.missed).tolist() == [4]
+    assert np.flatnonzero(found.unfound).tolist() == [3, 4]
+    # By class: a and b.
+    assert found.count_by_class[:, 1].tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert found.change_by_class[TYPES.index("missed")] == pytest.approx([0, 50 / 101], abs=1e-12)
+
+
+@pytest.mark.parametrize("number", range(len(TIDECV)))
+def test_small_cases_that_tidecv_was_run_on(number: int) -> None:
+    """tidecv 1.0.1, on made cases of ties, crowds, negative sides and images of nothing."""
+    case = TIDECV[number]
+    found = errors(evaluate(*made(case)), "tidecv")
+    assert 100 * found.average_precision == pytest.approx(case["mAP"], abs=1e-9)
+    assert found.count[:6].tolist() == case["counts"]
+    assert (100 * found.change).tolist() == pytest.approx(case["changes"], abs=1e-9)
+
+
+def made(case: dict[str, Any]) -> Any:
+    categories = [{"id": k + 1, "name": str(k + 1)} for k in range(case["classes"])]
+    truth = {
+        "images": [{"id": i + 1} for i in range(case["images"])],
+        "categories": categories,
+        "annotations": [
+            {"image_id": i, "category_id": k, "bbox": box, "area": box[2] * box[3], "iscrowd": flag}
+            for i, k, *box, flag in case["truths"]
+        ],
+    }
+    found = [
+        {"image_id": i, "category_id": k, "bbox": box, "score": score}
+        for i, k, *box, score in case["found"]
+    ]
+    return raw_tables(truth, found)
+
+
+@given(cases(), any_protocol())
+def test_any_protocol_is_the_plain_implementation(case: Case, rules: Protocol) -> None:
+    result = evaluate(*case.tables(), rules)
+    outcome = Outcome.of(result)
+    found, plain = errors(outcome), plain_errors(result, outcome.threshold)
+    assert found.average_precision == pytest.approx(plain.average_precision, abs=1e-9, nan_ok=True)
+    counts = dict(zip(TYPES, found.count.tolist(), strict=True))
+    assert {name: counts[name] for name in plain.counts} == plain.counts
+    changes = dict(zip(TYPES, found.change.tolist(), strict=True))
+    assert changes == pytest.approx(plain.changes, abs=1e-9, nan_ok=True)
+
+
+@given(cases(), any_protocol())
+def test_every_detection_is_of_one_kind(case: Case, rules: Protocol) -> None:
+    """Types without missed, true positives and what is left out make up all detections."""
+    result = evaluate(*case.tables(), rules)
+    outcome = Outcome.of(result)
+    found = errors(outcome)
+    left_out = int((~outcome.counted | outcome.neutral).sum())
+    assert found.count[:5].sum() + outcome.true.sum() + left_out == len(result.detections)
+    assert found.count[6] == outcome.false.sum()
+    assert found.count[7] == outcome.positives.sum() - outcome.true.sum()
+    assert (found.count_by_class.sum(axis=1) == found.count).all()
+    assert (found.missed <= found.unfound).all()
+
+
+@given(cases(distinct_scores=True, crowds=False, shifts=False), st.randoms(use_true_random=False))
+def test_the_order_of_detections_changes_nothing(case: Case, random: Any) -> None:
+    """Scores being distinct."""
+    shuffled = list(case.found)
+    random.shuffle(shuffled)
+    for convention in ("protocol", "tidecv"):
+        one, other = (
+            errors(evaluate(*entry.tables()), convention)
+            for entry in (case, case.with_found(tuple(shuffled)))
+        )
+        assert one.count.tolist() == other.count.tolist()
+        assert one.change.tolist() == pytest.approx(other.change.tolist(), abs=1e-12, nan_ok=True)
+
+
+def test_without_detections_all_is_missed() -> None:
+    result = fixture()
+    nothing = result.detections.select(np.zeros(0, np.int32))
+    for convention in ("protocol", "tidecv"):
+        found = evaluate(result.ground_truth, nothing).errors(convention)
+        assert found.average_precision == 0
+        assert found.count.tolist() == [0, 0, 0, 0, 0, 5, 0, 5]
+
+
+def test_what_is_refused() -> None:
+    result = fixture()
+    with pytest.raises(UsageError, match="convention 'tide' is unknown; choose from protocol, tid"):
+        result.errors("tide")
+    with pytest.raises(UsageError, match=r"IoU 0.52 is not among the thresholds of the evaluation"):
+        result.errors(iou=0.52)
+    proposals = evaluate(result.ground_truth, result.detections, "proposals")
+    for convention in ("protocol", "tidecv"):
+        with pytest.raises(UsageError, match="pairs by coverage, under which no detection is an"):
+            proposals.errors(convention)
+    with pytest.raises(UsageError, match="tidecv matches by its own rules: give the result"):
+        errors(Outcome.of(result), "tidecv")
+    with pytest.raises(KeyError):
+        result.errors().of_type("occluded")
+
+
+def test_the_threshold_is_the_usual_one_where_there_is_it() -> None:
+    result = fixture()
+    assert result.errors().iou == 0.5
+    assert result.errors(iou=0.75).iou == 0.75
+    strict = evaluate(
+        result.ground_truth, result.detections, Protocol(name="coco", iou_thresholds=(0.6, 0.7))
+    )
+    assert strict.errors().iou == 0.6

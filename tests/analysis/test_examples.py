@@ -1,0 +1,61 @@
+"""Where to look."""
+
+from detap.analysis.errors import TYPES, errors
+from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
+from detap.analysis.outcome import Outcome
+from detap.detection import evaluate
+from tests.analysis.data import fixture
+from tests.cases import Case, Found, Truth
+
+
+def test_worst_images() -> None:
+    """Wrong and missing: 2 + 0 in the first, 2 + 2 in the second, 2 in the third."""
+    outcome = Outcome.of(fixture())
+    found = worst_images(outcome)
+    assert found.image.tolist() == [1, 0, 2]
+    assert found.false_positives.tolist() == [2, 2, 2]
+    assert found.false_negatives.tolist() == [2, 0, 0]
+    surer = worst_images(outcome, score=0.9, most=2)
+    assert surer.image.tolist() == [0, 1]
+    assert surer.false_positives.tolist() == [0, 0]
+    assert surer.false_negatives.tolist() == [2, 2]
+    assert worst_images(outcome, score=0.9, most=9).image.tolist() == [0, 1]
+
+
+def test_confident_mistakes() -> None:
+    outcome = Outcome.of(fixture())
+    found = confident_mistakes(outcome, errors(outcome), most=3)
+    assert found.detection.tolist() == [1, 2, 5]
+    assert [TYPES[kind] for kind in found.kind] == ["duplicate", "classification", "localisation"]
+    assert found.target.tolist() == [0, 1, 3]
+    assert found.overlap.tolist() == [0.9, 1, 60 / 140]
+
+
+def test_annotations_that_may_be_wrong() -> None:
+    """Confident from .6 on, the median of what is right; of b one in two is found, not more."""
+    outcome = Outcome.of(fixture())
+    kinds = errors(outcome)
+    found = suspects(outcome, kinds)
+    assert [REASONS[reason] for reason in found.reason] == ["other-class"]
+    assert (found.detection.tolist(), found.ground_truth.tolist()) == ([2], [1])
+    assert found.weight.tolist() == [0.8]
+    lower = suspects(outcome, kinds, score=0.3)
+    assert [REASONS[reason] for reason in lower.reason] == ["unlabelled", "other-class"]
+    assert lower.detection.tolist() == [7, 2]
+    assert suspects(outcome, kinds, score=0.0, most=1).detection.tolist() == [7, 2]
+
+
+def test_what_is_never_found_of_a_class_that_mostly_is() -> None:
+    """Of the first class 2 of 4 are found, of the second 3 of 5: the larger of what is left."""
+    boxes = [(30.0 * n, 0.0, 10.0 + n, 10.0) for n in range(9)]
+    case = Case(
+        truths=tuple(Truth(1, 1 + (n > 3), box) for n, box in enumerate(boxes)),
+        found=tuple(Found(1, 1 + (n > 3), boxes[n], 0.9) for n in (0, 1, 4, 5, 6)),
+        classes=(1, 2),
+    )
+    outcome = Outcome.of(evaluate(*case.tables()))
+    found = suspects(outcome, errors(outcome))
+    assert [REASONS[reason] for reason in found.reason] == ["never-found", "never-found"]
+    assert found.ground_truth.tolist() == [8, 7]
+    assert found.detection.tolist() == [-1, -1]
+    assert found.weight.tolist() == [0.6, 0.6]

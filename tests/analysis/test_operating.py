@@ -1,0 +1,113 @@
+"""Precision, recall and F1 over the score."""
+
+from fractions import Fraction
+from math import isnan, nan
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.analysis.operating import Point, Sweep, sweeps
+from detap.analysis.outcome import Outcome
+from detap.detection import evaluate
+from tests.analysis.data import fixture
+from tests.cases import Case, cases
+
+
+def test_the_case_worked_by_hand() -> None:
+    best = fixture().operating_point()
+    assert best.overall == Point(0.55, 3, 3, 2, 3)
+    assert (best.overall.precision, best.overall.recall) == (0.5, 0.6)
+    assert best.overall.f1 == 6 / 11
+    assert best.overall.false_positives_per_image == 1
+    # a: 1 of 1 at .95 is 2/4, as is no other; b: 1 of 1 at .6 is 2/3.
+    assert best.by_class == (Point(0.95, 1, 0, 2, 3), Point(0.6, 1, 0, 1, 3))
+    assert best.macro_f1 == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+@pytest.mark.parametrize(
+    ("score", "right", "wrong"),
+    [(1.0, 0, 0), (0.95, 1, 0), (0.7, 1, 3), (0.6999, 1, 3), (0.6, 2, 3), (0.0, 3, 6)],
+)
+def test_at_a_given_threshold(score: float, right: int, wrong: int) -> None:
+    point = fixture().operating_point(score)
+    assert point.overall == Point(score, right, wrong, 5 - right, 3)
+    assert sum(entry.true_positives for entry in point.by_class) == right
+
+
+def test_nothing_kept_has_no_precision() -> None:
+    point = fixture().operating_point(2.0).overall
+    assert isnan(point.precision)
+    assert (point.recall, point.f1) == (0, 0)
+
+
+def test_nothing_at_all() -> None:
+    result = fixture()
+    empty = evaluate(
+        result.ground_truth.select(np.zeros(0, np.int32)),
+        result.detections.select(np.zeros(0, np.int32)),
+    )
+    best = empty.operating_point()
+    assert isnan(best.overall.score)
+    assert isnan(best.overall.f1)
+    assert isnan(best.macro_f1)
+    assert sweeps(empty).overall.precision.tolist() == []
+
+
+def sweep(right: list[int], wrong: list[int], positives: int) -> Sweep:
+    return Sweep(
+        score=np.arange(len(right), 0, -1) / 8,
+        true_positives=np.array(right),
+        false_positives=np.array(wrong),
+        positives=positives,
+        images=1,
+    )
+
+
+def test_equal_f1_goes_to_the_highest_score() -> None:
+    """2/4, 2/5, 4/8, 4/9: the first and the third are the same number."""
+    assert sweep([1, 1, 2, 2], [0, 1, 3, 4], 3).best.score == 4 / 8
+
+
+def test_f1_is_compared_as_whole_numbers() -> None:
+    """Two fractions that are one float64: the larger of them is the second."""
+    big = 10**8
+    right, wrong = [big - 1, big], [0, 1]
+    first, second = (Fraction(2 * r, 3 * big + r + w) for r, w in zip(right, wrong, strict=True))
+    assert first != second
+    assert (sweep(right, wrong, 3 * big).best.score == 1 / 8) == (second > first)
+    tie = sweep([big, 2 * big], [0, 5 * big + 1], 3 * big)
+    larger = Fraction(4, 3 + 2 + 5) * 1 > Fraction(2, 4)
+    assert not larger
+    assert tie.best.score == 2 / 8
+
+
+@given(cases(), st.sampled_from(["coco", "voc2007", "voc2012-py"]))
+def test_every_candidate_is_a_plain_count(case: Case, rules: str) -> None:
+    outcome = Outcome.of(evaluate(*case.tables(), rules))
+    found = sweeps(outcome)
+    table = outcome.scene.detections
+    for label, one in [(None, found.overall), *enumerate(found.by_class)]:
+        rows = [
+            n
+            for n in np.flatnonzero(outcome.judged).tolist()
+            if label is None or table.label[n] == label
+        ]
+        assert one.score.tolist() == sorted({table.score[n] for n in rows}, reverse=True)
+        for place, score in enumerate(one.score.tolist()):
+            kept = [n for n in rows if table.score[n] >= score]
+            right = sum(bool(outcome.true[n]) for n in kept)
+            assert one.true_positives[place] == right
+            assert one.false_positives[place] == len(kept) - right
+            point = one.point(place)
+            assert one.at(score) == point
+            for name in ("precision", "recall", "f1", "false_positives_per_image"):
+                values = getattr(one, name)
+                assert values[place] == pytest.approx(getattr(point, name), nan_ok=True)
+        best = max((one.point(place).f1 for place in range(len(one.score))), default=nan)
+        if not isnan(best):
+            assert one.best.f1 == best
+            assert one.best.score == max(
+                score for place, score in enumerate(one.score.tolist()) if one.f1[place] == best
+            )

@@ -1,0 +1,136 @@
+"""Types of errors and what each costs, one detection and one ground truth at a time."""
+
+import math
+from dataclasses import dataclass, field
+
+from detap.results import Result
+from tests.oracle.curves import area_under, curve
+from tests.oracle.overlap import area, boxes, overlap
+
+NAMES = ("classification", "localisation", "both", "duplicate", "background", "missed")
+
+
+@dataclass
+class PlainErrors:
+    """By the protocol in force; `changes` has false positives and false negatives besides."""
+
+    average_precision: float = math.nan
+    counts: dict[str, int] = field(default_factory=dict)
+    changes: dict[str, float] = field(default_factory=dict)
+
+
+class _Scene:
+    def __init__(self, result: Result, t: int) -> None:
+        self.rules = rules = result.protocol
+        matches = result.with_matches().matches
+        assert matches is not None
+        truth, found = result.ground_truth, result.detections
+        self.t, self.threshold = t, rules.search_thresholds[t]
+        self.truth_boxes, self.found_boxes = boxes(truth), boxes(found)
+        self.truth_image, self.found_image = truth.image.tolist(), found.image.tolist()
+        agnostic = rules.class_agnostic
+        self.truth_label = [0 if agnostic else label for label in truth.label.tolist()]
+        self.found_label = [0 if agnostic else label for label in found.label.tolist()]
+        score = found.score.tolist()
+        image = self.found_image if rules.ties == "image" else [0] * len(score)
+        order = sorted(range(len(score)), key=lambda n: (-score[n], image[n], n))
+        self.ranked = [n for n in order if matches.counted[n] and not matches.neutral[0, t, n]]
+        self.match = matches.ground_truth[0, t].tolist()
+        self.wrong = [n for n in self.ranked if self.match[n] < 0]
+        band = rules.area_ranges[0]
+        annotated = truth.area.tolist()
+        if rules.area_source == "box":
+            annotated = [area(box, rules) for box in self.truth_boxes]
+        self.positive = [
+            g
+            for g in range(len(annotated))
+            if band.low <= annotated[g] <= band.high
+            and not any(getattr(truth, flag)[g] for flag in rules.neutral)
+        ]
+        self.used = {self.match[n] for n in self.ranked if self.match[n] >= 0}
+        self.classes = range(len(result.classes))
+
+    def overlap(self, n: int, g: int) -> float:
+        return overlap(self.found_boxes[n], self.truth_boxes[g], self.rules, absorbing=False)
+
+    def reaches(self, value: float) -> bool:
+        return value > self.threshold if self.rules.strict_iou else value >= self.threshold
+
+    def type_of(self, n: int) -> tuple[str, int]:
+        """Return the type of a false positive, and the ground truth that it aims at, or -1."""
+        here = [g for g in self.positive if self.truth_image[g] == self.found_image[n]]
+        own = [g for g in here if self.truth_label[g] == self.found_label[n]]
+        value = {g: self.overlap(n, g) for g in here}
+
+        def best(group: list[int]) -> int:
+            return max(group, key=lambda g: value[g], default=-1)  # the first of equal ones
+
+        near, other = best(own), best([g for g in here if g not in own])
+        taken = best([g for g in own if g in self.used])
+        if not here:
+            return "background", -1
+        if near >= 0 and 0.1 <= value[near] <= self.threshold:
+            return "localisation", near
+        if other >= 0 and self.reaches(value[other]):
+            return "classification", other
+        if taken >= 0 and self.reaches(value[taken]):
+            return "duplicate", -1
+        return ("background" if value[best(here)] <= 0.1 else "both"), -1
+
+    def precision(self, entries: dict[int, tuple[int, bool]], missing: set[int]) -> list[float]:
+        """Return the AP of each class, from (class, hit) by detection; NaN where undefined."""
+        values = []
+        for k in self.classes:
+            positives = sum(self.truth_label[g] == k for g in self.positive if g not in missing)
+            hits = [entries[n][1] for n in self.ranked if n in entries and entries[n][0] == k]
+            if not positives:
+                values.append(math.nan)
+                continue
+            points = curve(hits, positives, self.rules.precision_guard)
+            values.append(min(area_under(*points, self.rules), 1.0) if hits else 0.0)
+        return values
+
+
+def errors(result: Result, t: int) -> PlainErrors:
+    """Return the errors at one IoU threshold of the protocol, over its first area range."""
+    scene = _Scene(result, t)
+    types = {n: scene.type_of(n) for n in scene.wrong}
+    aims = {n: g for n, (_, g) in types.items() if g >= 0 and g not in scene.used}
+    owner: dict[int, int] = {}
+    for n in scene.ranked:  # the best-scored first
+        if n in aims:
+            owner.setdefault(aims[n], n)
+    unfound = {g for g in scene.positive if g not in scene.used}
+    missed = unfound - set(aims.values())
+    plain = {n: (scene.found_label[n], scene.match[n] >= 0) for n in scene.ranked}
+    before = scene.precision(plain, set())
+    after: dict[str, list[float]] = {}
+    for name in NAMES[:-1]:
+        kept = {n: entry for n, entry in plain.items() if types.get(n, ("", -1))[0] != name}
+        for g, n in owner.items():
+            if types[n][0] == name:
+                kept[n] = (scene.truth_label[g], True)
+        after[name] = scene.precision(kept, set())
+    after["missed"] = scene.precision(plain, missed)
+    after["false_positives"] = scene.precision(
+        {n: entry for n, entry in plain.items() if entry[1]}, set()
+    )
+    after["false_negatives"] = scene.precision(plain, unfound)
+    counts = {name: sum(kind == name for kind, _ in types.values()) for name in NAMES[:-1]}
+    zero = result.protocol.absent_class == "zero"
+    return PlainErrors(
+        average_precision=_mean(before, before, zero=zero),
+        counts=counts | {"missed": len(missed)},
+        changes={
+            name: _mean(values, before, zero=zero) - _mean(before, before, zero=zero)
+            for name, values in after.items()
+        },
+    )
+
+
+def _mean(values: list[float], before: list[float], *, zero: bool) -> float:
+    """Return the mean over the classes defined before; one that is not any more stays as it was."""
+    kept = [b if math.isnan(v) else v for v, b in zip(values, before, strict=True)]
+    kept = [0.0 if zero and math.isnan(v) else v for v in kept]
+    kept = [v for v in kept if not math.isnan(v)]
+    return math.fsum(kept) / len(kept) if kept else math.nan
