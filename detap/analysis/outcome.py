@@ -21,6 +21,8 @@ Counts = NDArray[np.int64]
 
 USUAL_IOU = 0.5
 
+_SHORT = 2**16
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
@@ -143,14 +145,22 @@ class Outcome:
         )
         return one.ranking.ranked
 
-    def ranked(self, label: int) -> Integers:
-        """Return the detections of a class within the limit by falling score, (n,) int32."""
-        return self._matched.ranking.of_class(label)
-
     @cached_property
     def ranked_by_class(self) -> Integers:
-        """The same of all classes, one class after the other, (n,) int32."""
-        return self._matched.ranking.ranked
+        """The same, one class after the other, (n,) int32."""
+        label = self.boxes[0].label[self.by_score]
+        # Short integers are sorted by counting, in a tenth of the time.
+        key = label.astype(np.uint16) if len(self.classes) < _SHORT else label
+        return self.by_score[np.argsort(key, kind="stable")]
+
+    def ranked(self, label: int) -> Integers:
+        """Return the detections of a class within the limit by falling score, (n,) int32."""
+        return self.ranked_by_class[slice(*self._class_ends[label : label + 2])]
+
+    @cached_property
+    def _class_ends(self) -> Counts:
+        label = self.boxes[0].label[self.by_score]
+        return np.concatenate([[0], np.cumsum(self.by_class(label))])
 
     def reaches(self, overlap: Floats) -> Flags:
         """Tell which overlaps suffice for a match."""

@@ -135,7 +135,7 @@ def test_without_detections_all_is_missed() -> None:
 def test_what_is_refused() -> None:
     result = fixture()
     with pytest.raises(UsageError, match="convention 'tide' is unknown; choose from protocol, tid"):
-        result.errors("tide")
+        result.errors("tide")  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=r"IoU 0.52 is not among the thresholds of the evaluation"):
         result.errors(iou=0.52)
     proposals = evaluate(result.ground_truth, result.detections, "proposals")
