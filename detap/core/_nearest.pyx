@@ -1,8 +1,9 @@
 """The nearest ground truths of detections, whatever their class, compiled. See nearest.py."""
 
 from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free, malloc
 
-from detap.core._overlap cimport overlap
+from detap.core._overlap cimport larger, overlap, share_of, smaller
 
 cdef enum:
     OWN = 0
@@ -41,16 +42,22 @@ cdef class Ground:
         Py_ssize_t begin, Py_ssize_t end, int32_t[:, ::1] truth, double[:, ::1] value,
     ):
         """Write the nearest of its class, of those taken and of other classes, for some rows."""
-        cdef Py_ssize_t n, g, kind
+        cdef Py_ssize_t n, g, kind, first
         cdef int32_t row
         cdef double here
+        cdef double* common = <double*>malloc((self.row.shape[0] + 1) * sizeof(double))
+        if common == NULL:
+            raise MemoryError()
         with nogil:
             for n in range(begin, end):
                 row = rows[n]
-                for g in range(self.start[image[row]], self.start[image[row] + 1]):
-                    here = overlap(
-                        &corners[row, 0], area[row], &self.corners[g, 0], self.area[g],
-                        self.absorbing[g], self.edge,
+                first = self.start[image[row]]
+                self._meet(&corners[row, 0], first, self.start[image[row] + 1], common)
+                for g in range(first, self.start[image[row] + 1]):
+                    if common[g - first] == 0.0:  # most: few of an image's boxes meet
+                        continue
+                    here = share_of(
+                        common[g - first], area[row], self.area[g], self.absorbing[g]
                     )
                     kind = OWN if self.label[g] == label[row] else OTHER
                     if here > value[kind, n]:
@@ -59,6 +66,20 @@ cdef class Ground:
                     if kind == OWN and self.taken[g] and here > value[TAKEN, n]:
                         value[TAKEN, n] = here
                         truth[TAKEN, n] = self.row[g]
+        free(common)
+
+    cdef void _meet(
+        self, const double* box, Py_ssize_t first, Py_ssize_t last, double* common
+    ) noexcept nogil:
+        """Write what a box has in common with each ground truth, without branch and division."""
+        cdef const double* truth
+        cdef Py_ssize_t g
+        cdef double width, height
+        for g in range(first, last):
+            truth = &self.corners[g, 0]
+            width = smaller(box[2], truth[2]) - larger(box[0], truth[0]) + self.edge
+            height = smaller(box[3], truth[3]) - larger(box[1], truth[1]) + self.edge
+            common[g - first] = larger(width, 0.0) * larger(height, 0.0)
 
     def claim(
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
