@@ -367,7 +367,9 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integ
     rules = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~scene.neutral).astype(np.int32)
     own = Scene(scene.ground_truth.select(kept), scene.detections, rules, scene.threads)
-    outcome = Outcome.of(replace(result, protocol=rules, _scene=own), rules.iou_thresholds[0])
+    outcome = Outcome.of(
+        replace(result, protocol=rules, _scene=own, _evidence=None), rules.iou_thresholds[0]
+    )
     wrong = outcome.false
     if len(kept) < len(scene.neutral):
         outcome = replace(outcome, neutral=_covered(scene, outcome, wrong))
@@ -393,7 +395,8 @@ def _tidecv_rules(rules: Protocol, iou: float) -> Protocol:
 def _covered(scene: Scene, outcome: Outcome, wrong: Flags) -> Flags:
     """Return which false positives an ignore region of their class covers."""
     rows = np.flatnonzero(wrong).astype(np.int32)
-    regions = scene.narrowed(pixel_edge=False).boxes()[1]
+    plain = replace(scene.protocol, pixel_edge=False)
+    regions = Scene(scene.ground_truth, scene.detections, plain, scene.threads).boxes()[1]
     around = Surroundings(regions, outcome.images, scene.neutral, absorbing=True)
     overlap = around.nearest(outcome.boxes[0], rows, threads=scene.threads).own_overlap
     covered = np.zeros(len(wrong), np.bool_)

@@ -6,11 +6,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.bootstrap import Part
-from detap.core.matching import UNLIMITED, Boxes
+from detap.core.evidence import Evidence
+from detap.core.matching import Boxes
 from detap.core.nearest import Surroundings
 from detap.core.overlap import paired_overlaps
-from detap.core.resampling import Matched
 from detap.errors import UsageError
 from detap.protocols import Protocol
 from detap.results import Result
@@ -50,7 +49,7 @@ class Outcome:
     neutral: Flags
     counted: Flags
     positive: Flags
-    _matched: Matched
+    _evidence: Evidence
 
     @classmethod
     def of(cls, result: "Result | Outcome", iou: float | None = None) -> "Outcome":
@@ -136,14 +135,8 @@ class Outcome:
 
         Equal scores stand as the protocol ranks them.
         """
-        one = replace(
-            self._matched,
-            label=np.zeros_like(self._matched.label),
-            classes=1,
-            limits=np.array([UNLIMITED]),
-            rank=None,
-        )
-        return one.ranking.ranked
+        label = np.zeros_like(self._evidence.label)
+        return replace(self._evidence, label=label, classes=1).ranking.rows
 
     @cached_property
     def ranked_by_class(self) -> Integers:
@@ -232,15 +225,18 @@ def _threshold_index(rules: Protocol, iou: float | None) -> int:
 
 
 def _adapted(result: Result, threshold: int) -> Outcome:
-    """Return the outcome from the one matching there is."""
-    part = Part(result, [0], [threshold])
-    matched = part.matched
+    """Return the outcome from the evidence, over all areas."""
+    rules, scene = result.protocol, result._scene
+    evidence = result.evidence_with((0, threshold))
+    one = replace(
+        rules, iou_thresholds=(rules.iou_thresholds[threshold],), area_ranges=rules.area_ranges[:1]
+    )
     return Outcome(
-        scene=part.scene(),
+        scene=Scene(scene.ground_truth, scene.detections, one, scene.threads),
         threshold=threshold,
-        truth=matched.truth[0, 0],
-        neutral=matched.neutral[0, 0],
-        counted=matched.counted,
-        positive=matched.positive[0],
-        _matched=matched,
+        truth=evidence.truth_of(0, threshold),
+        neutral=evidence.is_neutral(0, threshold),
+        counted=evidence.counted,
+        positive=evidence.positive[0],
+        _evidence=evidence,
     )
