@@ -19,7 +19,7 @@ from detap.protocols import Protocol
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.names import printable
 from detap.report.numbers import change
-from detap.report.rows import class_rows
+from detap.report.sections.detection import class_rows
 from detap.results import Result
 from detap.tables import Floats
 from detap.tables import Name as ImageName

@@ -267,7 +267,7 @@ def judge(
         Where a gate names no number, or the earlier report may not be compared with.
     """
     from detap.gate import check  # noqa: PLC0415 - only with gates
-    from detap.report.gates import gate_block  # noqa: PLC0415
+    from detap.report.sections.gates import gate_block  # noqa: PLC0415
 
     numbers, blocks = now.numbers(), now.blocks()
     then = None if before is None else before.numbers()

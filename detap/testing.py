@@ -190,7 +190,8 @@ def _judged(
 
 def _report(result: "Result") -> "Report":
     from detap.formats.digest import sha256  # noqa: PLC0415 - only with an earlier report
-    from detap.report.rows import describe_inputs, detection_report  # noqa: PLC0415
+    from detap.report.inputs import describe_inputs  # noqa: PLC0415
+    from detap.report.sections.detection import detection_report  # noqa: PLC0415
 
     files = [*result.ground_truth.files, *result.detections.files]
     digests = {file.path: sha256(file.path, file.members) for file in files if file.path != "-"}

@@ -32,6 +32,15 @@ FLOORS = (
     {"protocols", "tables", "ranking_tables", "columns", "doubts"},
     {"errors", "spelling", "_version", "decimals"},
 )
+# The floors within a room, likewise: what is said stands below the forms that it is said in.
+INNER_FLOORS = {
+    "report": (
+        {"sinks"},
+        {"sections"},
+        {"inputs", "values", "writing"},
+        {"model", "names", "numbers"},
+    ),
+}
 LEVEL = {name: len(FLOORS) - n for n, names in enumerate(FLOORS) for name in names}
 
 _CIMPORT = re.compile(r"^\s*(?:from\s+(\S+)\s+)?c?import\s+(.+?)\s*(?:#.*)?$")
@@ -96,6 +105,22 @@ def test_imports_run_only_downward(path: Path) -> None:
             continue  # a name of detap/__init__.py itself, such as its version
         assert other in LEVEL, f"{path}: {dotted}"
         assert LEVEL[room] >= LEVEL[other], f"{path} imports {dotted}, which lies higher"
+
+
+@pytest.mark.parametrize("room", INNER_FLOORS)
+def test_imports_within_a_room_run_only_downward(room: str) -> None:
+    floors = INNER_FLOORS[room]
+    level = {name: len(floors) - n for n, names in enumerate(floors) for name in names}
+    for path in sources():
+        inner = path.relative_to(PACKAGE).parts[1:2]
+        if own_room(path) != room or inner == ("__init__.py",):
+            continue
+        own = inner[0].split(".")[0]
+        assert own in level, f"{path} has no floor in {room}: give it one in this test"
+        for dotted in imports_of(path):
+            if room_of(dotted) == room and dotted.startswith("detap."):
+                other = dotted.split(".")[2]
+                assert level[own] >= level[other], f"{path} imports {dotted}, which lies higher"
 
 
 def test_rooms_of_one_floor_that_do_not_know_each_other() -> None:

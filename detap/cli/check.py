@@ -99,7 +99,7 @@ def _examine(read: _Read) -> "Examination":
 
 
 def _write(read: _Read, examination: "Examination", outputs: Outputs, session: Session) -> None:
-    from detap.report.examination import examination_report  # noqa: PLC0415 - as above
+    from detap.report.sections.examination import examination_report  # noqa: PLC0415 - as above
 
     report = examination_report(
         examination, problems=read.problems, omitted=read.omitted, inputs=_described(read, outputs)
@@ -118,23 +118,12 @@ def _write(read: _Read, examination: "Examination", outputs: Outputs, session: S
 
 def _described(read: _Read, outputs: Outputs) -> list[dict[str, Any]]:
     from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
+    from detap.report.inputs import describe  # noqa: PLC0415
 
     described = []
-    tables = (("ground_truth", read.truth), ("detections", read.detections))
-    for role, table in tables:
-        for source in table.files if table is not None else ():
-            digest = None
-            if outputs.want_digests and source.path != "-":
-                digest = sha256(source.path, source.members)
-            described.append(
-                {
-                    "role": role,
-                    "path": source.path.encode("utf-8", "surrogateescape").decode(
-                        "utf-8", "backslashreplace"
-                    ),
-                    "sha256": digest,
-                    "files": len(source.members) or 1,
-                    "records": source.records,
-                }
-            )
+    for role, table in (("ground_truth", read.truth), ("detections", read.detections)):
+        files = () if table is None else table.files
+        wanted = [file for file in files if outputs.want_digests and file.path != "-"]
+        digests = {file.path: sha256(file.path, file.members) for file in wanted}
+        described += describe(role, files, digests)
     return described

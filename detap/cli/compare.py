@@ -118,7 +118,9 @@ def _compare(
 ) -> None:
     rules, outputs = how
     sources = inputs.begin()
-    from detap.report.comparison import comparison_report  # noqa: PLC0415 - numpy, while reading
+    from detap.report.sections.comparison import (  # noqa: PLC0415 - numpy, while reading
+        comparison_report,
+    )
 
     truth, before = inputs.read(sources)
     after = inputs.read_detections(second, truth)
@@ -145,7 +147,7 @@ def _compare(
 def _described(
     tables: "tuple[GroundTruth, Detections, Detections]", digests: list[Any]
 ) -> list[dict[str, Any]]:
-    from detap.report.rows import describe_inputs  # noqa: PLC0415 - imported already
+    from detap.report.inputs import describe_inputs  # noqa: PLC0415 - imported already
 
     truth, before, after = tables
     entries = describe_inputs(truth, before, digests[0])

@@ -26,8 +26,9 @@ from detap.cli.values import Whole
 from detap.errors import DifferenceError, UsageError
 from detap.judging import Judged, Kept, judge
 from detap.protocols import Protocol
+from detap.report.inputs import describe_inputs
 from detap.report.names import printable
-from detap.report.rows import describe_inputs, detection_report, sort_keys
+from detap.report.sections.detection import detection_report, sort_keys
 
 if TYPE_CHECKING:
     from detap.crosscheck import CrossCheck
@@ -100,7 +101,7 @@ def _check(options: Mapping[str, Any], rules: Protocol) -> None:
     if sort is not None and sort not in keys:
         raise UsageError(f"--sort {printable(sort)}: no such column; choose from {', '.join(keys)}")
     if options["curves"] is not None:
-        from detap.report.curves import check_extension  # noqa: PLC0415 - rarely wanted
+        from detap.report.sinks.curves import check_extension  # noqa: PLC0415 - rarely wanted
 
         check_extension(options["curves"])
     if options["cross_check"]:
@@ -175,9 +176,11 @@ def _evaluate(
     session.check_warnings()
     members = [*members_of(truth), *members_of(detections)]
     if options["curves"] is not None:
-        from detap.report.curves import render_curves  # noqa: PLC0415 - rarely wanted
+        from detap.report.sections.curves import detection_curves  # noqa: PLC0415 - rarely wanted
+        from detap.report.sinks.curves import render  # noqa: PLC0415
 
-        outputs.write_file(options["curves"], render_curves(result, options["curves"]), members)
+        path = options["curves"]
+        outputs.write_file(path, render(detection_curves(result), path), members)
     outputs.write(report, members)
     session.timed("reporting")
     if check and not check.equal:
@@ -219,7 +222,7 @@ def _alike(
 
 
 def _tie_block(result: "Result", options: Mapping[str, Any]) -> "Block":
-    from detap.report.rows import tie_block  # noqa: PLC0415 - rarely wanted
+    from detap.report.sections.tie_range import tie_block  # noqa: PLC0415 - rarely wanted
     from detap.tie_range import tie_range  # noqa: PLC0415 - rarely wanted
 
     return tie_block(tie_range(result))

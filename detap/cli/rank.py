@@ -1,7 +1,7 @@
 """``detap rank``: score rankings: retrievals, and classifications by scores."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,14 +27,12 @@ from detap.errors import InputError, Problem, UsageError
 from detap.formats.files import STDIN
 from detap.judging import Judged, Spelling, judge
 from detap.protocols.ranking import Classification, Retrieval
-from detap.report.names import printable
 
 if TYPE_CHECKING:
     from detap.ranking.classification import ClassificationResult
     from detap.ranking.retrieval import RetrievalResult
     from detap.ranking_tables import Gallery, Run, Samples
     from detap.report.model import Report
-    from detap.tables import SourceFile
 
 _DATA = ("json", "csv")
 _ARRAYS = ("queries", "gallery", "query_labels", "gallery_labels")
@@ -312,8 +310,10 @@ _RANKINGS = Spelling(
 def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
     inputs = [path for path in (*read.paths, *gates.paths()) if path != STDIN]
     curves = options.get("curves")
-    if curves is not None and not curves.lower().endswith((".json", ".csv")):
-        raise UsageError(f"--curves {printable(curves)}: name a file that ends in .json or .csv")
+    if curves is not None:
+        from detap.report.sinks.curves import check_extension  # noqa: PLC0415 - rarely wanted
+
+        check_extension(curves)
     outputs = Outputs.from_options(options, inputs, [] if curves is None else [curves])
     outputs.check()
     return outputs
@@ -334,7 +334,7 @@ class _Work(NamedTuple):
 
     def finish(self, report: "Report", judged: Judged, members: list[str]) -> int:
         """Say the notes, write the report everywhere, and return the exit status."""
-        from detap.report.ranking_rows import brief  # noqa: PLC0415 - not for --help
+        from detap.report.sections.ranking import brief  # noqa: PLC0415 - not for --help
 
         report = report._replace(
             blocks=(*judged.blocks, *report.blocks), notes=(*report.notes, *judged.notes)
@@ -373,7 +373,7 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
     baseline = work.gates.read_baseline()
     from detap.ranking.measures import measures  # noqa: PLC0415 - numpy comes with it
     from detap.ranking.retrieval import evaluate  # noqa: PLC0415
-    from detap.report import ranking_rows  # noqa: PLC0415
+    from detap.report.sections import ranking  # noqa: PLC0415
 
     names = _names(work.options["measures"])
     measures(rules, names)  # a misspelt one is told before anything is read
@@ -401,32 +401,35 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
         work.session.doing("Computing losses")
         with_losses, batches = work.options["losses"], work.options["batches"]
         objectives = compute(table, rules, with_losses=with_losses, batches=batches)
-    inputs = ranking_rows.describe(_described(table, work)) if work.want_digests else []
-    report = ranking_rows.retrieval_report(result, inputs=inputs, objectives=objectives)
+    inputs = _described(table, work) if work.want_digests else []
+    report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
     judged = Judged()
     if work.gates.any:
         from detap.gating_rankings import Ranked  # noqa: PLC0415 - only with gates
 
         earlier = None
         if before is not None:
-            earlier = Ranked(ranking_rows.retrieval_report(before), before)
+            earlier = Ranked(ranking.retrieval_report(before), before)
         now = Ranked(report, result)
         judged = judge(work.gates.demands, now, lambda: report, kept=baseline, before=earlier)
     if work.options["curves"] is not None:
-        text = ranking_rows.render_curves(result, work.options["curves"])
-        work.outputs.write_file(work.options["curves"], text, _members(table))
+        from detap.report.sections.curves import retrieval_curves  # noqa: PLC0415 - rarely wanted
+        from detap.report.sinks.curves import render  # noqa: PLC0415
+
+        path = work.options["curves"]
+        work.outputs.write_file(path, render(retrieval_curves(result), path), _members(table))
     return work.finish(report, judged, _members(table))
 
 
 def _score_classification(work: _Work, rules: Classification) -> int:
     baseline = work.gates.read_baseline()
     from detap.ranking.classification import evaluate  # noqa: PLC0415 - numpy comes with it
-    from detap.report import ranking_rows  # noqa: PLC0415
+    from detap.report.sections import ranking  # noqa: PLC0415
 
     table = work.read.read_samples()
     result: ClassificationResult = evaluate(table, rules)
-    inputs = ranking_rows.describe(_described(table, work)) if work.want_digests else []
-    report = ranking_rows.classification_report(result, inputs=inputs)
+    inputs = _described(table, work) if work.want_digests else []
+    report = ranking.classification_report(result, inputs=inputs)
     judged = Judged()
     if work.gates.any:
         from detap.gating_rankings import Ranked  # noqa: PLC0415 - only with gates
@@ -450,11 +453,10 @@ def _check_alike(now: "RetrievalResult", then: "RetrievalResult", path: str) -> 
 # --- what the report says of its inputs
 
 
-def _described(
-    table: "Run | Gallery | Samples", work: _Work
-) -> "Iterator[tuple[str, SourceFile, str | None]]":
-    """Give role, file and sha256 of each input; labels within an archive have their own."""
+def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, Any]]:
+    """Describe each input; labels within an archive have a sha256 of their own."""
     from detap.formats.digest import sha256  # noqa: PLC0415 - only for reports that show it
+    from detap.report.inputs import describe  # noqa: PLC0415
 
     kind = work.read.kind
     roles = {
@@ -464,11 +466,14 @@ def _described(
         "files": ("scores", "labels"),
         "voc": ("scores", "labels"),
     }[kind]
+    found = []
     for role, source in zip(roles, table.files, strict=True):
         digest = None if source.path == "<stdin>" else sha256(source.path, source.members)
-        yield role, source, digest
+        found += describe(role, [source], {source.path: digest})
     if kind == "npz":
-        yield "labels", table.files[0], _labels_digest(table)
+        archive = table.files[0]
+        found += describe("labels", [archive], {archive.path: _labels_digest(table)})
+    return found
 
 
 def _labels_digest(table: "Run | Gallery | Samples") -> str:

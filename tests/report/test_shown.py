@@ -7,8 +7,8 @@ import pytest
 from detap import evaluate
 from detap.checking import Examination
 from detap.comparison import compare
-from detap.report.comparison import comparison_report
-from detap.report.examination import examination_report
+from detap.report.sections.comparison import comparison_report
+from detap.report.sections.examination import examination_report
 from detap.report.sinks.json import as_dict
 from detap.report.sinks.registry import Style
 from detap.report.sinks.text import render

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from detap.report.gates import FAILURES, checks_of
 from detap.report.model import Report
 from detap.report.names import printable
+from detap.report.sections.gates import FAILURES, checks_of
 from detap.report.sinks.registry import Style
 
 

@@ -9,10 +9,10 @@ import stat
 from collections.abc import Sequence
 
 from detap.errors import OutputError
-from detap.report.gates import checks_of
 from detap.report.model import Report
 from detap.report.names import printable
 from detap.report.numbers import share
+from detap.report.sections.gates import checks_of
 from detap.report.sinks.markdown import render as render_markdown
 from detap.report.sinks.registry import Style
 

@@ -7,11 +7,11 @@ other characters being ``\u`` escapes, so that no name can act on the terminal t
 
 import json
 from collections.abc import Mapping
-from math import isnan
 from typing import Any, cast
 
 from detap.report.model import Report
 from detap.report.sinks.registry import Style
+from detap.report.values import plain
 
 SCHEMA_VERSION = 1
 """Rises when a key goes or changes its meaning; keys may be added without."""
@@ -61,14 +61,3 @@ def dump(record: Mapping[str, Any], *, indent: int | None = 2) -> str:
     text = json.dumps(record, indent=indent, allow_nan=False)
     # In a log, ## before a bracket is a command to some CI systems. It can only be in a string.
     return text.replace("##", "#\\u0023") + "\n"
-
-
-def plain(value: object) -> object:
-    """Return a value with NaN replaced by None, at any depth."""
-    if isinstance(value, float):
-        return None if isnan(value) else value
-    if isinstance(value, Mapping):
-        return {key: plain(entry) for key, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    return value

@@ -1,21 +1,20 @@
 """From a result to a report: which numbers, under which names, in which order.
 
-No formula is here but the means and sums of the last row, and nothing is rounded.
+No formula is here, and nothing is rounded.
 """
 
 from collections.abc import Mapping, Sequence
-from math import isnan, nan
+from math import nan
 from typing import TYPE_CHECKING, Any
 
 from detap._version import __version__
 from detap.errors import Note
 from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.values import is_undefined, mean, total
 
 if TYPE_CHECKING:
     from detap.detection import Result
     from detap.protocols import Protocol
-    from detap.tables import Detections, GroundTruth, SourceFile
-    from detap.tie_range import TieRange
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),
@@ -25,23 +24,6 @@ _COUNTS = (
     Column("false_positives", "false pos.", "FP", "count"),
     Column("duplicates", "duplicates", "dup", "count"),
 )
-
-
-def tie_block(ranges: "Mapping[str, TieRange]") -> Block:
-    """Return how far each number moves with the order of equal scores, as a part of a report."""
-    columns = (
-        Column("name", "number", "number", "name"),
-        Column("lowest", "lowest", "lowest", "share"),
-        Column("value", "as ranked", "ranked", "share"),
-        Column("highest", "highest", "highest", "share"),
-    )
-    rows = [{"name": name, **found._asdict()} for name, found in ranges.items()]
-    data = {
-        name: {end: None if isnan(value) else value for end, value in found._asdict().items()}
-        for name, found in ranges.items()
-    }
-    title = "no order of equal scores goes beyond"
-    return Block("tie_range", title, data, table=Table(columns, tuple(rows)))
 
 
 def detection_report(
@@ -60,7 +42,7 @@ def detection_report(
     result : Result
         Of :func:`detap.evaluate`.
     inputs : sequence of mapping
-        As :func:`describe_inputs` makes them; may be left out for arrays.
+        As :func:`detap.report.inputs.describe_inputs` makes them; may be left out for arrays.
     notes : sequence of Note
         What is to be said besides the result's own notes.
     blocks : sequence of Block
@@ -142,15 +124,11 @@ def sorted_rows(
     """Return the rows in the order of a column; rows of equal value stay in their order."""
     if key is None:
         return tuple(reversed(rows)) if reverse else tuple(rows)
-    last = [row for row in rows if _undefined(row[key])]
-    rest = [row for row in rows if not _undefined(row[key])]
+    last = [row for row in rows if is_undefined(row[key])]
+    rest = [row for row in rows if not is_undefined(row[key])]
     falls = not isinstance(rest[0][key], str) if rest else False
     rest.sort(key=lambda row: row[key], reverse=falls != reverse)  # type: ignore[arg-type,return-value]
     return (*rest, *last)
-
-
-def _undefined(value: Cell) -> bool:
-    return value is None or (isinstance(value, float) and isnan(value))
 
 
 def _totals(
@@ -160,54 +138,10 @@ def _totals(
     totals: dict[str, Cell] = {"name": "mean, total"}
     for column in columns[1:]:
         if column.kind == "count":
-            totals[column.key] = sum(int(row[column.key] or 0) for row in rows)
+            totals[column.key] = total(row[column.key] for row in rows)
         elif column.key in result.summary or f"m{column.key}" in result.summary:
             name = column.key if column.key in result.summary else f"m{column.key}"
             totals[column.key] = result.summary[name]
         else:
-            totals[column.key] = _mean([row[column.key] for row in rows])
+            totals[column.key] = mean(row[column.key] for row in rows)
     return totals
-
-
-def _mean(values: Sequence[Cell]) -> float:
-    defined = [float(value) for value in values if value is not None and not _undefined(value)]
-    return sum(defined) / len(defined) if defined else nan
-
-
-def describe_inputs(
-    truth: "GroundTruth", detections: "Detections", digests: Mapping[str, str | None]
-) -> list[dict[str, Any]]:
-    """Return what the report says of its inputs.
-
-    Parameters
-    ----------
-    truth, detections : tables
-        As read, before any selection.
-    digests : mapping
-        From path to sha256, or None for what cannot be read twice (a pipe).
-    """
-    return [
-        *_describe("ground_truth", truth.files, digests, images=len(truth.images)),
-        *_describe("detections", detections.files, digests),
-    ]
-
-
-def _describe(
-    role: str, sources: Sequence["SourceFile"], digests: Mapping[str, str | None], **counts: int
-) -> list[dict[str, Any]]:
-    return [
-        {
-            "role": role,
-            "path": _text(source.path),
-            "sha256": digests.get(source.path),
-            "files": len(source.members) or 1,
-            "records": source.records,
-            **counts,
-        }
-        for source in sources
-    ]
-
-
-def _text(path: str) -> str:
-    # Undecodable bytes of a file name are lone surrogates in Python, which no JSON reader takes.
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

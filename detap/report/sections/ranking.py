@@ -1,20 +1,20 @@
 """From a scored retrieval or classification to a report.
 
-No formula is here but the means of losses, and nothing is rounded.
+No formula is here, and nothing is rounded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from math import isnan, nan
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from detap._version import __version__
 from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.values import mean, rows_of, total
 
 if TYPE_CHECKING:
     from detap.ranking.classification import ClassificationResult
     from detap.ranking.objectives import Objectives
     from detap.ranking.retrieval import RetrievalResult
-    from detap.tables import SourceFile
 
 LOSS_TITLES = {
     "ap": "AP loss, ties counted against the query",
@@ -51,7 +51,7 @@ def retrieval_report(
     result : RetrievalResult
         Of :func:`detap.ranking.retrieval.evaluate`.
     inputs : sequence of mapping
-        As :func:`describe` makes them.
+        As :func:`detap.report.inputs.describe` makes them.
     objectives : Objectives, optional
         Losses and gaps of the same queries.
     """
@@ -87,11 +87,7 @@ def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> 
     totals: dict[str, Cell] = {"name": "mean, total"}
     totals |= {measure.key: result.summary[measure.name] for measure in result.measures}
     totals |= {"relevant": int(result.relevant.sum()), "ranked": int(result.ranked.sum())}
-    return Table(tuple(columns), _rows(values), totals)
-
-
-def _rows(values: Mapping[str, Sequence[Cell]]) -> tuple[dict[str, Cell], ...]:
-    return tuple(dict(zip(values, row, strict=True)) for row in zip(*values.values(), strict=True))
+    return Table(tuple(columns), rows_of(values), totals)
 
 
 def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
@@ -135,7 +131,7 @@ def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:
     if objectives.losses:
         from detap.ranking.objectives import PARAMETERS  # noqa: PLC0415 - only with losses
 
-        means = {key: _mean(column.tolist()) for key, column in objectives.losses.items()}
+        means = {key: mean(column.tolist()) for key, column in objectives.losses.items()}
         rows: list[dict[str, Cell]] = [
             {"loss": LOSS_TITLES[key], "value": value} for key, value in means.items()
         ]
@@ -150,7 +146,7 @@ def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:
 
 
 def _gap_block(objectives: "Objectives") -> Block:
-    means = {key: _mean(column.tolist()) for key, column in objectives.gaps.items()}
+    means = {key: mean(column.tolist()) for key, column in objectives.gaps.items()}
     counted = sum(not isnan(value) for value in objectives.gaps["gap"].tolist())
     applies = int(objectives.applies.sum())
     rows: list[dict[str, Cell]] = [
@@ -167,11 +163,6 @@ def _gap_block(objectives: "Objectives") -> Block:
     )
 
 
-def _mean(values: Sequence[float]) -> float:
-    defined = [value for value in values if not isnan(value)]
-    return sum(defined) / len(defined) if defined else nan
-
-
 # --- classification
 
 
@@ -185,7 +176,7 @@ def classification_report(
     result : ClassificationResult
         Of :func:`detap.ranking.classification.evaluate`.
     inputs : sequence of mapping
-        As :func:`describe` makes them.
+        As :func:`detap.report.inputs.describe` makes them.
     """
     values: dict[str, Sequence[Cell]] = {
         "name": result.classes,
@@ -205,7 +196,7 @@ def classification_report(
         Column("unscored", "unscored", "uns", "count", 1),
     )
     totals: dict[str, Cell] = {"name": "mean, total", "AP": result.summary["mAP"]}
-    totals |= {key: sum(int(n or 0) for n in values[key]) for key in counts}
+    totals |= {key: total(values[key]) for key in counts}
     data: dict[str, Any] = {
         "levels": result.levels.tolist(),
         "interpolated_precision": dict(
@@ -228,7 +219,7 @@ def classification_report(
         inputs=tuple(inputs),
         summary=dict(result.summary),
         titles={name: _title(name, result) for name in result.summary},
-        table=Table(columns, _rows(values), totals),
+        table=Table(columns, rows_of(values), totals),
         notes=result.notes,
         blocks=tuple(blocks),
     )
@@ -238,7 +229,7 @@ def _class_levels_block(result: "ClassificationResult", data: Mapping[str, Any])
     levels = result.levels.tolist()
     at_levels = zip(*result.precision_at_levels.tolist(), strict=True)
     rows: list[dict[str, Cell]] = [
-        {"recall": f"{level:.2f}", "precision": _mean(values)}
+        {"recall": f"{level:.2f}", "precision": mean(values)}
         for level, values in zip(levels, at_levels, strict=False)
     ]
     columns = (
@@ -253,58 +244,3 @@ def _title(name: str, result: "ClassificationResult") -> tuple[str, ...]:
     if name == "mAP":
         return ("mean average precision", "over classes", result.protocol.curve)
     return ("mean average precision", "over samples", f"by {result.protocol.divisor}")
-
-
-# --- both
-
-
-def describe(
-    files: Iterable[tuple[str, "SourceFile", str | None]],
-) -> list[dict[str, Any]]:
-    """Return what a report says of its inputs.
-
-    Parameters
-    ----------
-    files : iterable of (role, file, sha256)
-        The digest is None for what cannot be read twice.
-    """
-    return [
-        {
-            "role": role,
-            "path": source.path.encode("utf-8", "surrogateescape").decode(
-                "utf-8", "backslashreplace"
-            ),
-            "sha256": digest,
-            "files": len(source.members) or 1,
-            "records": source.records,
-        }
-        for role, source, digest in files
-    ]
-
-
-def curve_rows(result: "RetrievalResult") -> list[tuple[Cell, ...]]:
-    """Return the points of both curves: kind, rank or None, recall, precision."""
-    rows: list[tuple[Cell, ...]] = []
-    ranks = zip(result.recall_at_ranks.tolist(), result.precision_at_ranks.tolist(), strict=True)
-    for rank, (recall, precision) in enumerate(ranks, 1):
-        rows.append(("ranks", rank, recall, precision))
-    levels = zip(result.levels.tolist(), result.precision_at_levels.tolist(), strict=True)
-    rows += [("levels", None, recall, precision) for recall, precision in levels]
-    return rows
-
-
-def render_curves(result: "RetrievalResult", path: str) -> str:
-    """Return the curves as the text of a file of that name, CSV or JSON."""
-    from detap.report.sinks import csv, json  # noqa: PLC0415 - rarely wanted
-
-    rows = curve_rows(result)
-    headings = ("curve", "rank", "recall", "precision")
-    if path.lower().endswith(".csv"):
-        return csv.write(headings, rows)
-    record = {
-        "schema_version": json.SCHEMA_VERSION,
-        "detap_version": __version__,
-        "signature": result.protocol.signature(__version__),
-        "points": [dict(zip(headings, row, strict=True)) for row in rows],
-    }
-    return json.dump(json.plain(record))  # type: ignore[arg-type]

@@ -36,7 +36,7 @@ def examination_report(
     omitted : int
         How many further problems there are.
     inputs : sequence of mapping
-        As :func:`detap.report.rows.describe_inputs` makes them.
+        As :func:`detap.report.inputs.describe` makes them.
     """
     rows = examination.classes
     counts = [column for column in _COUNTS if rows and column.key in rows[0]]

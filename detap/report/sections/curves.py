@@ -1,0 +1,94 @@
+"""Every precision-recall curve of a result, as rows and as records.
+
+Of a detector, for each class that has ground truth and each IoU threshold: the raw points, one per
+detection that counts, by falling score; and the interpolated precision at the protocol's recall
+levels, or, where it takes all points, at each recall that was reached. Of a retrieval: precision
+and recall over ranks, and at the protocol's levels of recall.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from detap._version import __version__
+from detap.report.model import Cell
+from detap.report.values import plain
+
+if TYPE_CHECKING:
+    from detap.detection import Curve, Result
+    from detap.ranking.retrieval import RetrievalResult
+
+
+class Curves(NamedTuple):
+    """Curves, in either form that a file of them can have.
+
+    Attributes
+    ----------
+    signature : str
+        The line that makes the numbers reproducible.
+    headings : tuple of str
+    rows : iterable of tuple
+        A point each.
+    key : str
+        What the records are called.
+    records : sequence of mapping
+        The same points as JSON says them, undefined being None.
+    indent : int or None
+        Of the JSON; None for long records.
+    """
+
+    signature: str
+    headings: tuple[str, ...]
+    rows: Iterable[tuple[Cell, ...]]
+    key: str
+    records: Sequence[Mapping[str, Any]]
+    indent: int | None = None
+
+
+def detection_curves(result: "Result") -> Curves:
+    """Return the curves of a detector."""
+    named = [(curve, result.classes[curve.label]) for curve in result.curves()]
+    return Curves(
+        result.protocol.signature(__version__),
+        ("class", "iou_threshold", "points", "score", "recall", "precision"),
+        chain.from_iterable(_rows(*one) for one in named),
+        "curves",
+        [_record(*one) for one in named],
+    )
+
+
+def _record(curve: "Curve", name: str) -> dict[str, object]:
+    return {
+        "class": name,
+        "iou_threshold": curve.threshold,
+        "AP": plain(curve.average_precision),
+        "score": curve.score.tolist(),
+        "recall": curve.recall.tolist(),
+        "precision": curve.precision.tolist(),
+        "interpolated_recall": curve.levels.tolist(),
+        "interpolated_precision": curve.interpolated.tolist(),
+    }
+
+
+def _rows(curve: "Curve", name: str) -> Iterator[tuple[Cell, ...]]:
+    raw = zip(curve.score.tolist(), curve.recall.tolist(), curve.precision.tolist(), strict=True)
+    for score, recall, precision in raw:
+        yield name, curve.threshold, "raw", score, recall, precision
+    grid = zip(curve.levels.tolist(), curve.interpolated.tolist(), strict=True)
+    for recall, precision in grid:
+        yield name, curve.threshold, "interpolated", None, recall, precision
+
+
+def retrieval_curves(result: "RetrievalResult") -> Curves:
+    """Return the curves of a retrieval."""
+    headings = ("curve", "rank", "recall", "precision")
+    ranks = zip(result.recall_at_ranks.tolist(), result.precision_at_ranks.tolist(), strict=True)
+    levels = zip(result.levels.tolist(), result.precision_at_levels.tolist(), strict=True)
+    rows: list[tuple[Cell, ...]] = [
+        *(("ranks", rank, *point) for rank, point in enumerate(ranks, 1)),
+        *(("levels", None, *point) for point in levels),
+    ]
+    records = [dict(zip(headings, map(plain, row), strict=True)) for row in rows]
+    return Curves(
+        result.protocol.signature(__version__), headings, rows, "points", records, indent=2
+    )

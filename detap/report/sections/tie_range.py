@@ -1,0 +1,28 @@
+"""How far each number moves with the order of equal scores."""
+
+from collections.abc import Mapping
+from math import isnan
+from typing import TYPE_CHECKING
+
+from detap.report.model import Block, Column, Table
+
+if TYPE_CHECKING:
+    from detap.tie_range import TieRange
+
+_COLUMNS = (
+    Column("name", "number", "number", "name"),
+    Column("lowest", "lowest", "lowest", "share"),
+    Column("value", "as ranked", "ranked", "share"),
+    Column("highest", "highest", "highest", "share"),
+)
+
+
+def tie_block(ranges: "Mapping[str, TieRange]") -> Block:
+    """Return how far each number moves with the order of equal scores, as a part of a report."""
+    rows = [{"name": name, **found._asdict()} for name, found in ranges.items()]
+    data = {
+        name: {end: None if isnan(value) else value for end, value in found._asdict().items()}
+        for name, found in ranges.items()
+    }
+    title = "no order of equal scores goes beyond"
+    return Block("tie_range", title, data, table=Table(_COLUMNS, tuple(rows)))
