@@ -16,6 +16,7 @@ TYPE_CHECKING = False  # typing would be half of the start of a command, and fai
 if TYPE_CHECKING:
     from typing import Any
 
+    from detap.core.evidence import Evidence
     from detap.detection import Matches, Result, evaluate, select
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.formats import read_detections, read_ground_truth
@@ -27,6 +28,7 @@ __all__ = [
     "DetapError",
     "DetapWarning",
     "Detections",
+    "Evidence",
     "GroundTruth",
     "InputError",
     "Matches",
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "detap.core.evidence": ("Evidence",),
     "detap.detection": ("Matches", "Result", "evaluate", "select"),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
     "detap.formats": ("read_detections", "read_ground_truth"),

@@ -112,6 +112,8 @@ def test_words_are_as_narrow_as_can_be(count: int, width: int) -> None:
     assert evidence.found.itemsize == evidence.neutral.itemsize == width
     # The first detection reaches them all: its overlap is 2/3.
     assert evidence.found[0, 0] == 2**count - 1
+    # The second is a false positive at the lowest, as with three thresholds.
+    assert_array_equal(finish(evidence).counts[:, 0], [2, 1, 4, 1, 1, 1, 3])
 
 
 @pytest.mark.parametrize(
