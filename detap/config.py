@@ -37,6 +37,8 @@ class Setting(NamedTuple):
         Whether they are ``FORMAT=PATH`` or paths.
     is_limit : bool
         Whether they are ``NAME=NUMBER``, which a table may spell out.
+    bare : str or None
+        What true stands for, where the option needs no value.
     """
 
     name: str
@@ -46,6 +48,7 @@ class Setting(NamedTuple):
     may_be_path: bool = False
     is_target: bool = False
     is_limit: bool = False
+    bare: str | None = None
 
 
 class Settings(NamedTuple):
@@ -198,6 +201,8 @@ def _value(setting: Setting, value: object, folder: str) -> object:
         if not isinstance(value, bool):
             raise ValueError(f"{value!r} is neither true nor false")
         return value
+    if setting.bare is not None and isinstance(value, bool):
+        return setting.bare if value else None
     if setting.is_limit and isinstance(value, dict):
         value = [f"{name}={_text(limit)}" for name, limit in value.items()]
     texts = [_text(entry) for entry in (value if isinstance(value, list) else [value])]

@@ -8,7 +8,7 @@ import click
 from detap.cli.configured import ConfiguredCommand, config_options
 from detap.cli.eval import command as evaluating
 from detap.cli.eval import members_of, selected
-from detap.cli.gates import selection_block
+from detap.cli.gates import selection_blocks
 from detap.cli.inputs import Digests, Inputs
 from detap.cli.options import (
     general_options,
@@ -135,9 +135,8 @@ def _compare(
         notes=tuple(dict.fromkeys((*comparison.first.notes, *comparison.second.notes))),
         most=options["most"],
     )
-    chosen = selection_block(comparison.second, truth, after, options)
-    if chosen is not None:
-        report = report._replace(blocks=(*report.blocks, chosen))
+    chosen = selection_blocks(comparison.second, truth, after, options)
+    report = report._replace(blocks=(*report.blocks, *chosen))
     for note in report.notes:
         session.note(note)
     session.check_warnings()

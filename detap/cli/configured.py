@@ -137,7 +137,14 @@ def _setting(parameter: click.Option) -> Setting:
         may_be_path=holds == "path or text",
         is_target=holds == "target",
         is_limit=holds == "limit",
+        bare=_bare_value(parameter),
     )
+
+
+def _bare_value(parameter: click.Option) -> str | None:
+    """Return what the option alone stands for, where it may stand without a value."""
+    bare = parameter.flag_value
+    return str(bare) if isinstance(bare, str | int) and not parameter.is_flag else None
 
 
 def defaults_of(command: click.Command, settings: Settings) -> dict[str, Any]:

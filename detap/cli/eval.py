@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from detap.cli.analyses import analysis_options, answers, asks
 from detap.cli.configured import ConfiguredCommand, config_options
-from detap.cli.gates import Gates, gate_options, say, selection_block
+from detap.cli.gates import Gates, gate_options, say, selection_blocks
 from detap.cli.inputs import Digests, Inputs, chosen_images, chosen_names
 from detap.cli.options import (
     general_options,
@@ -73,6 +74,7 @@ eval_options = stack(
 @protocol_options
 @selection_options
 @gate_options
+@analysis_options
 @output_options
 @eval_options
 @config_options
@@ -138,24 +140,24 @@ def _evaluate(
     if before is not None:
         chosen, before = _alike(chosen, selected(truth, before, options)[1])
     asked = any(options[name] for name in ("curves", "tie_range", "cross_check"))
-    asked = asked or any((gates.before, gates.slices, gates.slice_by))
+    asked = asked or asks(options) or any((gates.before, gates.slices, gates.slice_by))
     result = with_advice(score_tables(*chosen, rules, threads=options["threads"], evidence=asked))
     session.timed("evaluating")
     if options["cross_check"]:
         session.doing("Running pycocotools")
     check = _cross_check(result, options)
-    blocks = [check.block()] if check else []
-    if options["tie_range"]:
-        blocks.append(_tie_block(result, options))
+    blocks = [
+        *([check.block()] if check else []),
+        *_tie_blocks(result, options),
+        *answers(result, options),
+        *selection_blocks(result, truth, detections, options),
+    ]
     session.doing("Reporting")
     report = detection_report(
         result,
         inputs=describe_inputs(truth, detections, digests.wait() if digests else {}),
         notes=check.notes if check else (),
-        blocks=[
-            *blocks,
-            *([block] if (block := selection_block(result, truth, detections, options)) else []),
-        ],
+        blocks=blocks,
         sort=options["sort"],
         reverse=options["reverse"],
     )
@@ -221,11 +223,13 @@ def _alike(
     return (truth, detections), before
 
 
-def _tie_block(result: "Result", options: Mapping[str, Any]) -> "Block":
+def _tie_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
+    if not options["tie_range"]:
+        return []
     from detap.report.sections.tie_range import tie_block  # noqa: PLC0415 - rarely wanted
     from detap.tie_range import tie_range  # noqa: PLC0415 - rarely wanted
 
-    return tie_block(tie_range(result))
+    return [tie_block(tie_range(result))]
 
 
 def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | None":

@@ -266,12 +266,12 @@ class Gates(NamedTuple):
         return slices_by(values, attribute, truth.images)
 
 
-def selection_block(
+def selection_blocks(
     result: "Result", truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
-) -> "Block | None":
-    """Return what the report says of --classes and --images; None where neither was given."""
+) -> "list[Block]":
+    """Return what the report says of --classes and --images."""
     if not options["classes"] and not options["images"]:
-        return None
+        return []
     from detap.formats.digest import sha256_of_names  # noqa: PLC0415 - only with a selection
     from detap.report.model import Block  # noqa: PLC0415
 
@@ -287,4 +287,4 @@ def selection_block(
         "images": None if images is None else len(images),
         "images_sha256": None if images is None else sha256_of_names(images),
     }
-    return Block("selection", "Selection", data, lines=(", ".join(lines),))
+    return [Block("selection", "Selection", data, lines=(", ".join(lines),))]

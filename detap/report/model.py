@@ -25,9 +25,9 @@ class Column(NamedTuple):
         What people read above it.
     short : str
         The heading where there is little room.
-    kind : {"name", "share", "count", "exact", "change", "more"}
-        A name; a number from 0 to 1; a whole number; a number of which every digit matters; the
-        difference of two shares; the difference of two counts.
+    kind : {"name", "text", "share", "count", "exact", "change", "more"}
+        A name; words of detap's own; a number from 0 to 1; a whole number; a number of which every
+        digit matters; the difference of two shares; the difference of two counts.
     priority : int
         0 is always shown; of the others, the highest go first when there is little room.
     """
@@ -35,7 +35,7 @@ class Column(NamedTuple):
     key: str
     heading: str
     short: str
-    kind: Literal["name", "share", "count", "exact", "change", "more"]
+    kind: Literal["name", "text", "share", "count", "exact", "change", "more"]
     priority: int = 0
 
 
@@ -63,7 +63,7 @@ class Block(NamedTuple):
     Attributes
     ----------
     key : str
-        The key of `data` in the JSON report.
+        The key of `data` in the JSON report; empty where what is told is part of another block's.
     title : str
         A heading for people.
     data : mapping

@@ -51,6 +51,11 @@ def test_curves_ties_and_the_cross_check_match_no_more(
     assert len(matchings) == 1
 
 
+def test_analyses_match_no_more(fixtures: Path, tmp_path: Path, matchings: list[int]) -> None:
+    run(fixtures, tmp_path, "--analysis", "--curves", "curves.json")
+    assert len(matchings) == 1
+
+
 def test_two_detectors_match_once_each(
     fixtures: Path, tmp_path: Path, matchings: list[int]
 ) -> None:

@@ -51,7 +51,7 @@ def as_dict(report: Report) -> dict[str, Any]:
             }
             for note in report.notes
         ],
-        **{block.key: block.data for block in report.blocks},
+        **{block.key: block.data for block in report.blocks if block.key},
     }
     return cast("dict[str, Any]", plain(record))
 

@@ -129,7 +129,7 @@ def _details(title: str, table: Table, room: int) -> list[str]:
 def _table(table: Table, room: int) -> list[str]:
     """Return a table of as many rows as there is room for."""
     headings = [text_of(column.heading) for column in table.columns]
-    sides = "".join("l" if column.kind == "name" else "r" for column in table.columns)
+    sides = "".join("l" if column.kind in ("name", "text") else "r" for column in table.columns)
     rows = [_row(table.columns, row) for row in table.rows]
     if table.totals is not None:
         rows.append(_row(table.columns, table.totals))

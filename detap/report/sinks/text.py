@@ -30,6 +30,7 @@ COLOURS = {
 }
 _NAME_WIDTH = 24  # of a long name, what other columns give way to
 _LEAST_NAME = 8
+_WORDS = ("name", "text")  # kinds of columns that begin on the left
 
 
 def render(report: Report, style: Style) -> str:
@@ -259,7 +260,8 @@ def _row(
         value = row.get(column.key)
         text = shape.cell(column, value)
         role = part or _role(column, value)
-        line.append((" " * (shape.gap + size - width(text)) + text, role))
+        gap, filling = " " * shape.gap, " " * (size - width(text))
+        line.append((gap + (text + filling if column.kind in _WORDS else filling + text), role))
     return [line, *([(piece, part)] for piece in folded)]
 
 

@@ -1,0 +1,80 @@
+"""Recall and precision of parts of the data, as a part of a report."""
+
+from typing import Any
+
+from detap.analysis.breakdowns import Breakdown, Breakdowns, Histogram
+from detap.report.model import Block, Cell, Column, Table
+
+_WORDS = {
+    "size": "side",
+    "aspect_ratio": "width/height",
+    "crowding": "crowd of",
+    "position": "",
+}
+
+
+def breakdowns_block(found: Breakdowns, scores: Histogram, overlaps: Histogram) -> Block:
+    """Return the parts by size, aspect ratio, crowding and position.
+
+    Parameters
+    ----------
+    found : Breakdowns
+    scores, overlaps : Histogram
+        Of scores, and of the IoU with the nearest ground truth; for data alone.
+    """
+    parts = {name: part for name in _WORDS if (part := getattr(found, name)) is not None}
+    least = "" if found.score_threshold is None else f", score from {found.score_threshold:.6g}"
+    return Block(
+        "breakdowns",
+        f"Parts at IoU {found.iou:.6g}{least}",
+        {
+            "iou": found.iou,
+            "score_threshold": found.score_threshold,
+            **{name: _rows(part) for name, part in parts.items()},
+            "score_histogram": _histogram(scores),
+            "iou_histogram": _histogram(overlaps),
+        },
+        () if found.position is not None else ("no position: no image has a known size",),
+        Table(_COLUMNS, tuple(_named(parts))),
+    )
+
+
+def _rows(part: Breakdown) -> list[dict[str, Cell]]:
+    columns = (
+        part.groups,
+        part.recall.tolist(),
+        part.precision.tolist(),
+        part.ground_truths.tolist(),
+        part.found.tolist(),
+        part.detections.tolist(),
+        part.true_positives.tolist(),
+    )
+    keys = ("name", *(column.key for column in _COLUMNS[1:]))
+    return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+def _named(parts: dict[str, Breakdown]) -> list[dict[str, Cell]]:
+    return [
+        {**row, "name": f"{_WORDS[name]} {row['name']}".strip()}
+        for name, part in parts.items()
+        for row in _rows(part)
+    ]
+
+
+def _histogram(found: Histogram) -> dict[str, Any]:
+    return {
+        "edges": found.edges.tolist(),
+        "true_positives": found.true_positives.tolist(),
+        "false_positives": found.false_positives.tolist(),
+    }
+
+
+_COLUMNS = (
+    Column("name", "part", "part", "name"),
+    Column("recall", "recall", "recall", "share"),
+    Column("precision", "precision", "prec", "share"),
+    Column("ground_truths", "ground truths", "GT", "count"),
+    Column("found", "found", "found", "count"),
+    Column("detections", "detections", "det", "count"),
+    Column("true_positives", "true pos.", "TP", "count"),
+)

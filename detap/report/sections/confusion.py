@@ -1,0 +1,80 @@
+"""Which classes a detector takes for which, as a part of a report."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from detap.analysis.confusion import Confusion
+from detap.report.model import Block, Cell, Column, Table
+from detap.report.names import printable
+
+MOST_PAIRS = 10
+"""How many confusions a text lists."""
+
+
+def confusion_block(found: Confusion) -> Block:
+    """Return what became of the ground truths of each class, and the largest confusions."""
+    least = "" if found.score_threshold is None else f", score from {found.score_threshold:.6g}"
+    return Block(
+        "confusion",
+        f"Confusion at IoU {found.iou:.6g}{least}, rule {found.rule}",
+        {
+            "rule": found.rule,
+            "iou": found.iou,
+            "score_threshold": found.score_threshold,
+            "classes": list(found.classes),
+            "matrix": found.matrix.tolist(),
+            "found": found.found,
+            "confused": found.confused,
+            "missed": found.missed,
+            "background": found.background,
+        },
+        tuple(_lines(found)),
+        _table(found),
+    )
+
+
+def _lines(found: Confusion) -> list[str]:
+    truths = found.matrix.sum(axis=1)
+    pairs = found.largest(MOST_PAIRS)
+    if not pairs:
+        return ["no class is taken for another"]
+    return [
+        f"{printable(found.classes[pair.ground_truth])} taken for "
+        f"{printable(found.classes[pair.prediction])}: {pair.pairs} of {truths[pair.ground_truth]}"
+        for pair in pairs
+    ]
+
+
+def _table(found: Confusion) -> Table:
+    inner = found.matrix[:-1, :-1]
+    right = np.diag(inner)
+    columns = {
+        "ground_truths": found.matrix[:-1].sum(axis=1),
+        "found": right,
+        "confused": inner.sum(axis=1) - right,
+        "missed": found.matrix[:-1, -1],
+        "background": found.matrix[-1, :-1],
+    }
+    rows = _rows(found.classes, [column.tolist() for column in columns.values()], list(columns))
+    totals: dict[str, Cell] = {name: int(column.sum()) for name, column in columns.items()}
+    return Table(_COLUMNS, rows, {"name": "total", **totals})
+
+
+def _rows(
+    names: Sequence[str], columns: Sequence[Sequence[int]], keys: Sequence[str]
+) -> tuple[dict[str, Cell], ...]:
+    return tuple(
+        {"name": name, **dict(zip(keys, row, strict=True))}
+        for name, row in zip(names, zip(*columns, strict=True), strict=True)
+    )
+
+
+_COLUMNS = (
+    Column("name", "class", "class", "name"),
+    Column("ground_truths", "ground truths", "GT", "count"),
+    Column("found", "found", "found", "count"),
+    Column("confused", "taken for another", "confused", "count"),
+    Column("missed", "not found", "missed", "count"),
+    Column("background", "detections of nothing", "bkg", "count"),
+)

@@ -1,0 +1,105 @@
+"""Which errors a detector makes, and what each type of them costs, as parts of a report."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from detap.analysis.errors import TYPES, Errors
+from detap.report.model import Block, Cell, Column, Table
+
+_ACROSS = TYPES[6:]
+
+
+def errors_blocks(errors: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[Block]:
+    """Yield the types of errors, the costliest first, and what they cost each class.
+
+    Parameters
+    ----------
+    errors : Errors
+    names : sequence of K mappings
+        What each class is called: its ``name`` and ``id``.
+    """
+    order = (*errors.by_loss(), *_ACROSS)
+    yield Block(
+        "errors",
+        f"Errors at IoU {errors.iou:.6g}, convention {errors.convention}: "
+        f"AP {errors.average_precision:.4f}, and what it gains where each is repaired",
+        {
+            "convention": errors.convention,
+            "iou": errors.iou,
+            "AP": errors.average_precision,
+            "types": _types(errors.change, errors.count),
+            "classes": [
+                {
+                    **name,
+                    "AP": float(errors.average_precision_by_class[label]),
+                    "types": _types(
+                        errors.change_by_class[:, label], errors.count_by_class[:, label]
+                    ),
+                }
+                for label, name in enumerate(names)
+            ],
+        },
+        table=_table(errors, order),
+    )
+    if len(names) > 1:
+        yield Block("", "The same by class", {}, table=_class_table(errors, order, names))
+
+
+def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[str, Any]:
+    pairs = zip(TYPES, change.tolist(), count.tolist(), strict=True)
+    return {name: {"change": gain, "count": how_many} for name, gain, how_many in pairs}
+
+
+def _words(name: str) -> str:
+    return f"all {name.replace('_', ' ')}" if name in _ACROSS else name
+
+
+def _table(errors: Errors, order: Sequence[str]) -> Table:
+    columns = (
+        Column("name", "error", "error", "name"),
+        Column("change", "change of AP", "AP", "change"),
+        Column("count", "count", "count", "count"),
+    )
+    rows: list[dict[str, Cell]] = []
+    for name in order:
+        change, count = errors.of_type(name)
+        rows.append({"name": _words(name), "change": change, "count": count})
+    return Table(columns, tuple(rows))
+
+
+def _class_table(
+    errors: Errors, order: Sequence[str], names: Sequence[Mapping[str, Cell]]
+) -> Table:
+    """Return the change of each class's AP, a column a type; the classes as the report has them."""
+    columns = (
+        Column("name", "class", "class", "name"),
+        Column("AP", f"AP{100 * errors.iou:.6g}", "AP", "share"),
+        *(
+            Column(name, _words(name), _SHORT[name], "change", 1 if name in _ACROSS else 0)
+            for name in order
+        ),
+    )
+    places = {name: TYPES.index(name) for name in order}
+    rows: list[dict[str, Cell]] = [
+        {
+            "name": name["name"],
+            "AP": float(errors.average_precision_by_class[label]),
+            **{which: float(errors.change_by_class[k, label]) for which, k in places.items()},
+        }
+        for label, name in enumerate(names)
+    ]
+    return Table(columns, tuple(rows))
+
+
+_SHORT = {
+    "classification": "class",
+    "localisation": "loc",
+    "both": "both",
+    "duplicate": "dup",
+    "background": "bkg",
+    "missed": "miss",
+    "false_positives": "FP",
+    "false_negatives": "FN",
+}

@@ -1,0 +1,146 @@
+"""Where to look: images, detections and annotations, as parts of a report."""
+
+from collections.abc import Iterator
+
+from detap.analysis.errors import TYPES, Errors
+from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
+from detap.analysis.outcome import Outcome
+from detap.core.matching import Boxes
+from detap.report.model import Block, Cell, Column, Table
+
+_WHY = {
+    "unlabelled": "confident, and nothing beneath it: an annotation may be lacking",
+    "other-class": "confident, on a ground truth of another class: that class may be wrong",
+    "never-found": "no detection comes near it, of a class mostly found: it may be no object",
+}
+
+
+def examples_blocks(
+    outcome: Outcome, errors: Errors, *, score: float | None, most: int
+) -> Iterator[Block]:
+    """Yield the worst images, the most confident mistakes and what may be wrong annotations.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    errors : Errors
+        Of it, in the convention of the protocol.
+    score : float or None
+        The threshold from which detections are counted in images.
+    most : int
+        How many of each at most.
+    """
+    images = _worst_images(outcome, score, most)
+    mistakes = _mistakes(outcome, errors, most)
+    doubtful = _suspects(outcome, errors, most)
+    least = "" if score is None else f", score from {score:.6g}"
+    data = {
+        "score_threshold": score,
+        "worst_images": images,
+        "confident_mistakes": mistakes,
+        "suspects": doubtful,
+    }
+    yield Block("examples", f"Worst images{least}", data, table=_table(_IMAGES, images))
+    yield Block("", "Most confident mistakes", {}, table=_table(_MISTAKES, mistakes))
+    told = tuple(
+        f"{reason}: {_WHY[reason]}"
+        for reason in REASONS
+        if any(row["reason"] == reason for row in doubtful)
+    )
+    yield Block("", "Annotations that may be wrong", {}, told, _table(_SUSPECTS, doubtful))
+
+
+def _worst_images(outcome: Outcome, score: float | None, most: int) -> list[dict[str, Cell]]:
+    found = worst_images(outcome, score=score, most=most)
+    names = outcome.scene.ground_truth.images
+    columns = (found.image.tolist(), found.false_positives.tolist(), found.false_negatives.tolist())
+    return [
+        {"image": names[image], "false_positives": wrong, "false_negatives": lost}
+        for image, wrong, lost in zip(*columns, strict=True)
+    ]
+
+
+def _mistakes(outcome: Outcome, errors: Errors, most: int) -> list[dict[str, Cell]]:
+    found = confident_mistakes(outcome, errors, most=most)
+    rows = zip(found.detection.tolist(), found.kind.tolist(), found.target.tolist(), strict=True)
+    overlaps = found.overlap.tolist()
+    return [
+        {
+            **_detection(outcome, row),
+            "error": TYPES[kind],
+            "ground_truth": _class_of_truth(outcome, target),
+            "iou": overlap if target >= 0 else None,
+        }
+        for (row, kind, target), overlap in zip(rows, overlaps, strict=True)
+    ]
+
+
+def _suspects(outcome: Outcome, errors: Errors, most: int) -> list[dict[str, Cell]]:
+    found = suspects(outcome, errors, most=most)
+    rows: list[dict[str, Cell]] = []
+    for reason, row, truth in zip(
+        found.reason.tolist(), found.detection.tolist(), found.ground_truth.tolist(), strict=True
+    ):
+        about = _detection(outcome, row) if row >= 0 else _truth(outcome, truth)
+        rows.append(
+            {
+                **about,
+                "reason": REASONS[reason],
+                "ground_truth": _class_of_truth(outcome, truth),
+            }
+        )
+    return rows
+
+
+def _detection(outcome: Outcome, row: int) -> dict[str, Cell]:
+    boxes = outcome.boxes[0]
+    return {
+        **_place(outcome, boxes, row),
+        "score": float(boxes.score[row]),
+    }
+
+
+def _truth(outcome: Outcome, row: int) -> dict[str, Cell]:
+    boxes = outcome.boxes[1]
+    return {**_place(outcome, boxes, row), "score": None}
+
+
+def _place(outcome: Outcome, boxes: Boxes, row: int) -> dict[str, Cell]:
+    ends = zip(("x1", "y1", "x2", "y2"), boxes.corners[row].tolist(), strict=True)
+    return {
+        "image": outcome.scene.ground_truth.images[boxes.image[row]],
+        "class": outcome.classes[boxes.label[row]],
+        **dict(ends),
+    }
+
+
+def _class_of_truth(outcome: Outcome, row: int) -> str | None:
+    return None if row < 0 else outcome.classes[outcome.boxes[1].label[row]]
+
+
+def _table(columns: tuple[Column, ...], rows: list[dict[str, Cell]]) -> Table:
+    # A name that is a number is a name all the same.
+    return Table(columns, tuple({**row, "image": str(row["image"])} for row in rows))
+
+
+_IMAGE = Column("image", "image", "image", "name")
+_IMAGES = (
+    _IMAGE,
+    Column("false_positives", "false pos.", "FP", "count"),
+    Column("false_negatives", "not found", "FN", "count"),
+)
+_MISTAKES = (
+    _IMAGE,
+    Column("class", "class", "class", "name"),
+    Column("score", "score", "score", "share"),
+    Column("error", "error", "error", "text"),
+    Column("ground_truth", "ground truth", "GT", "name"),
+    Column("iou", "IoU", "IoU", "share"),
+)
+_SUSPECTS = (
+    _IMAGE,
+    Column("class", "class", "class", "name"),
+    Column("score", "score", "score", "share"),
+    Column("reason", "reason", "reason", "text"),
+    Column("ground_truth", "ground truth", "GT", "name"),
+)

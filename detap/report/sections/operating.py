@@ -1,0 +1,76 @@
+"""A detector at a score threshold, as a part of a report."""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import Any
+
+from detap.analysis.operating import OperatingPoint, Point
+from detap.report.model import Block, Cell, Column, Table
+
+KEY = "operating_point"
+"""The key of the block in the JSON report."""
+
+
+def operating_block(
+    point: OperatingPoint, score_threshold: float | None, names: Sequence[Mapping[str, Cell]]
+) -> Block:
+    """Return precision, recall and F1 at a threshold, overall and by class.
+
+    Parameters
+    ----------
+    point : OperatingPoint
+    score_threshold : float or None
+        The threshold of all classes; None where each is at its own, of largest F1.
+    names : sequence of K mappings
+        What each class is called: its ``name`` and ``id``.
+    """
+    whole = numbers_of(point.overall)
+    rows = [
+        {**name, **numbers_of(entry)} for name, entry in zip(names, point.by_class, strict=True)
+    ]
+    at = f"score {score_threshold:.6g}" if score_threshold is not None else "the best F1 of each"
+    return Block(
+        KEY,
+        f"Operating point at {at}, IoU {point.iou:.6g}",
+        {
+            "score_threshold": score_threshold,
+            "iou": point.iou,
+            "overall": whole,
+            "macro_F1": point.macro_f1,
+            "classes": rows,
+        },
+        _lines(point),
+        Table(_COLUMNS, tuple(rows), {"name": "all classes", **whole}),
+    )
+
+
+def numbers_of(point: Point) -> dict[str, Any]:
+    """Return the numbers of a point by the names that reports and gates have for them."""
+    return {
+        "score": point.score,
+        "F1": point.f1,
+        "precision": point.precision,
+        "recall": point.recall,
+        "false-positives-per-image": point.false_positives_per_image,
+        "true_positives": point.true_positives,
+        "false_positives": point.false_positives,
+        "false_negatives": point.false_negatives,
+    }
+
+
+def _lines(point: OperatingPoint) -> tuple[str, ...]:
+    mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
+    return (f"mean F1 over the classes with ground truth: {mean}",)
+
+
+_COLUMNS = (
+    Column("name", "class", "class", "name"),
+    Column("score", "score", "score", "share"),
+    Column("F1", "F1", "F1", "share"),
+    Column("precision", "precision", "prec", "share"),
+    Column("recall", "recall", "rec", "share"),
+    Column("false-positives-per-image", "false pos. per image", "FP/img", "share"),
+    Column("true_positives", "true pos.", "TP", "count", 1),
+    Column("false_positives", "false pos.", "FP", "count", 1),
+    Column("false_negatives", "not found", "FN", "count", 1),
+)

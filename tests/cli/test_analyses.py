@@ -1,0 +1,201 @@
+"""What ``detap eval`` says of where a detector errs, held to the case worked on paper."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from detap.report import schema
+from tests.cli.conftest import Ended, Files
+from tests.cli.test_startup import imported_by
+
+Run = Callable[..., Ended]
+
+# Of fixtures/error-types/why.md.
+CHANGES = {
+    "classification": 3.3 / 202,
+    "localisation": 27 / 202,
+    "both": 0,
+    "duplicate": 3.3 / 202,
+    "background": 0,
+    "missed": 50 / 202,
+    "false_positives": 19.8 / 202,
+    "false_negatives": 73.8 / 202,
+}
+COUNTS = (1, 1, 1, 1, 2, 1, 6, 2)
+
+
+@pytest.fixture
+def case(fixtures: Path) -> list[str]:
+    folder = fixtures / "error-types" / "coco"
+    files = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
+    return ["eval", "--isolated", *files]
+
+
+def record(detap: Run, case: list[str], *words: str) -> dict[str, Any]:
+    """Return the JSON report, which obeys its schema."""
+    ended = detap(*case, *words, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    found: dict[str, Any] = json.loads(ended.out)
+    jsonschema.Draft202012Validator(schema()).validate(found)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("words", "convention"),
+    [(["--errors"], "protocol"), (["--errors", "tidecv"], "tidecv")],
+)
+def test_errors_are_those_worked_on_paper(
+    detap: Run, case: list[str], words: list[str], convention: str
+) -> None:
+    """Without crowds both conventions give the same numbers."""
+    errors = record(detap, case, *words)["errors"]
+    assert errors["convention"] == convention
+    assert errors["AP"] == pytest.approx(98.2 / 202, abs=1e-12)
+    assert list(errors["types"]) == list(CHANGES)
+    for (name, change), count in zip(CHANGES.items(), COUNTS, strict=True):
+        assert errors["types"][name]["change"] == pytest.approx(change, abs=1e-12), name
+        assert errors["types"][name]["count"] == count, name
+    first, second = errors["classes"]
+    assert (first["name"], first["id"], second["name"], second["id"]) == ("a", 1, "b", 2)
+    # Class b loses all it lacks by one ground truth that is missed.
+    assert second["types"]["missed"] == {"change": pytest.approx(50 / 101), "count": 1}
+    total = [sum(row["types"][name]["count"] for row in errors["classes"]) for name in CHANGES]
+    assert total == list(COUNTS)
+
+
+def test_the_table_of_errors_is_sorted_by_loss(detap: Run, case: list[str]) -> None:
+    lines = detap(*case, "--errors").out.splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("error "))
+    told = [line.rsplit(maxsplit=2) for line in lines[start + 2 : start + 10]]
+    assert [row[0] for row in told] == [
+        "missed",
+        "localisation",
+        "classification",
+        "duplicate",
+        "both",
+        "background",
+        "all false positives",
+        "all false negatives",
+    ]
+    assert told[0][1:] == ["+0.2475", "1"]
+    assert told[4][1:] == ["0.0000", "1"]
+
+
+def test_markdown_has_them_too(detap: Run, case: list[str]) -> None:
+    text = detap(*case, "--errors", "--output-format", "markdown").out
+    assert "| `missed` | +0.2475 | 1 |" in text
+    assert "### The same by class" in text
+
+
+def test_the_operating_point_is_that_of_largest_f1(detap: Run, case: list[str]) -> None:
+    point = record(detap, case, "--score-threshold", "best")["operating_point"]
+    assert point["score_threshold"] is None
+    assert point["overall"] == {
+        "score": 0.55,
+        "F1": pytest.approx(6 / 11),
+        "precision": 0.5,
+        "recall": 0.6,
+        "false-positives-per-image": 1.0,
+        "true_positives": 3,
+        "false_positives": 3,
+        "false_negatives": 2,
+    }
+    assert [row["score"] for row in point["classes"]] == [0.95, 0.6]
+    assert point["macro_F1"] == pytest.approx((1 / 2 + 2 / 3) / 2)
+
+
+def test_a_score_threshold_holds_for_all(detap: Run, case: list[str]) -> None:
+    """From .7 up there are .95, right, and .85, .8, .7, wrong, all of class a."""
+    found = record(detap, case, "--score-threshold", "0.7", "--confusion", "--breakdowns")
+    point = found["operating_point"]
+    assert point["score_threshold"] == 0.7
+    assert (point["overall"]["precision"], point["overall"]["recall"]) == (0.25, 0.2)
+    assert point["overall"]["false-positives-per-image"] == 1.0
+    assert point["classes"][1]["precision"] is None
+    assert found["confusion"]["score_threshold"] == 0.7
+    # The a of .8 lies on the b of the first image, which the b of .6 no longer finds.
+    assert found["confusion"]["matrix"] == [[1, 0, 2], [1, 0, 1], [2, 0, 0]]
+    assert sum(part["detections"] for part in found["breakdowns"]["size"]) == 4
+
+
+def test_confusion_has_both_rules(detap: Run, case: list[str]) -> None:
+    by_protocol = record(detap, case, "--confusion")["confusion"]
+    assert by_protocol["matrix"] == [[2, 0, 1], [0, 1, 1], [5, 1, 0]]
+    assert (by_protocol["found"], by_protocol["missed"]) == (3, 2)
+    agnostic = record(detap, case, "--confusion", "class-agnostic")["confusion"]
+    assert agnostic["matrix"] == [[2, 0, 1], [1, 0, 1], [4, 2, 0]]
+    assert "b taken for a: 1 of 2" in detap(*case, "--confusion", "class-agnostic").out
+
+
+def test_calibration_and_all_at_once(detap: Run, case: list[str]) -> None:
+    found = record(detap, case, "--analysis", "--examples", "1")
+    told = found["calibration"]
+    assert (told["ECE"], told["MCE"]) == (pytest.approx(0.366667, abs=1e-6), pytest.approx(0.825))
+    assert told["LaECE"] == pytest.approx(0.361538, abs=1e-6)
+    assert found["errors"]["convention"] == "protocol"
+    assert found["operating_point"]["score_threshold"] is None
+    assert found["confusion"]["score_threshold"] is None
+    assert found["examples"]["worst_images"] == [
+        {"image": 2, "false_positives": 2, "false_negatives": 2}
+    ]
+    (mistake,) = found["examples"]["confident_mistakes"]
+    assert (mistake["image"], mistake["score"], mistake["error"]) == (1, 0.85, "duplicate")
+    assert (mistake["ground_truth"], mistake["iou"]) == ("a", 0.9)
+    (doubtful,) = found["examples"]["suspects"]
+    assert (doubtful["reason"], doubtful["class"], doubtful["ground_truth"]) == (
+        "other-class",
+        "a",
+        "b",
+    )
+
+
+def test_scores_that_are_no_shares(detap: Run, coco: Files) -> None:
+    """Asked for by name it is refused; among all it says why it is lacking."""
+    rows = json.loads(coco.dt.read_text())
+    coco.dt.write_text(json.dumps([{**row, "score": 10 * row["score"]} for row in rows]))
+    refused = detap(*coco.arguments, "--calibration")
+    assert refused.status == 2
+    assert "5 scores lie outside [0, 1]" in refused.err
+    ended = detap(*coco.arguments, "--analysis")
+    assert ended.status == 0
+    assert "Calibration of the scores\n5 scores lie outside [0, 1]" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--errors=tide"], "'tide' is not one of 'protocol', 'tidecv'"),
+        (["--score-threshold", "nan"], "'nan' is not a number; give a score, or best"),
+        (["--examples", "0"], "0 is not in the range"),
+        (["--errors", "--protocol", "proposals"], "proposals pairs by coverage"),
+    ],
+)
+def test_what_means_nothing_is_refused(
+    detap: Run, case: list[str], words: list[str], message: str
+) -> None:
+    ended = detap(*case, *words)
+    assert ended.status == 2
+    assert message in ended.err
+
+
+def test_a_file_may_ask_for_it(
+    detap: Run, case: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """True stands for the option alone."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "detap.toml").write_text("errors = true\nconfusion = false\nscore-threshold = 0.5")
+    case.remove("--isolated")
+    found = record(detap, case)
+    assert found["errors"]["convention"] == "protocol"
+    assert found["operating_point"]["score_threshold"] == 0.5
+    assert "confusion" not in found
+
+
+def test_nothing_of_it_is_imported_where_it_is_not_asked_for(coco: Files) -> None:
+    modules = imported_by(*coco.arguments)
+    assert not [name for name in modules if name.startswith("detap.analysis")]
+    assert not [name for name in modules if name.startswith("detap.report.sections.analysis")]
