@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from detap.detection import Result
 from detap.errors import Note, UsageError
 from detap.protocols import PRESETS, Measure, Protocol
-from detap.report.model import Block, Cell, Column, Table
 from detap.tables import Detections, Floats, GroundTruth
 
 _FREE = frozenset(
@@ -65,10 +64,17 @@ class CrossCheck:
     notes: tuple[Note, ...]
 
     @property
+    def differences(self) -> dict[str, float]:
+        """By how much each number differs; infinite where one of the two is undefined."""
+        return {name: difference(*pair) for name, pair in self.numbers.items()}
+
+    @property
     def largest(self) -> float:
         """The largest difference of any number or array entry; infinite where one is undefined."""
-        apart = [difference(*pair) for pair in self.numbers.values()]
-        return max([*apart, *(worst for _, _, worst in self.arrays.values())], default=0.0)
+        return max(
+            [*self.differences.values(), *(worst for _, _, worst in self.arrays.values())],
+            default=0.0,
+        )
 
     @property
     def equal(self) -> bool:
@@ -88,51 +94,6 @@ class CrossCheck:
         return (
             f"{self.reference} differs: {differing} of {entries} precisions and recalls, "
             f"by {self.largest:.6g} at most"
-        )
-
-    def block(self) -> Block:
-        """Return the cross-check as a part of a report."""
-        rows: list[dict[str, Cell]] = [
-            {"name": name, "detap": ours, "reference": theirs, "difference": difference(*pair)}
-            for name, pair in self.numbers.items()
-            for ours, theirs in (pair,)
-        ]
-        columns = (
-            Column("name", "number", "number", "name"),
-            Column("detap", "detap", "detap", "exact"),
-            Column("reference", "pycocotools", "pycocotools", "exact"),
-            Column("difference", "difference", "difference", "exact"),
-        )
-        data = {
-            "reference": self.reference,
-            "equal": self.equal,
-            "largest_difference": _finite(self.largest),
-            "inexact_boxes": self.inexact,
-            "numbers": [
-                {
-                    "name": name,
-                    "detap": ours,
-                    "reference": theirs,
-                    "difference": _finite(difference(ours, theirs)),
-                }
-                for name, (ours, theirs) in self.numbers.items()
-            ],
-            "arrays": [
-                {
-                    "name": name,
-                    "entries": entries,
-                    "differing": differing,
-                    "largest_difference": _finite(worst),
-                }
-                for name, (entries, differing, worst) in self.arrays.items()
-            ],
-        }
-        return Block(
-            "cross_check",
-            f"cross-check against {self.reference}",
-            data,
-            (self.verdict,),
-            Table(columns, tuple(rows)),
         )
 
 
@@ -185,10 +146,6 @@ def difference(ours: float, theirs: float) -> float:
     """Return by how much two numbers differ; both undefined is no difference, one is infinite."""
     gap = _gaps(np.array([ours]), np.array([theirs]))
     return float(gap[0])
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None
 
 
 def _gaps(ours: Floats, theirs: Floats) -> Floats:

@@ -1,30 +1,22 @@
-"""From results to gates: which numbers there are, how noisy they are, and what made them worse."""
+"""From results to gates: which numbers there are, and how noisy they are."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import isnan, nan
-from typing import Any
+from math import nan
 
 import numpy as np
 
 from detap.bootstrap import Resampled, draw_weights, interval, resampled
-from detap.comparison import KINDS, mistakes
-from detap.decimals import same
+from detap.culprits import Culprits, culprits
 from detap.detection import on_images
 from detap.errors import UsageError
 from detap.formats.digest import sha256_of_names
-from detap.gate import CHANGES, Gate, Interval, Limit, Name, Noise, Numbers, resolve, row_key
+from detap.gate import CHANGES, Gate, Interval, Limit, Name, Noise, Numbers, resolve
 from detap.judging import Demands
 from detap.protocols import Protocol
-from detap.report.model import Block, Cell, Column, Table
-from detap.report.names import printable
-from detap.report.numbers import change
-from detap.report.sections.detection import class_rows
-from detap.results import Result
+from detap.results import Result, class_rows
 from detap.tables import Floats
 from detap.tables import Name as ImageName
-
-_MOST_CULPRITS = 10
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,42 +73,51 @@ class Scored:
         then: Numbers | None,
         before: "Scored | None",
         noise: Noise | None,
-    ) -> Block | None:
+    ) -> Culprits | None:
         """Return the classes and images that the gates which did not pass are about."""
-        return culprits(gates, self, then, before)
+        return culprits(gates, self.part, then, None if before is None else before.part)
 
-    def blocks(self) -> list[Block]:
-        """Return the part of a report that tells of the slices, if there are any."""
-        block = self._slices()
-        return [] if block is None else [block]
-
-    def _slices(self) -> Block | None:
-        if not self.slices:
-            return None
-        rows: list[dict[str, Cell]] = []
-        data: dict[str, Any] = {}
-        for tag, part in self.slices.items():
-            names_of_images = () if part is None else part.ground_truth.images
-            truths = 0 if part is None else int(part.ground_truths.sum())
-            names = list(self.whole.summary)
-            summary = dict.fromkeys(names, nan) if part is None else part.summary
-            classes = [] if part is None else class_rows(part)
-            data[tag] = {
-                "images": len(names_of_images),
-                "images_sha256": sha256_of_names(names_of_images),
-                "ground_truths": truths,
-                "summary": summary,
-                "classes": classes,
-            }
-            images = len(names_of_images)
-            rows.append({"name": tag, "images": images, "ground_truths": truths, **summary})
-        columns = (
-            Column("name", "slice", "slice", "name"),
-            *(Column(name, name, name, "share", min(place, 2)) for place, name in enumerate(names)),
-            Column("images", "images", "img", "count"),
-            Column("ground_truths", "ground truths", "GT", "count"),
+    def slice_numbers(self) -> tuple["SliceNumbers", ...]:
+        """Return what there is to say of each slice."""
+        return tuple(
+            SliceNumbers(tag, 0, sha256_of_names(()), 0, dict.fromkeys(self.whole.summary, nan), ())
+            if part is None
+            else SliceNumbers.of(tag, part)
+            for tag, part in self.slices.items()
         )
-        return Block("slices", "Slices", data, table=Table(columns, tuple(rows)))
+
+
+@dataclass(frozen=True, slots=True)
+class SliceNumbers:
+    """What a report says of a slice.
+
+    Attributes
+    ----------
+    tag : str
+    images : int
+    images_sha256 : str
+        Of their names, so that a baseline knows them again.
+    ground_truths : int
+    summary : mapping of str to float
+    classes : sequence of mapping
+        As :func:`detap.results.class_rows` has them.
+    """
+
+    tag: str
+    images: int
+    images_sha256: str
+    ground_truths: int
+    summary: Mapping[str, float]
+    classes: Sequence[Mapping[str, str | int | float | None]]
+
+    @classmethod
+    def of(cls, tag: str, part: Result) -> "SliceNumbers":
+        """Return what there is to say of the result of a slice."""
+        images = part.ground_truth.images
+        truths = int(part.ground_truths.sum())
+        return cls(
+            tag, len(images), sha256_of_names(images), truths, part.summary, class_rows(part)
+        )
 
 
 def _numbers(result: Result) -> Numbers:
@@ -220,199 +221,3 @@ def _series(one: Resampled, name: Name, measure: str) -> Floats:
         smallest: Floats = np.where(np.isinf(filled), np.nan, filled)
         return smallest
     return one.overall[measure]
-
-
-# --- what made it so
-
-
-def culprits(
-    gates: Sequence[Gate],
-    now: Scored,
-    baseline: Numbers | None,
-    then: Scored | None,
-) -> Block | None:
-    """Return the classes and images that the gates which did not pass are about.
-
-    Parameters
-    ----------
-    gates : sequence of Gate
-    now : Scored
-    baseline : Numbers, optional
-        What the numbers were.
-    then : Scored, optional
-        The detector before: with it, images are those that got worse. Without it nothing tells
-        which these are, and they are those with most mistakes now.
-    """
-    doubtful = [gate.stands_for for gate in gates if gate.failed or gate.warned]
-    names = [name for name in doubtful if name is not None]
-    tags = {name.slice for name in names}
-    tag = tags.pop() if len(tags) == 1 else None
-    result = now.part(tag)
-    if not names or result is None:
-        return None
-    before = None if then is None else then.part(tag)
-    was = None if baseline is None else baseline.part(tag)
-    labels = _labels(names, len(result.classes))
-    classes = _classes(labels, result, was)
-    looser = None if was is None else _looser(labels, result, was)
-    threshold = 0 if looser is None else looser.threshold
-    images = _images(labels, threshold, result, before)
-    if not classes and not images:
-        return None
-    if before is not None:
-        title = "What got worse"
-    elif classes and was is not None:
-        title = "What got worse, and where it is worst now"
-    else:
-        title = "Where it is worst now"
-    place = "" if looser is None else f" at IoU {looser.iou[1]:.6g}"
-    return Block(
-        "culprits",
-        title if tag is None else f"{title}, in slice {printable(tag)}",
-        {
-            "slice": tag,
-            "classes": classes,
-            "looser": None if looser is None else looser.as_dict(),
-            "images": images,
-            "images_compared": before is not None,
-        },
-        (
-            *(_class_line(entry) for entry in classes),
-            *([] if looser is None else [looser.line]),
-            *(f"{_image_line(entry, more=before is not None)}{place}" for entry in images),
-        ),
-    )
-
-
-def _labels(names: Sequence[Name], count: int) -> list[int]:
-    """Return the classes that gates are about: all, where one is about all."""
-    labels = sorted({name.row for name in names if name.row is not None and name.row < count})
-    whole = any(name.row is None for name in names)
-    return list(range(count)) if whole or not labels else labels
-
-
-def _aligned(baseline: Numbers, measure: str, now: Result) -> Floats:
-    """Return a number of each class as it was, (K,) float64; NaN where there was none."""
-    if not baseline.row_has(measure):
-        return np.full(len(now.classes), np.nan)
-    values = zip(baseline.rows, baseline.by_row(measure), strict=True)
-    was = {row_key(row): value for row, value in values}
-    return np.array([was.get(row_key(row), nan) for row in class_rows(now)])
-
-
-def _classes(labels: Sequence[int], now: Result, baseline: Numbers | None) -> list[dict[str, Any]]:
-    """Return the classes that fell most; without a baseline those of lowest AP."""
-    was = None if baseline is None else _aligned(baseline, "AP", now).tolist()
-    table: list[dict[str, Any]] = [dict(row) for row in class_rows(now)]
-    found: list[dict[str, Any]] = []
-    for label in labels:
-        row = table[label]
-        value, then = float(row["AP"]), None if was is None else was[label]
-        if isnan(value) or (then is not None and (not then > value or same(then, value))):
-            continue
-        found.append(
-            {
-                "name": row["name"],
-                "AP": value,
-                "baseline": then,
-                "ground_truths": row["ground_truths"],
-            }
-        )
-
-    def fallen(entry: Mapping[str, Any]) -> float:
-        return float(entry["AP"]) - float(entry["baseline"] or 0.0)
-
-    found.sort(key=fallen)
-    return found[:_MOST_CULPRITS]
-
-
-@dataclass(frozen=True, slots=True)
-class _Looser:
-    """That boxes are found as before, but with less overlap.
-
-    Attributes
-    ----------
-    threshold : int
-        Where AP fell most: an index into the protocol's thresholds.
-    iou, drop : (float, float)
-        The lowest threshold and that one, and by how much AP fell there.
-    """
-
-    threshold: int
-    iou: tuple[float, float]
-    drop: tuple[float, float]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what the JSON report says of it."""
-        ends = zip(("lowest", "worst"), self.iou, self.drop, strict=True)
-        return {name: {"iou": iou, "drop": drop} for name, iou, drop in ends}
-
-    @property
-    def line(self) -> str:
-        """A sentence for people."""
-        low, worst = (f"{iou:.6g}" for iou in self.iou)
-        stands = -self.drop[0]
-        moved = "stands" if same(stands, 0.0) else f"changed by {change(stands, 4)}"
-        return (
-            f"boxes became looser: AP at IoU {low} {moved}, "
-            f"at IoU {worst} it fell by {self.drop[1]:.4f}"
-        )
-
-
-def _looser(labels: Sequence[int], now: Result, baseline: Numbers) -> _Looser | None:
-    """Tell whether AP fell at a higher threshold, and less than half as much at the lowest.
-
-    Of an earlier report only the thresholds are known that it has numbers of.
-    """
-    drops: dict[int, float] = {}
-    for threshold, iou in enumerate(now.iou_thresholds):
-        then = _aligned(baseline, f"AP{format(100 * iou, '.6g')}", now)
-        values = (then - now.average_precision[threshold, :, 0])[list(labels)]
-        defined = values[~np.isnan(values)]
-        if len(defined):
-            drops[threshold] = float(defined.mean())
-    worst = max(drops, key=lambda threshold: drops[threshold], default=0)
-    if worst == 0 or 0 not in drops or not drops[0] < drops[worst] / 2:
-        return None
-    iou = (float(now.iou_thresholds[0]), float(now.iou_thresholds[worst]))
-    return _Looser(worst, iou, (drops[0], drops[worst]))
-
-
-def _images(
-    labels: Sequence[int], threshold: int, now: Result, then: Result | None
-) -> list[dict[str, Any]]:
-    """Return the images with most mistakes at a threshold, or most more than before."""
-    if now.protocol.pairing == "coverage":
-        return []
-    counts = mistakes(now, threshold=threshold).of_classes(labels)
-    if then is not None:
-        names = {now.classes[label] for label in labels}
-        alike = [label for label, name in enumerate(then.classes) if name in names]
-        counts = counts - mistakes(then, threshold=threshold).of_classes(alike)
-    total = counts.sum(axis=1)
-    order = np.argsort(-total, kind="stable")[:_MOST_CULPRITS]
-    return [
-        {
-            "name": now.ground_truth.images[image],
-            "mistakes": int(total[image]),
-            **dict(zip(KINDS, counts[image].tolist(), strict=True)),
-        }
-        for image in order
-        if total[image] > 0
-    ]
-
-
-def _class_line(entry: Mapping[str, Any]) -> str:
-    was = entry["baseline"]
-    told = f"class {entry['name']}: AP {entry['AP']:.4f}"
-    if was is not None:
-        told += f", was {was:.4f}"
-    return f"{told}, {entry['ground_truths']} ground truths"
-
-
-def _image_line(entry: Mapping[str, Any], *, more: bool) -> str:
-    word = "more " if more else ""
-    told = [f"{entry[kind]} {word}{kind}" for kind in KINDS if entry[kind] > 0]
-    if more:
-        told += [f"{-entry[kind]} fewer {kind}" for kind in KINDS if entry[kind] < 0]
-    return f"image {entry['name']}: {', '.join(told)}"

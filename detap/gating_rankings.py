@@ -1,13 +1,12 @@
 """From rankings to gates: which numbers there are, and how noisy they are."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
 from detap.gate import Gate, Interval, Name, Noise, Numbers
 from detap.judging import Demands
-from detap.report.model import Block, Report
 from detap.report.names import printable
 
 if TYPE_CHECKING:
@@ -20,26 +19,28 @@ class Ranked:
 
     Attributes
     ----------
-    report : Report
+    summary : mapping of str to float
+        The headline first.
+    rows : sequence of mapping
+        One a query, or a class.
+    unit : {"query", "class"}
     result : RetrievalResult or None
         Of a retrieval, whose queries can be resampled.
     """
 
-    report: Report
+    summary: Mapping[str, float]
+    rows: Sequence[Mapping[str, Any]]
+    unit: str
     result: "RetrievalResult | None" = None
 
     def numbers(self) -> Numbers:
         """Return all that gates can name."""
         return Numbers(
-            headline=next(iter(self.report.summary)),
-            summary=self.report.summary,
-            rows=self.report.table.rows,
-            unit="query" if self.report.kind == "retrieval" else "class",
+            headline=next(iter(self.summary)),
+            summary=self.summary,
+            rows=self.rows,
+            unit=self.unit,
         )
-
-    def blocks(self) -> list[Block]:
-        """Return nothing: a ranking has no slices."""
-        return []
 
     def noise(self, before: "Ranked", demands: Demands) -> "QueryIntervals":
         """Return the intervals of the drops from an earlier ranking."""
@@ -53,9 +54,9 @@ class Ranked:
         then: Numbers | None,
         before: "Ranked | None",
         noise: Noise | None,
-    ) -> Block | None:
+    ) -> None:
         """Return nothing: the table has every query."""
-        return None
+        return
 
 
 class QueryIntervals:

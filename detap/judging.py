@@ -14,8 +14,8 @@ from detap.report.names import printable
 from detap.spelling import share
 
 if TYPE_CHECKING:
+    from detap.culprits import Culprits
     from detap.gate import Gate, Kind, Limit, Noise, Numbers
-    from detap.report.model import Block, Report
 
 DEFAULT_RESAMPLES = 1000
 DEFAULT_FEWEST = 20
@@ -184,9 +184,6 @@ class Subject(Protocol):
     def numbers(self) -> "Numbers":
         """Return all that gates can name."""
 
-    def blocks(self) -> "list[Block]":
-        """Return what the report says of it besides its numbers."""
-
     def noise(self, before: Self, demands: Demands) -> "Noise":
         """Return the intervals of its drops from an earlier one."""
 
@@ -196,7 +193,7 @@ class Subject(Protocol):
         then: "Numbers | None",
         before: Self | None,
         noise: "Noise | None",
-    ) -> "Block | None":
+    ) -> "Culprits | None":
         """Return what the gates that did not pass are about."""
 
 
@@ -220,16 +217,16 @@ class Judged(NamedTuple):
 
     Attributes
     ----------
-    blocks : tuple of Block
-        What the report says of them.
     gates : tuple of Gate
     notes : tuple of Note
         What is to be said although it failed nothing.
+    culprits : Culprits or None
+        What the gates that did not pass are about.
     """
 
-    blocks: "tuple[Block, ...]" = ()
     gates: "tuple[Gate, ...]" = ()
     notes: tuple[Note, ...] = ()
+    culprits: "Culprits | None" = None
 
     @property
     def failed(self) -> bool:
@@ -243,7 +240,7 @@ S = TypeVar("S", bound=Subject)
 def judge(
     demands: Demands,
     now: S,
-    report: "Callable[[], Report]",
+    record: Callable[[], Mapping[str, Any]],
     *,
     kept: Kept | None = None,
     before: S | None = None,
@@ -254,8 +251,8 @@ def judge(
     ----------
     demands : Demands
     now : Subject
-    report : callable
-        Returns the report of it, as it is without the gates.
+    record : callable
+        Returns the report of it as it is in JSON, without the gates.
     kept : Kept, optional
         An earlier report.
     before : Subject, optional
@@ -267,26 +264,20 @@ def judge(
         Where a gate names no number, or the earlier report may not be compared with.
     """
     from detap.gate import check  # noqa: PLC0415 - only with gates
-    from detap.report.sections.gates import gate_block  # noqa: PLC0415
 
-    numbers, blocks = now.numbers(), now.blocks()
+    numbers = now.numbers()
     then = None if before is None else before.numbers()
     if kept is not None:
-        then = _held_to(kept, demands, numbers, then, lambda: _with(report(), blocks))
+        then = _held_to(kept, demands, numbers, then, record)
     noise = None
     if demands.confidence is not None and before is not None:
         noise = now.noise(before, demands)
     case = _Case(numbers, then, noise, demands)
     gates = check(demands.limits, numbers, then, noise=noise, min_ground_truths=demands.fewest)
     if not gates:
-        return Judged(tuple(blocks))
+        return Judged()
     blame = now.blame(gates, then, before, noise)
-    told = [gate_block(gates), *([] if blame is None else [blame]), *blocks]
-    return Judged(tuple(told), tuple(gates), tuple(_overlooked(gates, case)))
-
-
-def _with(report: "Report", blocks: "Sequence[Block]") -> "Report":
-    return report._replace(blocks=(*report.blocks, *blocks))
+    return Judged(tuple(gates), tuple(_overlooked(gates, case)), blame)
 
 
 def _held_to(
@@ -294,7 +285,7 @@ def _held_to(
     demands: Demands,
     numbers: "Numbers",
     then: "Numbers | None",
-    report: "Callable[[], Report]",
+    record: Callable[[], Mapping[str, Any]],
 ) -> "Numbers":
     """Return the numbers to compare with, if the earlier report may be compared with.
 
@@ -308,11 +299,10 @@ def _held_to(
         refuse_differences,
     )
     from detap.gate import resolve  # noqa: PLC0415
-    from detap.report.sinks.json import as_dict  # noqa: PLC0415
 
     recorded = numbers_of_record(kept.record)
     if not demands.allow_different:
-        whole, now = numbers.with_lost(recorded), as_dict(report())
+        whole, now = numbers.with_lost(recorded), record()
         changes = [limit.name for limit in demands.limits if limit.kind in _CHANGES]
         found = differences(now, kept.record)
         tags = {name.slice: None for text in changes for name in resolve(text, whole, recorded)}

@@ -1,9 +1,10 @@
 """What an evaluation gives: its numbers as arrays with named axes, and by name."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from math import nan
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -383,3 +384,29 @@ def _threshold_rows(entry: Measure) -> slice:
     if entry.threshold is None:
         return slice(None)
     return slice(entry.threshold, entry.threshold + 1)
+
+
+def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
+    """Return one row per class: its name and id, its numbers, its counts; NaN is undefined."""
+    protocol = result.protocol
+    classes = len(result.classes)
+    ids = [None] * classes if protocol.class_agnostic else result.detections.class_ids
+    # AP comes first and is always there, undefined where the protocol has none.
+    columns: dict[str, Sequence[str | int | float | None]] = {
+        "name": result.classes,
+        "id": ids,
+        "AP": [nan] * classes,
+    }
+    columns |= {name: values.tolist() for name, values in result.by_class.items()}
+    if protocol.headline == "mAP":
+        columns["recall"] = result.recall[:, :, 0, -1].mean(axis=0).tolist()
+    columns |= {
+        "ground_truths": result.ground_truths.tolist(),
+        "neutral": result.neutral.tolist(),
+        "detections": result.detections_count.tolist(),
+        "within_limit": result.within.tolist(),
+        "true_positives": result.true_positives.tolist(),
+        "false_positives": result.false_positives.tolist(),
+        "duplicates": result.duplicates.tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

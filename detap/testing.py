@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from detap.gate import Limit
     from detap.gating import Scored
     from detap.protocols import Protocol
-    from detap.report.model import Report
     from detap.results import Result
     from detap.tables import Detections, GroundTruth
 
@@ -185,22 +184,25 @@ def _judged(
     elif baseline is not None:
         kept = Kept(os.fspath(baseline), read_baseline(os.fspath(baseline)))
     now = Scored(evaluate(truth, found, rules, threads=threads), threads=threads)
-    return now, judge(demands, now, lambda: _report(now.whole), kept=kept, before=earlier)
+    return now, judge(demands, now, lambda: _record(now.whole), kept=kept, before=earlier)
 
 
-def _report(result: "Result") -> "Report":
+def _record(result: "Result") -> dict[str, Any]:
     from detap.formats.digest import sha256  # noqa: PLC0415 - only with an earlier report
     from detap.report.inputs import describe_inputs  # noqa: PLC0415
     from detap.report.sections.detection import detection_report  # noqa: PLC0415
+    from detap.report.sinks.json import as_dict  # noqa: PLC0415
 
     files = [*result.ground_truth.files, *result.detections.files]
     digests = {file.path: sha256(file.path, file.members) for file in files if file.path != "-"}
     inputs = describe_inputs(result.ground_truth, result.detections, digests)
-    return detection_report(result, inputs=inputs)
+    return as_dict(detection_report(result, inputs=inputs))
 
 
 def _message(judged: Judged, result: "Result") -> str:
-    lines = [line for block in judged.blocks for line in (block.title, *block.lines)]
+    from detap.report.sections.gates import judged_blocks  # noqa: PLC0415 - only where one failed
+
+    lines = [line for block in judged_blocks(judged) for line in (block.title, *block.lines)]
     return "\n".join(printable(line) for line in [*lines, result.protocol.signature(_version())])
 
 

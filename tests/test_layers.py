@@ -14,7 +14,16 @@ PACKAGE = ROOT / "detap"
 FLOORS = (
     {"__main__"},
     {"cli", "testing"},
-    {"report", "gate", "gating", "gating_rankings", "judging", "baseline", "crosscheck"},
+    {
+        "report",
+        "gate",
+        "gating",
+        "culprits",
+        "gating_rankings",
+        "judging",
+        "baseline",
+        "crosscheck",
+    },
     {
         "detection",
         "checking",
@@ -121,6 +130,20 @@ def test_imports_within_a_room_run_only_downward(room: str) -> None:
             if room_of(dotted) == room and dotted.startswith("detap."):
                 other = dotted.split(".")[2]
                 assert level[own] >= level[other], f"{path} imports {dotted}, which lies higher"
+
+
+def test_numbers_are_made_without_the_text_of_a_report() -> None:
+    """What is computed or judged knows no report; the commands compose one, of its sections."""
+    for path in sources():
+        room = own_room(path)
+        if room == "report" or path.suffix != ".py":
+            continue
+        if room not in {"cli", "testing", "__init__"}:
+            known = {dotted for dotted in imports_of(path) if dotted.startswith("detap.report.")}
+            assert known <= {"detap.report.names.printable"}, f"{path} imports {known}"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in {"Block", "Column"}, f"{path} builds a {node.func.id}"
 
 
 def test_rooms_of_one_floor_that_do_not_know_each_other() -> None:

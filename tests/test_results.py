@@ -15,7 +15,8 @@ import detap
 from detap.bootstrap import draw_weights, resampled
 from detap.detection import score_tables
 from detap.gating import Scored
-from detap.report.sections.detection import class_columns, class_rows
+from detap.report.sections.detection import class_columns
+from detap.results import class_rows
 from detap.tie_range import tie_range
 
 COCO, VOC = detap.protocol("coco"), detap.protocol("voc2012")

@@ -7,8 +7,7 @@ import click
 
 from detap.cli.configured import ConfiguredCommand, config_options
 from detap.cli.eval import command as evaluating
-from detap.cli.eval import members_of, selected
-from detap.cli.gates import selection_blocks
+from detap.cli.eval import members_of, selected, selection
 from detap.cli.inputs import Digests, Inputs
 from detap.cli.options import (
     general_options,
@@ -135,7 +134,7 @@ def _compare(
         notes=tuple(dict.fromkeys((*comparison.first.notes, *comparison.second.notes))),
         most=options["most"],
     )
-    chosen = selection_blocks(comparison.second, truth, after, options)
+    chosen = selection(comparison.second, truth, after, options)
     report = report._replace(blocks=(*report.blocks, *chosen))
     for note in report.notes:
         session.note(note)

@@ -8,7 +8,7 @@ import click
 
 from detap.cli.analyses import analysis_options, answers, asks
 from detap.cli.configured import ConfiguredCommand, config_options
-from detap.cli.gates import Gates, gate_options, say, selection_blocks
+from detap.cli.gates import Gates, gate_options, say
 from detap.cli.inputs import Digests, Inputs, chosen_images, chosen_names
 from detap.cli.options import (
     general_options,
@@ -147,10 +147,9 @@ def _evaluate(
         session.doing("Running pycocotools")
     check = _cross_check(result, options)
     blocks = [
-        *([check.block()] if check else []),
-        *_tie_blocks(result, options),
+        *_sections(result, check, options),
         *answers(result, options),
-        *selection_blocks(result, truth, detections, options),
+        *selection(result, truth, detections, options),
     ]
     session.doing("Reporting")
     report = detection_report(
@@ -165,11 +164,8 @@ def _evaluate(
     judged = Judged()
     if gates.any:
         then = None if before is None else (chosen[0], before)
-        judged = _judge(gates, baseline, (result, then, slices), report, options)
-        report = report._replace(
-            blocks=(*judged.blocks, *report.blocks),
-            notes=(*report.notes, *slice_notes, *judged.notes),
-        )
+        report = report._replace(notes=(*report.notes, *slice_notes))
+        judged, report = _judge(gates, baseline, (result, then, slices), report, options)
         session.timed("judging")
     session.done()
     for note in report.notes:
@@ -196,9 +192,12 @@ def _judge(
     what: "tuple[Result, tuple[GroundTruth, Detections] | None, Mapping[str, Sequence[Name]]]",
     report: "Report",
     options: Mapping[str, Any],
-) -> Judged:
+) -> "tuple[Judged, Report]":
+    """Return what came of the gates, and the report with it."""
     from detap.detection import score_tables  # noqa: PLC0415 - imported already
     from detap.gating import Scored  # noqa: PLC0415 - only with gates
+    from detap.report.sections.gates import judged_blocks  # noqa: PLC0415
+    from detap.report.sinks.json import as_dict  # noqa: PLC0415
 
     result, before, slices = what
     threads = options["threads"]
@@ -210,7 +209,14 @@ def _judge(
             threads=threads,
         )
     now = Scored.of(result, slices, threads=threads)
-    return judge(gates.demands, now, lambda: report, kept=baseline, before=earlier)
+    if now.slices:
+        from detap.report.sections.slices import slices_block  # noqa: PLC0415 - only with slices
+
+        report = report._replace(blocks=(slices_block(now.slice_numbers()), *report.blocks))
+    judged = judge(gates.demands, now, lambda: as_dict(report), kept=baseline, before=earlier)
+    return judged, report._replace(
+        blocks=(*judged_blocks(judged), *report.blocks), notes=(*report.notes, *judged.notes)
+    )
 
 
 def _alike(
@@ -223,13 +229,19 @@ def _alike(
     return (truth, detections), before
 
 
-def _tie_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
-    if not options["tie_range"]:
-        return []
-    from detap.report.sections.tie_range import tie_block  # noqa: PLC0415 - rarely wanted
-    from detap.tie_range import tie_range  # noqa: PLC0415 - rarely wanted
+def _sections(
+    result: "Result", check: "CrossCheck | None", options: Mapping[str, Any]
+) -> "Iterator[Block]":
+    """Yield the sections that were asked for."""
+    if check is not None:
+        from detap.report.sections.crosscheck import cross_check_block  # noqa: PLC0415 - seldom
 
-    return [tie_block(tie_range(result))]
+        yield cross_check_block(check)
+    if options["tie_range"]:
+        from detap.report.sections.tie_range import tie_block  # noqa: PLC0415 - rarely wanted
+        from detap.tie_range import tie_range  # noqa: PLC0415
+
+        yield tie_block(tie_range(result))
 
 
 def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | None":
@@ -262,3 +274,15 @@ def selected(
         classes=chosen_names(classes, detections.classes) if classes else None,
         images=chosen_images(images, truth.images) if images else None,
     )
+
+
+def selection(
+    result: "Result", truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
+) -> "list[Block]":
+    """Return what the report says of the choice; nothing where all was scored."""
+    classes, images = bool(options["classes"]), bool(options["images"])
+    if not classes and not images:
+        return []
+    from detap.report.sections.selection import selection_block  # noqa: PLC0415 - seldom wanted
+
+    return [selection_block(result, truth, detections, classes=classes, images=images)]

@@ -1,6 +1,6 @@
 """Options of gates, which several commands share, and what they ask of the judge."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,9 +26,7 @@ from detap.report.names import printable
 if TYPE_CHECKING:
     from detap.formats.registry import Format
     from detap.gate import Kind, Limit
-    from detap.report.model import Block
-    from detap.results import Result
-    from detap.tables import Detections, GroundTruth
+    from detap.tables import GroundTruth
 
 GATE_FAILED = 1
 DETECTIONS = Spelling(options=True, earlier="--baseline-detections", names={})
@@ -264,27 +262,3 @@ class Gates(NamedTuple):
         attribute = str(self.slice_by)
         values = file_format.image_attribute(truth, attribute)
         return slices_by(values, attribute, truth.images)
-
-
-def selection_blocks(
-    result: "Result", truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
-) -> "list[Block]":
-    """Return what the report says of --classes and --images."""
-    if not options["classes"] and not options["images"]:
-        return []
-    from detap.formats.digest import sha256_of_names  # noqa: PLC0415 - only with a selection
-    from detap.report.model import Block  # noqa: PLC0415
-
-    images = [str(name) for name in result.ground_truth.images] if options["images"] else None
-    classes = list(result.detections.classes) if options["classes"] else None
-    lines = []
-    if classes is not None:
-        lines.append(f"{len(classes)} of {len(detections.classes)} classes")
-    if images is not None:
-        lines.append(f"{len(images)} of {len(truth.images)} images")
-    data = {
-        "classes": classes,
-        "images": None if images is None else len(images),
-        "images_sha256": None if images is None else sha256_of_names(images),
-    }
-    return [Block("selection", "Selection", data, lines=(", ".join(lines),))]

@@ -25,10 +25,11 @@ from detap.cli.session import Session
 from detap.cli.values import Whole
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.files import STDIN
-from detap.judging import Judged, Spelling, judge
+from detap.judging import Judged, Kept, Spelling, judge
 from detap.protocols.ranking import Classification, Retrieval
 
 if TYPE_CHECKING:
+    from detap.gating_rankings import Ranked
     from detap.ranking.classification import ClassificationResult
     from detap.ranking.retrieval import RetrievalResult
     from detap.ranking_tables import Gallery, Run, Samples
@@ -334,10 +335,11 @@ class _Work(NamedTuple):
 
     def finish(self, report: "Report", judged: Judged, members: list[str]) -> int:
         """Say the notes, write the report everywhere, and return the exit status."""
+        from detap.report.sections.gates import judged_blocks  # noqa: PLC0415
         from detap.report.sections.ranking import brief  # noqa: PLC0415 - not for --help
 
         report = report._replace(
-            blocks=(*judged.blocks, *report.blocks), notes=(*report.notes, *judged.notes)
+            blocks=(*judged_blocks(judged), *report.blocks), notes=(*report.notes, *judged.notes)
         )
         self.session.done()
         for note in report.notes:
@@ -405,13 +407,10 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
     report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
     judged = Judged()
     if work.gates.any:
-        from detap.gating_rankings import Ranked  # noqa: PLC0415 - only with gates
-
         earlier = None
         if before is not None:
-            earlier = Ranked(ranking.retrieval_report(before), before)
-        now = Ranked(report, result)
-        judged = judge(work.gates.demands, now, lambda: report, kept=baseline, before=earlier)
+            earlier = _ranked(ranking.retrieval_report(before), before)
+        judged = _judge(work, report, _ranked(report, result), baseline, earlier)
     if work.options["curves"] is not None:
         from detap.report.sections.curves import retrieval_curves  # noqa: PLC0415 - rarely wanted
         from detap.report.sinks.curves import render  # noqa: PLC0415
@@ -432,10 +431,28 @@ def _score_classification(work: _Work, rules: Classification) -> int:
     report = ranking.classification_report(result, inputs=inputs)
     judged = Judged()
     if work.gates.any:
-        from detap.gating_rankings import Ranked  # noqa: PLC0415 - only with gates
-
-        judged = judge(work.gates.demands, Ranked(report), lambda: report, kept=baseline)
+        judged = _judge(work, report, _ranked(report), baseline)
     return work.finish(report, judged, _members(table))
+
+
+def _ranked(report: "Report", result: "RetrievalResult | None" = None) -> "Ranked":
+    from detap.gating_rankings import Ranked  # noqa: PLC0415 - only with gates
+
+    unit = "query" if report.kind == "retrieval" else "class"
+    return Ranked(report.summary, report.table.rows, unit, result)
+
+
+def _judge(
+    work: _Work,
+    report: "Report",
+    now: "Ranked",
+    baseline: Kept | None,
+    earlier: "Ranked | None" = None,
+) -> Judged:
+    from detap.report.sinks.json import as_dict  # noqa: PLC0415 - only with gates
+
+    demands = work.gates.demands
+    return judge(demands, now, lambda: as_dict(report), kept=baseline, before=earlier)
 
 
 def _names(given: tuple[str, ...]) -> list[str] | None:

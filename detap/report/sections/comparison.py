@@ -8,7 +8,7 @@ from detap._version import __version__
 from detap.comparison import difference
 from detap.errors import Note
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.sections.detection import class_rows
+from detap.results import class_rows
 
 if TYPE_CHECKING:
     from detap.comparison import Comparison

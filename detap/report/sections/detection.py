@@ -4,7 +4,6 @@ No formula is here, and nothing is rounded.
 """
 
 from collections.abc import Mapping, Sequence
-from math import nan
 from typing import TYPE_CHECKING, Any
 
 from detap._version import __version__
@@ -53,6 +52,8 @@ def detection_report(
     reverse : bool
         Whether that order is turned round (undefined ones stay last).
     """
+    from detap.results import class_rows  # noqa: PLC0415 - numpy, which comes with a result
+
     rows = class_rows(result)
     columns = class_columns(result.protocol)
     return Report(
@@ -67,28 +68,6 @@ def detection_report(
         notes=(*result.notes, *notes),
         blocks=tuple(blocks),
     )
-
-
-def class_rows(result: "Result") -> list[dict[str, Cell]]:
-    """Return one row per class: its name and id, its numbers, its counts."""
-    protocol = result.protocol
-    classes = len(result.classes)
-    ids = [None] * classes if protocol.class_agnostic else result.detections.class_ids
-    # AP comes first and is always there, undefined where the protocol has none.
-    columns: dict[str, Sequence[Cell]] = {"name": result.classes, "id": ids, "AP": [nan] * classes}
-    columns |= {name: values.tolist() for name, values in result.by_class.items()}
-    if protocol.headline == "mAP":
-        columns["recall"] = result.recall[:, :, 0, -1].mean(axis=0).tolist()
-    columns |= {
-        "ground_truths": result.ground_truths.tolist(),
-        "neutral": result.neutral.tolist(),
-        "detections": result.detections_count.tolist(),
-        "within_limit": result.within.tolist(),
-        "true_positives": result.true_positives.tolist(),
-        "false_positives": result.false_positives.tolist(),
-        "duplicates": result.duplicates.tolist(),
-    }
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:

@@ -8,6 +8,7 @@ from detap.report.model import Block, Report
 
 if TYPE_CHECKING:
     from detap.gate import Gate
+    from detap.judging import Judged
 
 KEY = "gates"
 
@@ -91,3 +92,15 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
         },
         lines=tuple(lines),
     )
+
+
+def judged_blocks(judged: "Judged") -> tuple[Block, ...]:
+    """Return the parts of a report that tell of gates and of what made them fail, if any."""
+    if not judged.gates:
+        return ()
+    told = gate_block(judged.gates)
+    if judged.culprits is None:
+        return (told,)
+    from detap.report.sections.culprits import culprits_block  # noqa: PLC0415 - seldom
+
+    return told, culprits_block(judged.culprits)

@@ -1,0 +1,54 @@
+"""The same boxes through pycocotools, number by number."""
+
+from math import isfinite
+from typing import TYPE_CHECKING
+
+from detap.report.model import Block, Cell, Column, Table
+
+if TYPE_CHECKING:
+    from detap.crosscheck import CrossCheck
+
+_COLUMNS = (
+    Column("name", "number", "number", "name"),
+    Column("detap", "detap", "detap", "exact"),
+    Column("reference", "pycocotools", "pycocotools", "exact"),
+    Column("difference", "difference", "difference", "exact"),
+)
+
+
+def cross_check_block(check: "CrossCheck") -> Block:
+    """Return the cross-check as a part of a report."""
+    rows: list[dict[str, Cell]] = [
+        {"name": name, "detap": ours, "reference": theirs, "difference": check.differences[name]}
+        for name, (ours, theirs) in check.numbers.items()
+    ]
+    data = {
+        "reference": check.reference,
+        "equal": check.equal,
+        "largest_difference": _finite(check.largest),
+        "inexact_boxes": check.inexact,
+        "numbers": [
+            {**row, "difference": _finite(check.differences[name])}
+            for name, row in zip(check.numbers, rows, strict=True)
+        ],
+        "arrays": [
+            {
+                "name": name,
+                "entries": entries,
+                "differing": differing,
+                "largest_difference": _finite(worst),
+            }
+            for name, (entries, differing, worst) in check.arrays.items()
+        ],
+    }
+    return Block(
+        "cross_check",
+        f"cross-check against {check.reference}",
+        data,
+        (check.verdict,),
+        Table(_COLUMNS, tuple(rows)),
+    )
+
+
+def _finite(value: float) -> float | None:
+    return value if isfinite(value) else None

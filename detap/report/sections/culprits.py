@@ -1,0 +1,81 @@
+"""What got worse: the classes and images behind gates that did not pass."""
+
+from typing import TYPE_CHECKING, Any
+
+from detap.decimals import same
+from detap.report.model import Block
+from detap.report.names import printable
+from detap.report.numbers import change
+
+if TYPE_CHECKING:
+    from detap.culprits import Culprits, Fallen, Looser, Mistaken
+
+
+def culprits_block(found: "Culprits") -> Block:
+    """Return what made gates fail, as a part of a report."""
+    looser = found.looser
+    place = "" if looser is None else f" at IoU {looser.iou[1]:.6g}"
+    data = {
+        "slice": found.slice,
+        "classes": [_class_record(entry) for entry in found.classes],
+        "looser": None if looser is None else _looser_record(looser),
+        "images": [
+            {"name": entry.name, "mistakes": entry.mistakes, **entry.kinds}
+            for entry in found.images
+        ],
+        "images_compared": found.before,
+    }
+    lines = (
+        *(_class_line(entry) for entry in found.classes),
+        *([] if looser is None else [_looser_line(looser)]),
+        *(f"{_image_line(entry, more=found.before)}{place}" for entry in found.images),
+    )
+    return Block("culprits", _title(found), data, lines)
+
+
+def _title(found: "Culprits") -> str:
+    if found.before:
+        title = "What got worse"
+    elif found.classes and found.baseline:
+        title = "What got worse, and where it is worst now"
+    else:
+        title = "Where it is worst now"
+    return title if found.slice is None else f"{title}, in slice {printable(found.slice)}"
+
+
+def _class_record(entry: "Fallen") -> dict[str, Any]:
+    return {
+        "name": entry.name,
+        "AP": entry.average_precision,
+        "baseline": entry.baseline,
+        "ground_truths": entry.ground_truths,
+    }
+
+
+def _class_line(entry: "Fallen") -> str:
+    was = "" if entry.baseline is None else f", was {entry.baseline:.4f}"
+    value = f"{entry.average_precision:.4f}"
+    return f"class {entry.name}: AP {value}{was}, {entry.ground_truths} ground truths"
+
+
+def _looser_record(looser: "Looser") -> dict[str, Any]:
+    ends = zip(("lowest", "worst"), looser.iou, looser.drop, strict=True)
+    return {name: {"iou": iou, "drop": drop} for name, iou, drop in ends}
+
+
+def _looser_line(looser: "Looser") -> str:
+    low, worst = (f"{iou:.6g}" for iou in looser.iou)
+    stands = -looser.drop[0]
+    moved = "stands" if same(stands, 0.0) else f"changed by {change(stands, 4)}"
+    return (
+        f"boxes became looser: AP at IoU {low} {moved}, "
+        f"at IoU {worst} it fell by {looser.drop[1]:.4f}"
+    )
+
+
+def _image_line(entry: "Mistaken", *, more: bool) -> str:
+    word = "more " if more else ""
+    told = [f"{count} {word}{kind}" for kind, count in entry.kinds.items() if count > 0]
+    if more:
+        told += [f"{-count} fewer {kind}" for kind, count in entry.kinds.items() if count < 0]
+    return f"image {entry.name}: {', '.join(told)}"
