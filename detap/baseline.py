@@ -1,13 +1,14 @@
 """Earlier reports as baselines: whether they may be compared with, and raising them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import Any
 
 from detap.decimals import same
 from detap.errors import InputError, Problem, UsageError
-from detap.gate import Numbers
+from detap.gate import Numbers, row_key
+from detap.protocols.measures import AT_THRESHOLD
 
 UNITS = {"classes": "class", "queries": "query"}
 """What one row is called, by the key of the rows."""
@@ -15,10 +16,11 @@ UNITS = {"classes": "class", "queries": "query"}
 _KINDS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
 _SCHEMA_VERSION = 1
 _CLAIMS = ("detections", "run", "scores")  # roles of inputs that are not the ground truth
-_COUNTS = frozenset(
+_NOT_RAISED = frozenset(
     {"ground_truths", "neutral", "detections", "within_limit", "true_positives"}
-    | {"false_positives", "duplicates"}
+    | {"false_positives", "duplicates", "false_negatives", "false-positives-per-image", "score"}
 )
+"""Of which more is not better."""
 
 
 def read_baseline(path: str) -> dict[str, Any]:
@@ -70,24 +72,66 @@ def _are_numbers(record: Mapping[str, Any]) -> bool:
     )
 
 
-def numbers_of_record(record: Mapping[str, Any]) -> Numbers:
-    """Return the numbers of a JSON report."""
+def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Numbers:
+    """Return the numbers of a JSON report.
+
+    Parameters
+    ----------
+    record : mapping
+    at_threshold : bool
+        Whether a class's recall is that at the score threshold where another one goes by that name.
+    """
     key = _KINDS[record["kind"]]
+    point = record.get("operating_point", {"overall": {}, "classes": []})
+    by_row = {row_key(row): row for row in point["classes"]}
+
+    def more(name: str) -> Any:
+        return {name: point["overall"][name] for name in AT_THRESHOLD if point["overall"]}[name]
+
+    def more_rows(name: str) -> list[Any]:
+        more(name)
+        return [by_row.get(row_key(row), {}).get(name) for row in record[key]]
+
     return Numbers(
         headline=next(iter(record["summary"])),
         summary=record["summary"],
-        rows=record[key],
+        rows=rows_beside(record[key], at_threshold),
         unit=UNITS[key],
+        more=more,
+        more_rows=more_rows,
         slices={
             tag: Numbers(
                 headline=next(iter(record["summary"])),
                 summary=part["summary"],
-                rows=part[key],
+                rows=rows_beside(part[key], at_threshold),
                 unit=UNITS[key],
             )
             for tag, part in record.get("slices", {}).items()
         },
     )
+
+
+def rows_beside(
+    rows: Sequence[Mapping[str, Any]], at_threshold: bool
+) -> Sequence[Mapping[str, Any]]:
+    """Return rows without what numbers at a score threshold are called too, where these count."""
+    if not at_threshold or not any(name in rows[0] for name in AT_THRESHOLD if rows):
+        return rows
+    return [{key: row[key] for key in row if key not in AT_THRESHOLD} for row in rows]
+
+
+def other_threshold(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
+    """Return whether the numbers at a score threshold are at another one in two JSON reports.
+
+    Without such numbers they are at the best.
+    """
+    here, there = (
+        record.get("operating_point", {}).get("score_threshold") for record in (now, then)
+    )
+    if here == there or "operating_point" not in then:
+        return []
+    told = ["best" if score is None else repr(score) for score in (there, here)]
+    return [f"score threshold: {told[0]} there, {told[1]} here"]
 
 
 def differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
@@ -210,7 +254,7 @@ def raised(
     def ratchet(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
         result = dict(now)
         for name, value in now.items():
-            if name in _COUNTS or name in ("name", "id") or name not in then:
+            if name in _NOT_RAISED or name in ("name", "id") or name not in then:
                 continue
             before = then[name]
             falls = before is not None and (value is None or value < before)
@@ -240,6 +284,15 @@ def raised(
         }
 
     record = ratchet_all("", old, record)
+    if "operating_point" in record.keys() & old.keys() and not other_threshold(new, old):
+        here, there = record["operating_point"], old["operating_point"]
+        whole = {"summary": here["overall"], key: here["classes"]}
+        raised_point = ratchet_all("", {"summary": there["overall"], key: there["classes"]}, whole)
+        record["operating_point"] = {
+            **here,
+            "overall": raised_point["summary"],
+            "classes": raised_point[key],
+        }
     if "slices" in record:
         record["slices"] = {
             tag: ratchet_all(f"slice:{tag}.", old["slices"][tag], part)

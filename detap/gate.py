@@ -8,6 +8,8 @@ Pure: names and numbers in, verdicts out. A number is called
     a number of one class; ``class:*.AP`` of each class that has ground truth;
 ``min-class.AP``
     the smallest of these;
+``F1``, ``precision``, ``recall``, ``false-positives-per-image``
+    at a score threshold, also of a class;
 ``slice:night.AP50``, ``slice:night.class:person.AP``, ``slice:*.AP50``
     any of the above in a slice, or in each.
 
@@ -30,6 +32,7 @@ from typing import Any, Literal, Protocol
 
 from detap.decimals import beside, decimal, exactly, fraction, settled
 from detap.errors import UsageError
+from detap.protocols.measures import AT_THRESHOLD, UNBOUNDED
 
 Value = float | None
 Verdict = Literal["passed", "failed", "undefined", "inconclusive", "too-few"]
@@ -103,6 +106,12 @@ class Numbers:
     def row_of(self, key: tuple[str, str]) -> int | None:
         """Return which row has this name and id; None where none has."""
         return next((i for i, row in enumerate(self.rows) if row_key(row) == key), None)
+
+    def at_threshold(self, name: "Name") -> bool:
+        """Tell whether a number is one at a score threshold, and no column of the rows."""
+        in_rows = name.row is not None or name.smallest
+        rows = self.part(name.slice).rows
+        return name.measure in AT_THRESHOLD and not (in_rows and rows and name.measure in rows[0])
 
     def undefined(self) -> "Numbers":
         """Return the same numbers, none of them defined, and all counts 0."""
@@ -405,11 +414,13 @@ def escaped(name: str) -> str:
 
 
 def _must_have(whole: str, measure: str, numbers: Numbers, *, of_rows: bool) -> None:
-    if numbers.row_has(measure) if of_rows else numbers.has(measure):
+    has = numbers.row_has if of_rows else numbers.has
+    if has(measure):
         return
     row = numbers.rows[0] if numbers.rows else {}
     of_row = [key for key, value in row.items() if not isinstance(value, str) and key != "id"]
     known = of_row if of_rows else list(numbers.summary)
+    known += [name for name in AT_THRESHOLD if name not in known and has(name)]
     whose = f"{numbers.unit} has" if of_rows else "summary has"
     near = _hint(measure, known) or f"; it has {', '.join(known)}"
     if not of_rows and measure in of_row:
@@ -568,7 +579,7 @@ def _level(limit: Limit, name: Name, numbers: Numbers) -> Gate:
     """Hold a number to a least or largest value."""
     value, count = name.of(numbers), name.is_count(numbers)
     floor = limit.kind == "floor"
-    if not count and (isnan(value) or value <= 1):
+    if not count and name.measure not in UNBOUNDED and (isnan(value) or value <= 1):
         _refuse_out_of_reach(limit, name)
     least = "at least" if floor else "at most"
     if isnan(value):

@@ -2,10 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from math import nan
+from typing import NoReturn
 
 import numpy as np
 
+from detap.analysis.operating import OperatingPoint, Threshold, operating_point
+from detap.baseline import rows_beside
 from detap.bootstrap import Resampled, draw_weights, interval, resampled
 from detap.culprits import Culprits, culprits
 from detap.detection import on_images
@@ -14,6 +18,7 @@ from detap.formats.digest import sha256_of_names
 from detap.gate import CHANGES, Gate, Interval, Limit, Name, Noise, Numbers, resolve
 from detap.judging import Demands
 from detap.protocols import Protocol
+from detap.protocols.measures import AT_THRESHOLD
 from detap.results import Result, class_rows
 from detap.tables import Floats
 from detap.tables import Name as ImageName
@@ -29,6 +34,8 @@ class Scored:
     whole: Result
     slices: Mapping[str, Result | None] = field(default_factory=dict)
     threads: int | None = None
+    score: Threshold | None = None
+    """The score threshold of the numbers at one; None is not said, and means the best."""
 
     @classmethod
     def of(
@@ -37,6 +44,7 @@ class Scored:
         slices: Mapping[str, Sequence[ImageName]],
         *,
         threads: int | None = None,
+        score: Threshold | None = None,
     ) -> "Scored":
         """Score each slice of the images by itself."""
         known = set(whole.ground_truth.images)
@@ -47,7 +55,7 @@ class Scored:
                 parts[tag] = None
                 continue
             parts[tag] = on_images(whole, chosen, threads=threads)
-        return cls(whole, parts, threads)
+        return cls(whole, parts, threads, score)
 
     def part(self, tag: str | None) -> Result | None:
         """Return the result of a slice; None is the whole."""
@@ -55,9 +63,9 @@ class Scored:
 
     def numbers(self) -> Numbers:
         """Return all that gates can name."""
-        whole = _numbers(self.whole)
+        whole = _numbers(self.whole, self.score)
         slices = {
-            tag: whole.undefined() if part is None else _numbers(part)
+            tag: whole.undefined() if part is None else _numbers(part, self.score)
             for tag, part in self.slices.items()
         }
         return replace(whole, slices=slices)
@@ -120,18 +128,28 @@ class SliceNumbers:
         )
 
 
-def _numbers(result: Result) -> Numbers:
+def _numbers(result: Result, score: Threshold | None) -> Numbers:
+    known = () if result.protocol.pairing == "coverage" else AT_THRESHOLD
+
+    @cache
+    def point() -> OperatingPoint:
+        return operating_point(result, "best" if score is None else score)
+
     def more(name: str) -> float:
+        if name in known:
+            return point().overall.numbers()[name]
         return result.measure(name)
 
     def more_rows(name: str) -> list[float]:
+        if name in known:
+            return [entry.numbers()[name] for entry in point().by_class]
         values: list[float] = result.measure_by_class(in_protocol(result.protocol, name)).tolist()
         return values
 
     return Numbers(
         next(iter(result.summary)),
         result.summary,
-        class_rows(result),
+        rows_beside(class_rows(result), score is not None),
         more=more,
         more_rows=more_rows,
     )
@@ -171,6 +189,9 @@ class Intervals:
         self.confidence = demands.confidence
         numbers = now.numbers()
         names = [name for limit in limits for name in resolve(limit.name, numbers)]
+        for name in names:
+            if numbers.at_threshold(name):
+                _refuse_interval(name)
         self._pairs: dict[str | None, tuple[Resampled, Resampled] | None] = {}
         for tag in dict.fromkeys(name.slice for name in names):
             wanted = sorted({_measure(now, name) for name in names if name.slice == tag})
@@ -204,11 +225,15 @@ def _measure(scored: Scored, name: Name) -> str:
     try:
         rules.measure(measure)
     except KeyError:
-        raise UsageError(
-            f"{name.text!r} is no average precision or recall: it has no interval; "
-            "leave it or --confidence out"
-        ) from None
+        _refuse_interval(name)
     return measure
+
+
+def _refuse_interval(name: Name) -> NoReturn:
+    raise UsageError(
+        f"{name.text!r} is no average precision or recall: it has no interval; "
+        "leave it or --confidence out"
+    ) from None
 
 
 def _series(one: Resampled, name: Name, measure: str) -> Floats:

@@ -296,17 +296,22 @@ def _held_to(
         numbers_of_record,
         other_numbers,
         other_slices,
+        other_threshold,
         refuse_differences,
     )
     from detap.gate import resolve  # noqa: PLC0415
 
-    recorded = numbers_of_record(kept.record)
+    now = record()
+    recorded = numbers_of_record(kept.record, at_threshold="operating_point" in now)
     if not demands.allow_different:
-        whole, now = numbers.with_lost(recorded), record()
+        whole = numbers.with_lost(recorded)
         changes = [limit.name for limit in demands.limits if limit.kind in _CHANGES]
+        names = [name for text in changes for name in resolve(text, whole, recorded)]
+        tags = dict.fromkeys(name.slice for name in names)
         found = differences(now, kept.record)
-        tags = {name.slice: None for text in changes for name in resolve(text, whole, recorded)}
         found += other_slices(now, kept.record, [tag for tag in tags if tag is not None])
+        if any(whole.at_threshold(name) for name in names):
+            found += other_threshold(now, kept.record)
         if then is not None:
             whose = demands.spell("baseline_detections")
             found += other_numbers(kept.record, then.summary, whose)

@@ -300,10 +300,11 @@ class Result:
 
         See :func:`detap.analysis.operating.sweeps`, which gives them over the score.
         """
-        from detap.analysis.operating import sweeps  # noqa: PLC0415 - it stands on this module
+        from detap.analysis.operating import (  # noqa: PLC0415 - it stands on this module
+            operating_point,
+        )
 
-        found = sweeps(self, iou=iou)
-        return found.best if score is None else found.at(score)
+        return operating_point(self, "best" if score is None else score, iou=iou)
 
     def calibration(self, *, bins: int = 10, iou: float | None = None) -> "Calibration":
         """Return how far the scores are from what they claim.

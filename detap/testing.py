@@ -15,6 +15,7 @@ from detap.judging import LIMITS, Demands, Judged, Kept, Spelling, judge
 from detap.report.names import printable
 
 if TYPE_CHECKING:
+    from detap.analysis.operating import Threshold
     from detap.formats.registry import Format
     from detap.gate import Limit
     from detap.gating import Scored
@@ -49,6 +50,7 @@ def assert_detections(
     resamples: int | None = None,
     seed: int | None = None,
     min_ground_truths: int | None = None,
+    score_threshold: "Threshold | None" = None,
     threads: int | None = None,
     **reading: Any,
 ) -> "Result":
@@ -79,6 +81,9 @@ def assert_detections(
         Of that interval: 1000 and 0 by default.
     min_ground_truths : int, optional
         Drops and rises of classes with fewer pass: 20 by default with `confidence`, else 0.
+    score_threshold : float or "best", optional
+        Where precision, recall, F1 and false positives per image are taken; by default, and with
+        ``"best"``, where F1 is largest.
     threads : int, optional
         The result does not depend on it.
     **reading
@@ -115,7 +120,8 @@ def assert_detections(
         allow_different=allow_different,
     )
     rules = protocol or ("coco" if file_format is None else file_format.protocol)
-    now, judged = _judged((truth, found, before), rules, demands, baseline, threads)
+    numbers = {"threads": threads, "score": _threshold(score_threshold)}
+    now, judged = _judged((truth, found, before), rules, demands, baseline, numbers)
     if judged.failed:
         raise AssertionError(_message(judged, now.whole))
     for note in judged.notes:
@@ -169,7 +175,7 @@ def _judged(
     rules: "Protocol | str",
     demands: Demands,
     baseline: Any,
-    threads: int | None,
+    numbers: Mapping[str, Any],
 ) -> "tuple[Scored, Judged]":
     from detap.baseline import read_baseline  # noqa: PLC0415 - numpy
     from detap.comparison import numbered_alike  # noqa: PLC0415
@@ -177,26 +183,37 @@ def _judged(
     from detap.gating import Scored  # noqa: PLC0415
 
     truth, found, before = tables
+    threads = numbers["threads"]
     kept = earlier = None
     if before is not None:
         found, before = numbered_alike(found, before)
-        earlier = Scored(score_tables(truth, before, rules, threads=threads), threads=threads)
+        earlier = Scored(score_tables(truth, before, rules, threads=threads), **numbers)
     elif baseline is not None:
         kept = Kept(os.fspath(baseline), read_baseline(os.fspath(baseline)))
-    now = Scored(evaluate(truth, found, rules, threads=threads), threads=threads)
-    return now, judge(demands, now, lambda: _record(now.whole), kept=kept, before=earlier)
+    now = Scored(evaluate(truth, found, rules, threads=threads), **numbers)
+    return now, judge(demands, now, lambda: _record(now), kept=kept, before=earlier)
 
 
-def _record(result: "Result") -> dict[str, Any]:
+def _threshold(given: object) -> Any:
+    from detap.analysis.operating import threshold  # noqa: PLC0415 - numpy
+
+    return None if given is None else threshold(given)
+
+
+def _record(scored: "Scored") -> dict[str, Any]:
     from detap.formats.digest import sha256  # noqa: PLC0415 - only with an earlier report
     from detap.report.inputs import describe_inputs  # noqa: PLC0415
+    from detap.report.sections.analysis import Questions, analysis_blocks  # noqa: PLC0415
     from detap.report.sections.detection import detection_report  # noqa: PLC0415
     from detap.report.sinks.json import as_dict  # noqa: PLC0415
 
+    result = scored.whole
     files = [*result.ground_truth.files, *result.detections.files]
     digests = {file.path: sha256(file.path, file.members) for file in files if file.path != "-"}
     inputs = describe_inputs(result.ground_truth, result.detections, digests)
-    return as_dict(detection_report(result, inputs=inputs))
+    asked = Questions(score_threshold=scored.score)
+    blocks = [*analysis_blocks(result, asked)]
+    return as_dict(detection_report(result, inputs=inputs, blocks=blocks))
 
 
 def _message(judged: Judged, result: "Result") -> str:

@@ -6,11 +6,15 @@ candidates. Detections that count neither way and those beyond the detection lim
 
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.outcome import Counts, Outcome, ratios
+from detap.errors import UsageError
+from detap.protocols.measures import AT_THRESHOLD
 from detap.results import Result
 from detap.tables import Floats
 
@@ -35,6 +39,11 @@ class Point:
     false_positives: int
     false_negatives: int
     images: int
+
+    def numbers(self) -> dict[str, float]:
+        """Return the numbers of `AT_THRESHOLD` by name."""
+        values = (self.f1, self.precision, self.recall, self.false_positives_per_image)
+        return dict(zip(AT_THRESHOLD, values, strict=True))
 
     @property
     def precision(self) -> float:
@@ -197,6 +206,38 @@ class OperatingPoint:
             point.f1 for point in self.by_class if point.true_positives + point.false_negatives
         ]
         return float(np.mean(values)) if values else float("nan")
+
+
+Threshold = float | Literal["best"]
+"""A score threshold of all classes, or of each the one of largest F1."""
+
+
+def threshold(given: object) -> Threshold:
+    """Return what was given as a score threshold.
+
+    Raises
+    ------
+    UsageError
+        Where it is neither a finite number nor ``"best"``.
+    """
+    if isinstance(given, str) and given == "best":
+        return "best"
+    if isinstance(given, int | float | np.number) and not isinstance(given, bool):
+        value = float(given)
+        if isfinite(value):
+            return value
+    raise UsageError(f"score threshold {given!r} is neither a number nor 'best'")
+
+
+def operating_point(
+    result: Result | Outcome, score: Threshold = "best", *, iou: float | None = None
+) -> OperatingPoint:
+    """Return precision, recall and F1 at a score threshold, or where F1 is largest.
+
+    Parameters and errors are those of :func:`sweeps`, and of :func:`threshold`.
+    """
+    score, found = threshold(score), sweeps(result, iou=iou)
+    return found.best if isinstance(score, str) else found.at(score)
 
 
 def sweeps(result: Result | Outcome, *, iou: float | None = None) -> Sweeps:

@@ -140,7 +140,7 @@ def _evaluate(
     if before is not None:
         chosen, before = _alike(chosen, selected(truth, before, options)[1])
     asked = any(options[name] for name in ("curves", "tie_range", "cross_check"))
-    asked = asked or asks(options) or any((gates.before, gates.slices, gates.slice_by))
+    asked = asked or asks(options) or gates.want_evidence
     result = with_advice(score_tables(*chosen, rules, threads=options["threads"], evidence=asked))
     session.timed("evaluating")
     if options["cross_check"]:
@@ -207,8 +207,9 @@ def _judge(
             score_tables(*before, result.protocol, threads=threads, evidence=True),
             slices,
             threads=threads,
+            score=options["score_threshold"],
         )
-    now = Scored.of(result, slices, threads=threads)
+    now = Scored.of(result, slices, threads=threads, score=options["score_threshold"])
     if now.slices:
         from detap.report.sections.slices import slices_block  # noqa: PLC0415 - only with slices
 

@@ -21,6 +21,7 @@ from detap.judging import (
     Kept,
     Spelling,
 )
+from detap.protocols.measures import AT_THRESHOLD
 from detap.report.names import printable
 
 if TYPE_CHECKING:
@@ -231,6 +232,13 @@ class Gates(NamedTuple):
     def any(self) -> bool:
         """Whether there is anything to judge or to slice."""
         return bool(self.demands.limits or self.slices or self.slice_by)
+
+    @property
+    def want_evidence(self) -> bool:
+        """Whether more is asked of the detections than the numbers of the protocol."""
+        measures = [str(limit.name).rpartition(".")[2] for limit in self.demands.limits]
+        point = any(measure in AT_THRESHOLD for measure in measures)
+        return point or any((self.before, self.slices, self.slice_by))
 
     @property
     def want_digests(self) -> bool:

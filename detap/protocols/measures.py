@@ -8,6 +8,13 @@ if TYPE_CHECKING:
     from detap.protocols.detection import Protocol
 
 
+AT_THRESHOLD = ("F1", "precision", "recall", "false-positives-per-image")
+"""The numbers of a detector at one score threshold, which no protocol decides."""
+
+UNBOUNDED = frozenset({"false-positives-per-image"})
+"""Numbers that may exceed 1 and are no counts."""
+
+
 class Measure(NamedTuple):
     """One number of the summary: what it is called, and where in the arrays it is read.
 

@@ -56,6 +56,13 @@ def test_analyses_match_no_more(fixtures: Path, tmp_path: Path, matchings: list[
     assert len(matchings) == 1
 
 
+def test_a_gate_on_the_operating_point_matches_no_more(
+    fixtures: Path, tmp_path: Path, matchings: list[int]
+) -> None:
+    run(fixtures, tmp_path, "--fail-under", "class:*.F1=0")
+    assert len(matchings) == 1
+
+
 def test_two_detectors_match_once_each(
     fixtures: Path, tmp_path: Path, matchings: list[int]
 ) -> None:

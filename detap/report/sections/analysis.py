@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from math import isnan
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram
 from detap.analysis.calibration import calibration
 from detap.analysis.confusion import Rule, confusion
 from detap.analysis.errors import Convention, Errors, errors
-from detap.analysis.operating import sweeps
+from detap.analysis.operating import Threshold, operating_point
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.report.model import Block, Cell
@@ -41,7 +41,7 @@ class Questions(NamedTuple):
     """
 
     errors: Convention | None = None
-    score_threshold: float | Literal["best"] | None = None
+    score_threshold: Threshold | None = None
     confusion: Rule | None = None
     calibration: bool = False
     breakdowns: bool = False
@@ -60,6 +60,8 @@ def analysis_blocks(result: Result, asked: Questions) -> Iterator[Block]:
     UsageError
         Where the protocol pairs by coverage, or scores that should be calibrated are no shares.
     """
+    if asked == Questions():
+        return
     whole = asked.all
     outcome = Outcome.of(result)
     names = class_names(result)
@@ -67,11 +69,10 @@ def analysis_blocks(result: Result, asked: Questions) -> Iterator[Block]:
         yield from errors_blocks(_errors(result, outcome, asked.errors or "protocol"), names)
     score = None
     if asked.score_threshold is not None or whole:
-        found = sweeps(outcome)
-        given = asked.score_threshold if isinstance(asked.score_threshold, float) else None
-        point = found.best if given is None else found.at(given)
+        point = operating_point(outcome, asked.score_threshold or "best")
         if asked.score_threshold is not None and not isnan(point.overall.score):
             score = point.overall.score
+        given = None if isinstance(asked.score_threshold, str) else asked.score_threshold
         yield operating_block(point, given, names)
     if asked.confusion or whole:
         yield confusion_block(confusion(outcome, asked.confusion or "protocol", score=score))

@@ -24,10 +24,8 @@ def operating_block(
     names : sequence of K mappings
         What each class is called: its ``name`` and ``id``.
     """
-    whole = numbers_of(point.overall)
-    rows = [
-        {**name, **numbers_of(entry)} for name, entry in zip(names, point.by_class, strict=True)
-    ]
+    whole = _numbers(point.overall)
+    rows = [{**name, **_numbers(entry)} for name, entry in zip(names, point.by_class, strict=True)]
     at = f"score {score_threshold:.6g}" if score_threshold is not None else "the best F1 of each"
     return Block(
         KEY,
@@ -44,14 +42,10 @@ def operating_block(
     )
 
 
-def numbers_of(point: Point) -> dict[str, Any]:
-    """Return the numbers of a point by the names that reports and gates have for them."""
+def _numbers(point: Point) -> dict[str, Any]:
     return {
         "score": point.score,
-        "F1": point.f1,
-        "precision": point.precision,
-        "recall": point.recall,
-        "false-positives-per-image": point.false_positives_per_image,
+        **point.numbers(),
         "true_positives": point.true_positives,
         "false_positives": point.false_positives,
         "false_negatives": point.false_negatives,

@@ -1,0 +1,164 @@
+"""Gates on the operating point, held to the case worked on paper (fixtures/error-types/why.md).
+
+Its best F1 is 6/11 at .55: 3 right, 3 wrong, 2 not found in 3 images. Class a is best at .95 (1
+right, 2 not found: F1 1/2), b at .6 (1 right, 1 not found: 2/3). From .6 up: 2 right, 3 wrong.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap import UsageError
+from detap.testing import assert_detections
+from tests.cli.conftest import Ended, Files, detap, voc
+
+__all__ = ["detap", "voc"]
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def case(fixtures: Path) -> list[str]:
+    folder = fixtures / "error-types" / "coco"
+    files = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
+    return ["eval", "--isolated", *files]
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["--fail-under", "F1=0.545454"], "passed   F1 is 0.5455, at least 0.545454"),
+        (["--fail-under", "F1=0.5455"], "FAILED   F1 is 0.54545 < 0.5455"),
+        (["--fail-under", "class:b.F1=0.6"], "passed   class:b.F1 is 0.6667, at least 0.6"),
+        (["--fail-under", "min-class.F1=0.5"], "passed   min-class.F1 is 0.5000, at least 0.5"),
+        (["--fail-under", "class:a.recall=0.4"], "FAILED   class:a.recall is 0.3333 < 0.4"),
+        (["--fail-under", "precision=0.5"], "passed   precision is 0.5000, at least 0.5"),
+        (["--fail-over", "false-positives-per-image=1"], "passed   false-positives-per-image is 1"),
+        (["--fail-over", "false-positives-per-image=0.9"], "is 1.0000 > 0.9"),
+        (["--score-threshold", "0.6", "--fail-under", "F1=0.5"], "FAILED   F1 is 0.4000 < 0.5"),
+        (["--score-threshold", "0.6", "--fail-under", "recall=0.4"], "passed   recall is 0.4000"),
+        (["--score-threshold", "best", "--fail-under", "recall=0.6"], "passed   recall is 0.6000"),
+        (["--score-threshold", "0.99", "--fail-under", "precision=0"], "precision is undefined"),
+    ],
+)
+def test_a_gate_may_name_them(detap: Run, case: list[str], words: list[str], told: str) -> None:
+    ended = detap(*case, *words)
+    assert told in ended.out
+    assert ended.status == (0 if told.startswith("passed") else 1)
+
+
+def test_an_unknown_name_has_near_ones(detap: Run, case: list[str]) -> None:
+    assert "did you mean 'F1'?" in detap(*case, "--fail-under", "f1=0.5").err
+    near = detap(*case, "--fail-over", "class:a.false-positive-per-image=1").err
+    assert "did you mean 'false-positives-per-image'" in near
+    proposals = detap(*case, "--protocol", "proposals", "--fail-under", "F1=0.5")
+    assert (proposals.status, "no summary has a number 'F1'; it has AR100" in proposals.err) == (
+        2,
+        True,
+    )
+
+
+def test_a_report_is_their_baseline_at_the_same_threshold(
+    detap: Run, case: list[str], tmp_path: Path
+) -> None:
+    base = tmp_path / "base.json"
+    at = ("--score-threshold", "0.6")
+    drop = ("--max-drop", "F1=0.01", "--max-rise", "false-positives-per-image=0")
+    assert detap(*case, *at, "-o", base).status == 0
+    assert detap(*case, *at, "--baseline", base, *drop).status == 0
+    for other, told in (([], "best"), (["--score-threshold", "0.7"], "0.7")):
+        ended = detap(*case, *other, "--baseline", base, *drop)
+        assert ended.status == 2
+        assert f"score threshold: 0.6 there, {told} here" in ended.err
+        # What no gate names may differ.
+        assert detap(*case, *other, "--baseline", base, "--max-drop", "AP=0").status == 0
+    insisting = detap(*case, "--baseline", base, *drop, "--allow-different")
+    assert insisting.status == 0
+    assert "F1 rose by 0.1455, from 0.4000 to 0.5455" in insisting.out
+
+
+def test_a_detector_that_fell_fails(detap: Run, case: list[str], tmp_path: Path) -> None:
+    """Without its detection of .6 class b has none of its two: F1 is 0."""
+    base, worse = tmp_path / "base.json", tmp_path / "worse.json"
+    assert detap(*case, "--score-threshold", "best", "-o", base).status == 0
+    rows = json.loads(Path(case[-1]).read_text())
+    worse.write_text(json.dumps([row for row in rows if row["score"] != 0.6]))
+    now = [*case[:-1], str(worse)]
+    for earlier in (("--baseline", base), ("--baseline-detections", case[-1])):
+        ended = detap(*now, *earlier, "--max-drop", "class:*.F1=0.1")
+        assert ended.status == 1
+        assert "class:b.F1 fell by 0.6667, from 0.6667 to 0.0000: more than 0.1" in ended.out
+        assert "class:a.F1 has not changed: 0.5000" in ended.out
+
+
+def test_an_older_baseline_has_none(detap: Run, case: list[str], tmp_path: Path) -> None:
+    base = tmp_path / "base.json"
+    assert detap(*case, "-o", base).status == 0
+    ended = detap(*case, "--baseline", base, "--max-drop", "F1=0.1")
+    assert ended.status == 2
+    assert "'F1': the baseline has no such number; make it anew" in ended.err
+
+
+def test_they_have_no_interval(detap: Run, case: list[str]) -> None:
+    earlier = ("--baseline-detections", case[-1], "--confidence", "0.9", "--resamples", "100")
+    ended = detap(*case, *earlier, "--max-drop", "F1=0.1")
+    assert ended.status == 2
+    assert "'F1' is no average precision or recall: it has no interval" in ended.err
+
+
+def test_recall_of_a_class_in_voc_is_the_tables_unless_a_threshold_is_given(
+    detap: Run, voc: Files
+) -> None:
+    """One of two cats is found, at .9: from .95 up none is."""
+    plain = detap(*voc.arguments, "--fail-under", "class:cat.recall=0.5")
+    assert "class:cat.recall is 0.5000" in plain.out
+    above = detap(
+        *voc.arguments, "--score-threshold", "0.95", "--fail-under", "class:cat.recall=0.5"
+    )
+    assert "class:cat.recall is 0.0000 < 0.5" in above.out
+    earlier = ("--baseline-detections", voc.dt, "--confidence", "0.9", "--resamples", "100")
+    drop = ("--max-drop", "class:cat.recall=0.1")
+    assert detap(*voc.arguments, *earlier, *drop).status == 0
+    refused = detap(*voc.arguments, *earlier, *drop, "--score-threshold", "0.5")
+    assert "'class:cat.recall' is no average precision or recall" in refused.err
+
+
+def test_slices_have_them(detap: Run, case: list[str], tmp_path: Path) -> None:
+    """Image 2: a at .7, wrong and .5, wrong; nothing is found."""
+    tags = tmp_path / "tags.json"
+    tags.write_text(json.dumps({"2": "two"}))
+    ended = detap(*case, "--slices", tags, "--fail-under", "slice:two.F1=0.1")
+    assert "slice:two.F1 is 0.0000 < 0.1" in ended.out
+
+
+def test_updating_raises_them(detap: Run, case: list[str], tmp_path: Path) -> None:
+    base, today = tmp_path / "base.json", tmp_path / "today.json"
+    at = ("--score-threshold", "0.6")
+    assert detap(*case, *at, "-o", today).status == 0
+    record: dict[str, Any] = json.loads(today.read_text())
+    record["operating_point"]["overall"] |= {"F1": 0.9, "precision": 0.1, "false_positives": 9}
+    base.write_text(json.dumps(record))
+    assert detap("baseline", "update", base, today).status == 0
+    kept = json.loads(base.read_text())
+    assert kept["operating_point"]["overall"]["F1"] == 0.9
+    assert kept["operating_point"]["overall"]["precision"] == 0.4
+    assert kept["operating_point"]["overall"]["false_positives"] == 3
+    assert kept["kept"] == ["F1"]
+
+
+def test_assert_detections_has_a_threshold(case: list[str], tmp_path: Path, detap: Run) -> None:
+    truth, found = case[-3], case[-1]
+    assert_detections(truth, found, fail_under={"F1": 0.54, "class:b.F1": 0.6})
+    with pytest.raises(AssertionError, match=r"F1 is 0\.4000 < 0\.54"):
+        assert_detections(truth, found, fail_under={"F1": 0.54}, score_threshold=0.6)
+    base = tmp_path / "base.json"
+    assert detap(*case, "--score-threshold", "0.6", "-o", base).status == 0
+    assert_detections(truth, found, baseline=base, max_drop={"F1": 0}, score_threshold=0.6)
+    with pytest.raises(UsageError, match=r"score threshold: 0\.6 there, best here"):
+        assert_detections(truth, found, baseline=base, max_drop={"F1": 0})
+    for wrong in ("worst", float("nan"), True):
+        with pytest.raises(UsageError, match="neither a number nor 'best'"):
+            assert_detections(truth, found, fail_under=0, score_threshold=wrong)  # type: ignore[arg-type]
