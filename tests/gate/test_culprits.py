@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from detap import evaluate, read_detections, read_ground_truth
+from detap.gate import Limit
+from detap.gating import Scored
+from detap.judging import Demands, Spelling, judge
 from detap.report import schema
 from tests.cli.conftest import Ended, detap, write_coco
 
@@ -198,3 +202,29 @@ def test_a_gate_on_one_slice_is_about_its_images(case: Path, detap: Run) -> None
     assert "What got worse, in slice last\nclass cat: AP 0.3366, was 1.0000, 3 ground" in out
     report, _ = judged(detap, "lost.json", *slices, "--fail-under", "slice:first.AP=0.99")
     assert [entry["name"] for entry in report["culprits"]["images"]] == [3]
+
+
+def test_the_numbers_are_to_be_had_without_their_text(case: Path) -> None:
+    gt = read_ground_truth("instances.json")
+    now, then = (
+        Scored.of(evaluate(gt, read_detections(path, gt)), {"last": [4, 5, 6], "none": []})
+        for path in ("lost.json", "results.json")
+    )
+    spell = Spelling(options=True, earlier="", names={})
+    demands = Demands.of([Limit.of("drop", "0.01")], spell, baseline=False, before=True)
+    found = judge(demands, now, dict, before=then).culprits
+    assert found is not None
+    assert (found.slice, found.looser, found.before) == (None, None, True)
+    assert [fallen.name for fallen in found.classes] == ["cat"]
+    # The cats of images 4 and 6 are the two that were lost.
+    assert [(image.name, image.mistakes, image.kinds["missed"]) for image in found.images] == [
+        (4, 1, 1),
+        (6, 1, 1),
+    ]
+    slices = now.slice_numbers()
+    assert [(part.tag, part.images, part.ground_truths) for part in slices] == [
+        ("last", 3, 6),
+        ("none", 0, 0),
+    ]
+    # sha256sum of "4\n5\n6".
+    assert slices[0].images_sha256.startswith("07d510d504a0")

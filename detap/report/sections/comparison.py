@@ -5,15 +5,13 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from detap._version import __version__
-from detap.comparison import difference
+from detap.comparison import KINDS, difference
 from detap.errors import Note
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.results import class_rows
 
 if TYPE_CHECKING:
     from detap.comparison import Comparison
-
-_KIND_COLUMNS = ("missed", "mislocated", "duplicate", "confused", "background")
 
 
 def comparison_report(
@@ -101,9 +99,7 @@ def _classes(comparison: "Comparison", most: int | None) -> Block:
                 "low": low,
                 "high": high,
                 "ground_truths": now["ground_truths"],
-                **dict(
-                    zip(_KIND_COLUMNS, comparison.changed_by_class[label].tolist(), strict=True)
-                ),
+                **dict(zip(KINDS, comparison.changed_by_class[label].tolist(), strict=True)),
             }
         )
     rows.sort(key=lambda row: -_size(row["difference"]))
@@ -139,13 +135,13 @@ def _images(comparison: "Comparison", most: int | None) -> Block:
     for image, counts in enumerate(changed.tolist()):
         if not any(counts):
             continue
-        mistakes = dict(zip(_KIND_COLUMNS, counts, strict=True))
+        mistakes = dict(zip(KINDS, counts, strict=True))
         rows.append({"name": names[image], "mistakes": sum(counts), **mistakes})
     rows.sort(key=_weight, reverse=True)
     columns = (
         Column("name", "image", "image", "name"),
         Column("mistakes", "mistakes", "all", "more"),
-        *(Column(kind, kind, kind[:4], "more") for kind in _KIND_COLUMNS),
+        *(Column(kind, kind, kind[:4], "more") for kind in KINDS),
     )
     title = _title("image", "images", len(rows), len(names), most)
     data = {"changed": len(rows), "all": rows}
@@ -162,7 +158,7 @@ def _mistakes(comparison: "Comparison") -> Block:
     first, second = (found.by_image.sum(axis=0).tolist() for found in comparison.mistakes)
     rows: list[dict[str, Cell]] = [
         {"name": kind, "first": then, "second": now, "difference": now - then}
-        for kind, then, now in zip(_KIND_COLUMNS, first, second, strict=True)
+        for kind, then, now in zip(KINDS, first, second, strict=True)
     ]
     columns = (
         Column("name", "mistakes", "mistakes", "name"),
