@@ -45,7 +45,8 @@ class SourceFile(NamedTuple):
     members : tuple of str
         For a folder: the files below it that were read, sorted by name, as paths relative to it.
     sha256 : str
-        Of content that cannot be read again (standard input); else empty.
+        As :func:`detap.formats.digest.sha256` has it, where it was taken while the file was read;
+        else empty.
     """
 
     path: str

@@ -201,16 +201,13 @@ def _threshold(given: object) -> Any:
 
 
 def _record(scored: "Scored") -> dict[str, Any]:
-    from detap.formats.digest import sha256  # noqa: PLC0415 - only with an earlier report
-    from detap.report.inputs import describe_inputs  # noqa: PLC0415
+    from detap.report.inputs import describe_inputs  # noqa: PLC0415 - only with an earlier report
     from detap.report.sections.analysis import Questions, analysis_blocks  # noqa: PLC0415
     from detap.report.sections.detection import detection_report  # noqa: PLC0415
     from detap.report.sinks.json import as_dict  # noqa: PLC0415
 
     result = scored.whole
-    files = [*result.ground_truth.files, *result.detections.files]
-    digests = {file.path: sha256(file.path, file.members) for file in files if file.path != "-"}
-    inputs = describe_inputs(result.ground_truth, result.detections, digests)
+    inputs = describe_inputs(result.ground_truth, result.detections, digests=True)
     asked = Questions(score_threshold=scored.score)
     blocks = [*analysis_blocks(result, asked)]
     return as_dict(detection_report(result, inputs=inputs, blocks=blocks))

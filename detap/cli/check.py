@@ -40,7 +40,7 @@ def command(context: click.Context, /, **options: Any) -> None:
         if sink.name not in _FORMATS:
             raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {sink.name}")
     outputs.check()
-    read = _read(inputs)
+    read = _read(inputs.hashed(outputs.want_digests))
     examination = _examine(read)
     _write(read, examination, outputs, session)
     if read.problems:
@@ -106,24 +106,16 @@ def _write(read: _Read, examination: "Examination", outputs: Outputs, session: S
     )
     for note in report.notes:
         session.note(note)
-    members = [
-        f"{source.path}/{member}"
-        for table in (read.truth, read.detections)
-        if table is not None
-        for source in table.files
-        for member in source.members
-    ]
-    outputs.write(report, members)
+    tables = [table for table in (read.truth, read.detections) if table is not None]
+    outputs.write(report, [source for table in tables for source in table.files])
 
 
 def _described(read: _Read, outputs: Outputs) -> list[dict[str, Any]]:
-    from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
-    from detap.report.inputs import describe  # noqa: PLC0415
+    from detap.report.inputs import describe  # noqa: PLC0415 - as above
 
-    described = []
-    for role, table in (("ground_truth", read.truth), ("detections", read.detections)):
-        files = () if table is None else table.files
-        wanted = [file for file in files if outputs.want_digests and file.path != "-"]
-        digests = {file.path: sha256(file.path, file.members) for file in wanted}
-        described += describe(role, files, digests)
-    return described
+    return [
+        entry
+        for role, table in (("ground_truth", read.truth), ("detections", read.detections))
+        if table is not None
+        for entry in describe(role, table.files, digests=outputs.want_digests)
+    ]

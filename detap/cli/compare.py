@@ -7,8 +7,8 @@ import click
 
 from detap.cli.configured import ConfiguredCommand, config_options
 from detap.cli.eval import command as evaluating
-from detap.cli.eval import members_of, selected, selection
-from detap.cli.inputs import Digests, Inputs
+from detap.cli.eval import selected, selection
+from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
     option,
@@ -116,6 +116,7 @@ def _compare(
     session: Session,
 ) -> None:
     rules, outputs = how
+    inputs = inputs.hashed(outputs.want_digests)
     sources = inputs.begin()
     from detap.report.sections.comparison import (  # noqa: PLC0415 - numpy, while reading
         comparison_report,
@@ -124,13 +125,11 @@ def _compare(
     truth, before = inputs.read(sources)
     after = inputs.read_detections(second, truth)
     session.timed("reading")
-    digests = [Digests(truth, table) for table in (before, after) if outputs.want_digests]
     comparison = _evaluated((truth, before, after), rules, options)
     session.timed("comparing")
-    found = [digest.wait() for digest in digests] or [{}, {}]
     report = comparison_report(
         comparison,
-        inputs=_described((truth, before, after), found),
+        inputs=_described((truth, before, after), digests=outputs.want_digests),
         notes=tuple(dict.fromkeys((*comparison.first.notes, *comparison.second.notes))),
         most=options["most"],
     )
@@ -139,25 +138,20 @@ def _compare(
     for note in report.notes:
         session.note(note)
     session.check_warnings()
-    outputs.write(report, [*members_of(truth), *members_of(before), *members_of(after)])
+    outputs.write(report, (*truth.files, *before.files, *after.files))
 
 
 def _described(
-    tables: "tuple[GroundTruth, Detections, Detections]", digests: list[Any]
+    tables: "tuple[GroundTruth, Detections, Detections]", *, digests: bool
 ) -> list[dict[str, Any]]:
-    from detap.report.inputs import describe_inputs  # noqa: PLC0415 - imported already
+    from detap.report.inputs import describe  # noqa: PLC0415 - imported already
 
     truth, before, after = tables
-    entries = describe_inputs(truth, before, digests[0])
-    others = describe_inputs(truth, after, digests[1])
     return [
-        *({**entry, "role": _role(entry, "first")} for entry in entries),
-        *({**entry, "role": "second"} for entry in others if entry["role"] == "detections"),
+        *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
+        *describe("first", before.files, digests=digests),
+        *describe("second", after.files, digests=digests),
     ]
-
-
-def _role(entry: Mapping[str, Any], name: str) -> str:
-    return name if entry["role"] == "detections" else str(entry["role"])
 
 
 def _evaluated(

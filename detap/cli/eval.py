@@ -9,7 +9,7 @@ import click
 from detap.cli.analyses import analysis_options, answers, asks
 from detap.cli.configured import ConfiguredCommand, config_options
 from detap.cli.gates import Gates, gate_options, say
-from detap.cli.inputs import Digests, Inputs, chosen_images, chosen_names
+from detap.cli.inputs import Inputs, chosen_images, chosen_names
 from detap.cli.options import (
     general_options,
     input_options,
@@ -120,6 +120,8 @@ def _evaluate(
     session: Session,
 ) -> int:
     rules, gates = how
+    digests = outputs.want_digests or gates.want_digests
+    inputs = inputs.hashed(digests)
     sources = inputs.begin()
     baseline = gates.read_baseline()
     # numpy is imported here, while threads read the files. It would start a thread of its linear
@@ -132,9 +134,6 @@ def _evaluate(
     truth, detections = inputs.read(sources)
     session.timed("reading")
     session.doing("Evaluating")
-    piped = getattr(sources[1], "sha256", None)
-    want_digests = outputs.want_digests or gates.want_digests
-    digests = Digests(truth, detections, piped) if want_digests else None
     chosen = selected(truth, detections, options)
     before = None if gates.before is None else inputs.read_detections(gates.before, truth)
     if before is not None:
@@ -154,7 +153,7 @@ def _evaluate(
     session.doing("Reporting")
     report = detection_report(
         result,
-        inputs=describe_inputs(truth, detections, digests.wait() if digests else {}),
+        inputs=describe_inputs(truth, detections, digests=digests),
         notes=check.notes if check else (),
         blocks=blocks,
         sort=options["sort"],
@@ -172,14 +171,14 @@ def _evaluate(
         session.note(note)
     status = say(judged, session)
     session.check_warnings()
-    members = [*members_of(truth), *members_of(detections)]
+    read = (*truth.files, *detections.files)
     if options["curves"] is not None:
         from detap.report.sections.curves import detection_curves  # noqa: PLC0415 - rarely wanted
         from detap.report.sinks.curves import render  # noqa: PLC0415
 
         path = options["curves"]
-        outputs.write_file(path, render(detection_curves(result), path), members)
-    outputs.write(report, members)
+        outputs.write_file(path, render(detection_curves(result), path), read)
+    outputs.write(report, read)
     session.timed("reporting")
     if check and not check.equal:
         raise DifferenceError(check.verdict)
@@ -251,13 +250,6 @@ def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | 
     from detap.crosscheck import cross_check  # noqa: PLC0415 - rarely wanted
 
     return cross_check(result)
-
-
-def members_of(table: "GroundTruth | Detections") -> Iterator[str]:
-    """Yield the paths of the files of a folder that was read."""
-    for source in table.files:
-        for member in source.members:
-            yield os.path.join(source.path, member)
 
 
 def selected(

@@ -1,17 +1,17 @@
 """What a command reads: which files, as what, and which of their classes and images."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from threading import Thread
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from detap.errors import DetapError, InputError, Problem, UsageError
-from detap.formats.files import STDIN, Limits
+from detap.errors import InputError, Problem, UsageError
+from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits
 from detap.formats.registry import Format, format_named, told
 from detap.formats.registry import options as format_options
 
 if TYPE_CHECKING:
-    from detap.tables import Detections, GroundTruth, Name, SourceFile
+    from detap.tables import Detections, GroundTruth, Name
 
 _LIMITS = {
     "max_file_size": "file_bytes",
@@ -65,6 +65,11 @@ class Inputs(NamedTuple):
         files = [self.reading.get(name) for name in paths]
         return [path for path in (self.gt, self.dt, *files) if path is not None and path != STDIN]
 
+    def hashed(self, wanted: bool) -> "Inputs":
+        """Return the same, to be hashed while they are read where that is wanted."""
+        limits = replace(self.reading.get("limits", DEFAULT_LIMITS), digests=wanted)
+        return self._replace(reading={**self.reading, "limits": limits})
+
     def begin(self) -> tuple[Any, Any]:
         """Let threads read while numpy is being imported; return what to read on."""
         ahead = {name: value for name, value in self.reading.items() if name != "as_is"}
@@ -96,44 +101,6 @@ def _limits(options: dict[str, Any]) -> dict[str, Limits]:
     given = {field: options.pop(name, None) for name, field in _LIMITS.items()}
     given = {field: value for field, value in given.items() if value is not None}
     return {"limits": Limits(**given)} if given else {}
-
-
-class Digests:
-    """The sha256 of all inputs, computed in a thread while the evaluation runs.
-
-    Parameters
-    ----------
-    truth, detections : tables
-        Whose files they are of.
-    piped : str or None
-        That of standard input, which cannot be read again.
-    """
-
-    def __init__(
-        self, truth: "GroundTruth", detections: "Detections", piped: str | None = None
-    ) -> None:
-        self._found: dict[str, str | None] = {}
-        self._error: DetapError | None = None
-        sources = [*truth.files, *detections.files]
-        self._thread = Thread(target=self._run, args=(sources, piped), daemon=True)
-        self._thread.start()
-
-    def _run(self, sources: "Sequence[SourceFile]", piped: str | None) -> None:
-        from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
-
-        try:
-            for source in sources:
-                again = source.path != STDIN
-                self._found[source.path] = sha256(source.path, source.members) if again else piped
-        except DetapError as error:
-            self._error = error
-
-    def wait(self) -> dict[str, str | None]:
-        """Return the digests by path, once they are there."""
-        self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._found
 
 
 def chosen_names(given: Iterable[str], known: Iterable[str]) -> list[str]:

@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import UsageError
 from detap.report.model import Report
@@ -11,6 +11,9 @@ from detap.report.names import printable
 from detap.report.numbers import RULE, UNDEFINED
 from detap.report.sinks.registry import SINKS, Sink, Style
 from detap.report.writing import STDOUT, check_target, write, write_stdout
+
+if TYPE_CHECKING:
+    from detap.tables import SourceFile
 
 _PAGE = 80  # the width of a page that is no terminal
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})
@@ -67,19 +70,19 @@ class Outputs(NamedTuple):
         for path in (*(path for _, path in self.files), *self.others):
             check_target(path, self.inputs)
 
-    def write(self, report: Report, members: Sequence[str] = ()) -> None:
+    def write(self, report: Report, read: "Sequence[SourceFile]" = ()) -> None:
         """Write the report everywhere: the files first, for the reader of stdout may be gone.
 
         Parameters
         ----------
         report : Report
             What to write.
-        members : sequence of str
-            Further inputs that must not be written: the files of a folder.
+        read : sequence of SourceFile
+            What was read, and must not be written.
         """
         for sink, path in self.files:
             text = sink.render(report, Style(width=_PAGE))
-            self.write_file(path, text, members)
+            self.write_file(path, text, read)
         self._append_summary(report)
         text = self.stdout.render(report, _stdout_style())
         write_stdout(_encoded(text, self.stdout))
@@ -90,9 +93,9 @@ class Outputs(NamedTuple):
 
             append_summary(report, Style(width=_PAGE))
 
-    def write_file(self, path: str, text: str, members: Sequence[str] = ()) -> None:
+    def write_file(self, path: str, text: str, read: "Sequence[SourceFile]" = ()) -> None:
         """Write one file, whole or not at all."""
-        write(path, text.encode(), (*self.inputs, *members))
+        write(path, text.encode(), self.inputs, read)
 
 
 def _unnamed(path: str, output_format: str | None) -> Sink:

@@ -1,7 +1,7 @@
 """``detap rank``: score rankings: retrievals, and classifications by scores."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from detap.ranking.retrieval import RetrievalResult
     from detap.ranking_tables import Gallery, Run, Samples
     from detap.report.model import Report
+    from detap.tables import SourceFile
 
 _DATA = ("json", "csv")
 _ARRAYS = ("queries", "gallery", "query_labels", "gallery_labels")
@@ -333,7 +334,7 @@ class _Work(NamedTuple):
     def want_digests(self) -> bool:
         return self.outputs.want_digests or self.gates.want_digests
 
-    def finish(self, report: "Report", judged: Judged, members: list[str]) -> int:
+    def finish(self, report: "Report", judged: Judged, read: "Sequence[SourceFile]") -> int:
         """Say the notes, write the report everywhere, and return the exit status."""
         from detap.report.sections.gates import judged_blocks  # noqa: PLC0415
         from detap.report.sections.ranking import brief  # noqa: PLC0415 - not for --help
@@ -351,10 +352,10 @@ class _Work(NamedTuple):
             if sink.name in _DATA:
                 from detap.report.sinks.registry import Style  # noqa: PLC0415 - only with such a file
 
-                self.outputs.write_file(path, sink.render(report, Style()), members)
+                self.outputs.write_file(path, sink.render(report, Style()), read)
         rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
         full = self.outputs.stdout.name in _DATA
-        self.outputs._replace(files=rest).write(report if full else short, members)
+        self.outputs._replace(files=rest).write(report if full else short, read)
         self.session.timed("reporting")
         return status
 
@@ -416,8 +417,8 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
         from detap.report.sinks.curves import render  # noqa: PLC0415
 
         path = work.options["curves"]
-        work.outputs.write_file(path, render(retrieval_curves(result), path), _members(table))
-    return work.finish(report, judged, _members(table))
+        work.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
+    return work.finish(report, judged, table.files)
 
 
 def _score_classification(work: _Work, rules: Classification) -> int:
@@ -432,7 +433,7 @@ def _score_classification(work: _Work, rules: Classification) -> int:
     judged = Judged()
     if work.gates.any:
         judged = _judge(work, report, _ranked(report), baseline)
-    return work.finish(report, judged, _members(table))
+    return work.finish(report, judged, table.files)
 
 
 def _ranked(report: "Report", result: "RetrievalResult | None" = None) -> "Ranked":
@@ -472,8 +473,7 @@ def _check_alike(now: "RetrievalResult", then: "RetrievalResult", path: str) -> 
 
 def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, Any]]:
     """Describe each input; labels within an archive have a sha256 of their own."""
-    from detap.formats.digest import sha256  # noqa: PLC0415 - only for reports that show it
-    from detap.report.inputs import describe  # noqa: PLC0415
+    from detap.report.inputs import describe  # noqa: PLC0415 - only for reports that show it
 
     kind = work.read.kind
     roles = {
@@ -483,14 +483,10 @@ def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, 
         "files": ("scores", "labels"),
         "voc": ("scores", "labels"),
     }[kind]
-    found = []
-    for role, source in zip(roles, table.files, strict=True):
-        digest = None if source.path == "<stdin>" else sha256(source.path, source.members)
-        found += describe(role, [source], {source.path: digest})
+    sources = list(zip(roles, table.files, strict=True))
     if kind == "npz":
-        archive = table.files[0]
-        found += describe("labels", [archive], {archive.path: _labels_digest(table)})
-    return found
+        sources.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))
+    return [entry for role, file in sources for entry in describe(role, (file,), digests=True)]
 
 
 def _labels_digest(table: "Run | Gallery | Samples") -> str:
@@ -505,9 +501,3 @@ def _labels_digest(table: "Run | Gallery | Samples") -> str:
             whole.update(f"{name} {column.dtype.str} {column.shape}\n".encode())
             whole.update(column.tobytes())
     return whole.hexdigest()
-
-
-def _members(table: "Run | Gallery | Samples") -> list[str]:
-    return [
-        os.path.join(source.path, member) for source in table.files for member in source.members
-    ]

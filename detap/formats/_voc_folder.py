@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from detap.formats import files
 from detap.formats._voc_lines import Problems, UnknownNameError, plain_lines, shown
@@ -18,7 +18,8 @@ class Folder:
 
     `given` is the path that the user gave, `inside` the folder below it ("" for itself), `members`
     the name of each file by its stem, sorted by stem, `aside` how many entries were left aside,
-    `odd` the members that are no regular files.
+    `odd` the members that are no regular files, `digests` the sha256 of those that
+    were hashed while being read, by number.
     """
 
     given: str
@@ -27,6 +28,7 @@ class Folder:
     members: dict[str, str]
     aside: int = 0
     odd: frozenset[str] = frozenset()
+    digests: dict[int, str] = field(default_factory=dict)
 
     @property
     def path(self) -> str:
@@ -37,10 +39,18 @@ class Folder:
         """Return the path of a member."""
         return os.path.join(self.path, member) if member else self.given
 
-    def relative(self, members: Iterable[str]) -> tuple[str, ...]:
-        """Return members as paths relative to what was given."""
+    def source(self, members: Iterable[str], records: int) -> SourceFile:
+        """Return the members that were read, in the order of their numbers, as an input."""
         start = f"{self.inside}/" if self.inside else ""
-        return tuple(start + member for member in members)
+        names = [start + member for member in members]
+        read = tuple(sorted(filter(None, names)))
+        digest = ""
+        if self.digests:
+            from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
+
+            known = {names[number]: digest for number, digest in self.digests.items()}
+            digest = sha256(self.given, read, known)
+        return SourceFile(self.given, records, read, digest)
 
 
 def _list_folder(path: str) -> list[os.DirEntry[str]]:

@@ -145,6 +145,7 @@ def _scan_text(
             sides=form.encoding == "xywh",
             file_bytes=min(limits.file_bytes, MAX_SCANNED_BYTES),
             records=limits.records,
+            digests=folder.digests if limits.digests else None,
         )
     try:
         # Words of a file that was declined half-way may have no row, and may be no names at all.

@@ -3,7 +3,9 @@
 Only functions to be inlined: nothing of this module exists when the program runs.
 """
 
+from cpython.buffer cimport PyBUF_READ
 from cpython.bytes cimport PyBytes_AS_STRING
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from libc.math cimport isfinite
 from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
@@ -218,8 +220,20 @@ cdef inline int scan_inputs(
     return 0
 
 
-cdef inline void scan_run(Scan *scan, Reader read, void *how) noexcept nogil:
-    """Read every file: one stretch without the GIL, so that other threads run meanwhile."""
+cdef inline bint _note_digest(
+    Scan *scan, int32_t at, size_t size, object sha256, dict digests
+) noexcept with gil:
+    """Note the sha256 of the file that lies in `data`; False where that fails."""
+    try:
+        digests[at] = sha256(PyMemoryView_FromMemory(scan.inputs.data, size, PyBUF_READ)).hexdigest()
+        return True
+    except Exception:
+        return False
+
+
+cdef inline void _read_all(
+    Scan *scan, Reader read, void *how, object sha256, dict digests
+) noexcept nogil:
     cdef int32_t at
     cdef size_t before
     cdef long long size
@@ -231,10 +245,21 @@ cdef inline void scan_run(Scan *scan, Reader read, void *how) noexcept nogil:
             size >= 0
             and read(scan.inputs.data, scan.inputs.data + size, at, scan, how)
             and scan.rows.count <= scan.records
+            and (digests is None or _note_digest(scan, at, size, sha256, digests))
         )
         scan.declined[at] = not fine
         if not fine:
             scan.rows.count = before
+
+
+cdef inline int scan_run(Scan *scan, Reader read, void *how, dict digests) except -1:
+    """Read every file: without the GIL but for digests, so that other threads run meanwhile."""
+    sha256 = None
+    if digests is not None:
+        from hashlib import sha256
+    with nogil:
+        _read_all(scan, read, how, sha256, digests)
+    return 0
 
 
 cdef inline list scan_declined(const Scan *scan):

@@ -11,5 +11,6 @@ def scan_files(
     sides: bool,
     file_bytes: int,
     records: int,
+    digests: dict[int, str] | None = None,
     contents: bool = False,
 ) -> tuple[list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], list[bytes]]: ...

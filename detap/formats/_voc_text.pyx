@@ -100,7 +100,7 @@ cdef bint _scan_lines(
 def scan_files(
     int folder, list members, list known, *, bint grow, int width, bint sides,
     size_t file_bytes, size_t records,
-    bint contents=False,
+    dict digests=None, bint contents=False,
 ):
     """Scan text files, each whole or not at all.
 
@@ -120,6 +120,9 @@ def scan_files(
         Whether the last two numbers are width and height; else the far corner.
     file_bytes, records : int
         The limits: larger files are declined, and so is what comes behind so many rows.
+    digests : dict, optional
+        Gets the sha256 of each file that is not declined, in hexadecimal, by its place in
+        `members`.
     contents : bool
         Whether `members` are what the files hold, and not what they are called: for tests.
 
@@ -146,8 +149,7 @@ def scan_files(
                 raise MemoryError
         if scan.names.count != len(known):
             raise ValueError("a known word is listed twice")
-        with nogil:
-            scan_run(&scan, _scan_lines, &form)
+        scan_run(&scan, _scan_lines, &form, digests)
         words = scan_words(&scan)
         file, name, _, values = map(np.asarray, scan_columns(&scan))
         return scan_declined(&scan), file, name, values, words

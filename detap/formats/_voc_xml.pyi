@@ -8,6 +8,7 @@ def scan_files(
     file_bytes: int,
     records: int,
     nesting: int,
+    digests: dict[int, str] | None = None,
     contents: bool = False,
 ) -> tuple[
     list[int],

@@ -442,7 +442,7 @@ cdef bint _scan_annotation(
 
 def scan_files(
     int folder, list members, *, size_t file_bytes, size_t records, int nesting,
-    bint contents=False,
+    dict digests=None, bint contents=False,
 ):
     """Scan annotation files, each whole or not at all.
 
@@ -455,6 +455,9 @@ def scan_files(
     file_bytes, records, nesting : int
         The limits: larger and more deeply nested files are declined, and so is what comes behind
         so many objects.
+    digests : dict, optional
+        Gets the sha256 of each file that is not declined, in hexadecimal, by its place in
+        `members`.
     contents : bool
         Whether `members` are what the files hold, and not what they are called: for tests.
 
@@ -484,8 +487,7 @@ def scan_files(
             raise MemoryError
         for at in range(2 * count):
             form.sizes[at] = NAN
-        with nogil:
-            scan_run(&scan, _scan_annotation, &form)
+        scan_run(&scan, _scan_annotation, &form, digests)
         for at in range(count):
             if scan.declined[at]:
                 form.sizes[2 * at] = form.sizes[2 * at + 1] = NAN

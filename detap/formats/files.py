@@ -28,7 +28,7 @@ MOST_RECORDS = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a reader accepts at most; each is checked before memory is spent.
+    """What a reader accepts at most, each checked before memory is spent; and what it notes.
 
     Attributes
     ----------
@@ -43,6 +43,8 @@ class Limits:
         Levels of JSON arrays and objects, or of XML elements, inside each other.
     problems : int
         How many problems an error lists; the rest is only counted.
+    digests : bool
+        Whether the sha256 of each input is taken while it is read, for a report.
 
     Raises
     ------
@@ -55,6 +57,7 @@ class Limits:
     records: int = 200_000_000
     nesting: int = 100
     problems: int = 20
+    digests: bool = False
 
     def __post_init__(self) -> None:
         if self.records > MOST_RECORDS:
@@ -152,6 +155,8 @@ class Stream:
     ----------
     descriptor : int
         Of a plain file, from which the bytes may also be read directly; else -1.
+    status : os.stat_result or None
+        Of the file when it was opened; None for standard input.
     size : int
         Bytes of the file as it lies on the disk; 0 for standard input.
 
@@ -169,14 +174,14 @@ class Stream:
         self._file: Any = None
         self._head = b""
         self._gzip: Any = None
-        self._before: os.stat_result | None = None
+        self.status: os.stat_result | None = None
         if self.path == STDIN:
             self.descriptor = -1
             self._start_stdin()
         else:
             self.descriptor = open_regular(self.path)
-            self._before = os.fstat(self.descriptor)
-            self.size = self._before.st_size
+            self.status = os.fstat(self.descriptor)
+            self.size = self.status.st_size
             self._start_file()
 
     def _start_stdin(self) -> None:
@@ -274,12 +279,9 @@ class Stream:
 
     def check_unchanged(self) -> None:
         """Refuse a file that was written to since it was opened."""
-        if self._before is None:
-            return
-        now = os.fstat(self._file.fileno() if self._file is not None else self.descriptor)
-        before = self._before
-        if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
-            refuse(self.path, "changed while it was being read", "try again when it is complete")
+        if self.status is not None:
+            now = os.fstat(self._file.fileno() if self._file is not None else self.descriptor)
+            check_same(self.path, self.status, now)
 
     def close(self) -> None:
         """Close the file; standard input stays open."""
@@ -294,6 +296,13 @@ class Stream:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def check_same(path: str, before: os.stat_result, now: os.stat_result) -> None:
+    """Refuse a file that was written to, or replaced, between two looks at it."""
+    looks = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in (before, now)]
+    if looks[0] != looks[1]:
+        refuse(path, "changed while it was being read", "try again when it is complete")
 
 
 def gzip_file(compressed: BinaryIO) -> BinaryIO:

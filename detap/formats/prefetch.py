@@ -41,7 +41,8 @@ class Handle(Generic[Scan]):
     limits : Limits
         What is accepted at most.
     sha256 : str
-        Of standard input, which cannot be read again; else empty.
+        Of standard input, which cannot be read again, and of a file where `limits` ask for it; else
+        empty.
     """
 
     def __init__(self, path: str | os.PathLike[str], scanner: type[Scan], limits: Limits) -> None:
@@ -62,8 +63,22 @@ class Handle(Generic[Scan]):
     def _run(self) -> None:
         try:
             with Stream(self.path, self.limits) as stream:
+                hashing = threading.Thread(target=self._hash, args=(stream,), daemon=True)
+                if self.limits.digests and self.path != STDIN:
+                    hashing.start()
                 self._read(stream)
+                if hashing.ident is not None:
+                    hashing.join()
                 stream.check_unchanged()
+        except BaseException as error:
+            self._error = error
+
+    def _hash(self, stream: Stream) -> None:
+        """Take the digest beside the scan, which is slower, so that nothing waits for it."""
+        from detap.formats.digest import sha256_of_stream  # noqa: PLC0415 - needs hashlib, 0.003 s
+
+        try:
+            self.sha256 = sha256_of_stream(stream)
         except BaseException as error:
             self._error = error
 

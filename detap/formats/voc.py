@@ -258,6 +258,7 @@ def _read_annotations(
             file_bytes=min(limits.file_bytes, _MAX_SCANNED_BYTES),
             records=limits.records,
             nesting=limits.nesting,
+            digests=folder.digests if limits.digests else None,
         )
     names, name = met(name, words, str)
     scanned = Rows(file, name, names, corners, difficult)
@@ -559,8 +560,7 @@ def _negative_sides(kind: str, stand: _Stand, rows: Rows, at: NDArray[np.intp]) 
 
 
 def _sources(folder: Folder, selection: Selection, records: int) -> tuple[SourceFile, ...]:
-    members = folder.relative(sorted(selection.members))
-    source = SourceFile(folder.given, records, members)
+    source = folder.source(selection.members, records)
     if not selection.file:
         return (source,)
     return source, SourceFile(selection.file, selection.records)
@@ -778,7 +778,7 @@ def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections
         class_ids=truth.class_ids + tuple(strangers),
         score=score,
         files=(
-            SourceFile(folder.given, len(rows), tuple(m for m in folder.members.values() if m)),
+            folder.source(folder.members.values(), len(rows)),
             *job.names.source(),
         ),
         notes=(

@@ -1,6 +1,6 @@
 """What a report says of its inputs, whatever was read."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 
 def describe_inputs(
-    truth: "GroundTruth", detections: "Detections", digests: Mapping[str, str | None]
+    truth: "GroundTruth", detections: "Detections", *, digests: bool
 ) -> list[dict[str, Any]]:
     """Return what the report of a detector says of its inputs.
 
@@ -16,24 +16,26 @@ def describe_inputs(
     ----------
     truth, detections : tables
         As read, before any selection.
-    digests : mapping
-        From path to sha256, or None for what cannot be read twice (a pipe).
+    digests : bool
+        Whether the report shows the sha256 of each.
     """
     return [
-        *describe("ground_truth", truth.files, digests, images=len(truth.images)),
-        *describe("detections", detections.files, digests),
+        *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
+        *describe("detections", detections.files, digests=digests),
     ]
 
 
 def describe(
-    role: str, sources: Sequence["SourceFile"], digests: Mapping[str, str | None], **counts: int
+    role: str, sources: Sequence["SourceFile"], *, digests: bool, **counts: int
 ) -> list[dict[str, Any]]:
     """Return what a report says of the inputs of one role; `counts` are said besides."""
+    if digests:
+        from detap.formats.digest import sha256_of_source  # noqa: PLC0415 - needs hashlib, 0.003 s
     return [
         {
             "role": role,
             "path": _text(source.path),
-            "sha256": digests.get(source.path),
+            "sha256": sha256_of_source(source) if digests else None,
             "files": len(source.members) or 1,
             "records": source.records,
             **counts,

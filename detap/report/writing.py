@@ -8,16 +8,20 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from detap.errors import OutputError
 from detap.report.names import printable
 
+if TYPE_CHECKING:
+    from detap.tables import SourceFile
+
 STDOUT = "-"
 
 
-def check_target(path: str, inputs: Iterable[str] = ()) -> None:
+def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFile]" = ()) -> None:
     """Make sure that a report can go to `path`, before the work is done that it is to hold.
 
     Parameters
@@ -26,6 +30,8 @@ def check_target(path: str, inputs: Iterable[str] = ()) -> None:
         A file, existing or not; a device; or ``"-"``.
     inputs : iterable of str
         Paths that are being read and must not be written.
+    read : iterable of SourceFile
+        What was read besides: the files of a folder must not be written either.
 
     Raises
     ------
@@ -44,13 +50,15 @@ def check_target(path: str, inputs: Iterable[str] = ()) -> None:
         return
     if not stat.S_ISREG(found.st_mode):
         raise OutputError(f"{_named(path)}: cannot write a report onto {_kind(found.st_mode)}")
-    for source in inputs:
+    for source in (*inputs, *_alike(path, found, read)):
         if _same(found, source):
             raise OutputError(f"{_named(path)}: is an input; give the report another name")
     _check_folder(os.path.realpath(path))
 
 
-def write(path: str, data: bytes, inputs: Iterable[str] = ()) -> None:
+def write(
+    path: str, data: bytes, inputs: Iterable[str] = (), read: "Iterable[SourceFile]" = ()
+) -> None:
     """Write a report: all of it, or nothing.
 
     Parameters
@@ -59,7 +67,7 @@ def write(path: str, data: bytes, inputs: Iterable[str] = ()) -> None:
         As in :func:`check_target`; a link is followed, and stays a link.
     data : bytes
         The whole report.
-    inputs : iterable of str
+    inputs, read : iterable
         As in :func:`check_target`.
 
     Raises
@@ -70,7 +78,7 @@ def write(path: str, data: bytes, inputs: Iterable[str] = ()) -> None:
     if path == STDOUT:
         write_stdout(data)
         return
-    check_target(path, inputs)
+    check_target(path, inputs, read)
     try:
         found = _status(path)
         if found is not None and not stat.S_ISREG(found.st_mode):
@@ -140,6 +148,20 @@ def _our_own_stream(found: os.stat_result) -> int | None:
             if os.path.samestat(os.fstat(stream), found):
                 return stream
     return None
+
+
+def _alike(path: str, found: os.stat_result, read: "Iterable[SourceFile]") -> Iterator[str]:
+    """Yield the members of folders that may be `found`; a listing rules out all the others."""
+    name = os.path.basename(os.path.realpath(path))
+    for source in read:
+        members = set(source.members)
+        for inside in {member.rpartition("/")[0] for member in members}:
+            with suppress(OSError), os.scandir(os.path.join(source.path, inside)) as entries:
+                for entry in entries:
+                    member = f"{inside}/{entry.name}" if inside else entry.name
+                    alike = entry.name == name or entry.inode() == found.st_ino
+                    if (alike or entry.is_symlink()) and member in members:
+                        yield entry.path
 
 
 def _same(found: os.stat_result, source: str) -> bool:

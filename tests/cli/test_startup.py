@@ -47,6 +47,13 @@ def test_eval_imports_only_what_it_needs(coco: Files) -> None:
     assert not {"detap.formats.voc", "detap.formats._coco_careful"} & modules
 
 
+def test_a_report_imports_little_more(coco: Files, tmp_path: Path) -> None:
+    target = str(tmp_path / "report.json")
+    modules = imported_by(*coco.arguments, "-o", target) - imported_by(*coco.arguments)
+    assert {"hashlib", "json"} <= modules
+    assert not {"importlib.resources", "tempfile", "csv", "detap.report.sinks.csv"} & modules
+
+
 def test_the_version_is_that_of_the_project() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
     assert project["project"]["version"] == __version__

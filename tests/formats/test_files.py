@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from detap.errors import InputError, UsageError
-from detap.formats import coco, prefetch, tell_format
-from detap.formats.digest import sha256
+from detap.formats import coco, digest, prefetch, tell_format, voc
+from detap.formats.digest import sha256, sha256_of_stream
 from detap.formats.files import Limits, Stream, open_regular, read_bytes
+from tests.formats import voc_files
 from tests.formats.coco_files import RESULTS, TRUTH, as_bytes
 
 
@@ -146,6 +147,67 @@ def test_the_digest_of_a_folder_is_that_of_its_listing(tmp_path: Path) -> None:
     due = hashlib.sha256(listing.encode()).hexdigest()
     assert sha256(tmp_path, ["a.txt", "b.txt"]) == due
     assert sha256(tmp_path, ["b.txt", "a.txt"]) == due
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("regular", [True, False])
+def test_a_digest_taken_while_reading_is_of_the_bytes_on_the_disk(
+    truth_path: Path, tmp_path: Path, regular: bool, packed: bool
+) -> None:
+    content = (
+        as_bytes(RESULTS) if regular else as_bytes(RESULTS).replace(b'"score"', b'"sc\\u006fre"')
+    )
+    path = tmp_path / "results.json"
+    path.write_bytes(gzip.compress(content) if packed else content)
+    truth = coco.read_ground_truth(truth_path)
+    assert (prefetch.detections(path).result() is not None) == regular
+    hashed = coco.read_detections(path, truth, limits=Limits(digests=True))
+    assert hashed.files[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert coco.read_detections(path, truth).files[0].sha256 == truth.files[0].sha256 == ""
+
+
+def voc_listing(folder: Path, *names: str) -> str:
+    lines = [f"{hashlib.sha256((folder / n).read_bytes()).hexdigest()}  {n}\n" for n in names]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def test_a_folder_is_hashed_while_it_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    regular = voc_files.xml(voc_files.item())
+    # A character reference is for the careful reader: its file is read again, and hashed then.
+    careful = regular.replace("<annotation>", "<annotation><folder>&#65;</folder>")
+    root = voc_files.tree(tmp_path / "gt", {"b": regular, "a": regular, "c": careful})
+    found = voc_files.write(tmp_path / "dt", {"det_x_dog.txt": "a 0.5 1 2 3 4\n"})
+    again: list[str] = []
+    read = digest._file_digest
+
+    def noted(path: str, *rest: os.stat_result) -> str:
+        again.append(os.path.basename(path))
+        return read(path, *rest)
+
+    monkeypatch.setattr(digest, "_file_digest", noted)
+    truth = voc.read_ground_truth(root, limits=Limits(digests=True))
+    names = ["Annotations/a.xml", "Annotations/b.xml", "Annotations/c.xml"]
+    assert truth.files[0].members == tuple(names)
+    assert truth.files[0].sha256 == voc_listing(root, *names)
+    assert again == ["c.xml"]
+    table = voc.read_detections(found, truth, limits=Limits(digests=True))
+    assert table.files[0].sha256 == voc_listing(found, "det_x_dog.txt")
+    one = voc.read_detections(found / "det_x_dog.txt", truth, limits=Limits(digests=True))
+    content = (found / "det_x_dog.txt").read_bytes()
+    assert one.files[0].sha256 == hashlib.sha256(content).hexdigest()
+    assert again == ["c.xml"]
+    assert voc.read_ground_truth(root).files[0].sha256 == ""
+
+
+def test_a_file_that_is_replaced_while_it_is_hashed(truth_path: Path, tmp_path: Path) -> None:
+    (tmp_path / "other").write_bytes(truth_path.read_bytes())
+    with Stream(truth_path) as stream:
+        assert sha256_of_stream(stream) == sha256(truth_path)
+        os.replace(tmp_path / "other", truth_path)
+        with pytest.raises(InputError, match="changed while it was being read"):
+            sha256_of_stream(stream)
 
 
 def test_the_digest_of_what_is_absent(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 from detap.errors import OutputError
 from detap.report import writing
 from detap.report.writing import check_target, write
+from detap.tables import SourceFile
 
 
 def only(folder: Path) -> list[str]:
@@ -118,6 +119,27 @@ def test_an_input_is_no_target(tmp_path: Path) -> None:
     for name in ("gt.json", "again.json", "hard.json"):
         with pytest.raises(OutputError, match="is an input"):
             check_target(str(tmp_path / name), ["absent", str(tmp_path / "gt.json")])
+
+
+def test_a_file_of_a_folder_that_was_read_is_no_target(tmp_path: Path) -> None:
+    inside = tmp_path / "in"
+    inside.mkdir()
+    for name in ("one.xml", "two.xml", "aside.xml"):
+        (inside / name).write_bytes(b"x")
+    (tmp_path / "kept.xml").write_bytes(b"x")
+    (inside / "led.xml").symlink_to(tmp_path / "kept.xml")
+    os.link(inside / "two.xml", tmp_path / "hard.json")
+    (tmp_path / "soft.json").symlink_to(inside / "one.xml")
+    members = ("in/led.xml", "in/one.xml", "in/two.xml")
+    read = [SourceFile(str(tmp_path), 3, members), SourceFile("absent", 1, ("a.xml",))]
+    for name in ("in/one.xml", "hard.json", "soft.json", "kept.xml"):
+        with pytest.raises(OutputError, match="is an input"):
+            check_target(str(tmp_path / name), [], read)
+    check_target(str(inside / "aside.xml"), [], read)
+    write(str(inside / "aside.xml"), b"y", [], read)
+    with pytest.raises(OutputError, match="is an input"):
+        write(str(tmp_path / "hard.json"), b"y", [], read)
+    assert (inside / "two.xml").read_bytes() == b"x"
 
 
 @pytest.mark.parametrize(
