@@ -55,7 +55,7 @@ _HOME = {
 
 
 def __getattr__(name: str) -> "Any":
-    from importlib import import_module  # noqa: PLC0415 - as above
+    from importlib import import_module  # as above
 
     for module, names in _HOME.items():
         if name in names:

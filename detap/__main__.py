@@ -6,7 +6,7 @@ import os
 def main() -> None:
     """Run the command line and exit with its status."""
     try:
-        from detap.cli import run  # noqa: PLC0415 - imported only when a command is run
+        from detap.cli import run  # imported only when a command is run
 
         run()
     except KeyboardInterrupt:

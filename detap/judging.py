@@ -62,7 +62,7 @@ class Spelling(NamedTuple):
         """Return how a limit is asked for."""
         if not self.options:
             return f"{self(asked)}={{{name!r}: {bound!r}}}"
-        from shlex import quote  # noqa: PLC0415 - only where one is proposed
+        from shlex import quote  # only where one is proposed
 
         return f"{self(asked)} {quote(f'{name}={bound}')}"
 
@@ -263,7 +263,7 @@ def judge(
     UsageError
         Where a gate names no number, or the earlier report may not be compared with.
     """
-    from detap.gate import check  # noqa: PLC0415 - only with gates
+    from detap.gate import check  # only with gates
 
     numbers = now.numbers()
     then = None if before is None else before.numbers()
@@ -291,7 +291,7 @@ def _held_to(
 
     They are those of the earlier detector, `then`, where there is one.
     """
-    from detap.baseline import (  # noqa: PLC0415 - only with a baseline
+    from detap.baseline import (  # only with a baseline
         differences,
         numbers_of_record,
         other_numbers,
@@ -299,7 +299,7 @@ def _held_to(
         other_threshold,
         refuse_differences,
     )
-    from detap.gate import resolve  # noqa: PLC0415
+    from detap.gate import resolve
 
     now = record()
     recorded = numbers_of_record(kept.record, at_threshold="operating_point" in now)
@@ -332,7 +332,7 @@ class _Case(NamedTuple):
 
     def fails(self, text: str) -> bool:
         """Tell whether one more limit on a drop would have failed."""
-        from detap.gate import Limit, check  # noqa: PLC0415 - imported already
+        from detap.gate import Limit, check  # imported already
 
         gates = check(
             [Limit.of("drop", text)],
@@ -391,7 +391,7 @@ def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
 def _falls(
     gate: "Gate", case: _Case, held: "set[tuple[str | None, int | None]]"
 ) -> Iterator[_Fall]:
-    from detap.gate import escaped, row_key  # noqa: PLC0415 - imported already
+    from detap.gate import escaped, row_key  # imported already
 
     assert gate.stands_for is not None
     assert gate.baseline is not None

@@ -132,8 +132,8 @@ def assert_detections(
 def _tables(
     ground_truth: "GroundTruth | Path", detections: "Detections | Path", reading: Mapping[str, Any]
 ) -> "tuple[GroundTruth, Detections, Format | None]":
-    from detap.formats.registry import told  # noqa: PLC0415 - only when called
-    from detap.tables import Detections, GroundTruth  # noqa: PLC0415
+    from detap.formats.registry import told  # only when called
+    from detap.tables import Detections, GroundTruth
 
     file_format = None
     if not isinstance(ground_truth, GroundTruth):
@@ -146,13 +146,13 @@ def _tables(
 
 
 def _earlier(baseline: "Path | Detections | None", truth: "GroundTruth") -> "Detections | None":
-    from detap.tables import Detections  # noqa: PLC0415 - numpy
+    from detap.tables import Detections  # numpy
 
     return baseline.numbered_as(truth) if isinstance(baseline, Detections) else None
 
 
 def _limits(**asked: Limits | None) -> "list[Limit]":
-    from detap.gate import Limit  # noqa: PLC0415 - only when called
+    from detap.gate import Limit  # only when called
 
     limits = []
     for name, given in asked.items():
@@ -177,10 +177,10 @@ def _judged(
     baseline: Any,
     numbers: Mapping[str, Any],
 ) -> "tuple[Scored, Judged]":
-    from detap.baseline import read_baseline  # noqa: PLC0415 - numpy
-    from detap.comparison import numbered_alike  # noqa: PLC0415
-    from detap.detection import evaluate, score_tables  # noqa: PLC0415
-    from detap.gating import Scored  # noqa: PLC0415
+    from detap.baseline import read_baseline  # numpy
+    from detap.comparison import numbered_alike
+    from detap.detection import evaluate, score_tables
+    from detap.gating import Scored
 
     truth, found, before = tables
     threads = numbers["threads"]
@@ -195,16 +195,16 @@ def _judged(
 
 
 def _threshold(given: object) -> Any:
-    from detap.analysis.operating import threshold  # noqa: PLC0415 - numpy
+    from detap.analysis.operating import threshold  # numpy
 
     return None if given is None else threshold(given)
 
 
 def _record(scored: "Scored") -> dict[str, Any]:
-    from detap.report.inputs import describe_inputs  # noqa: PLC0415 - only with an earlier report
-    from detap.report.sections.analysis import Questions, analysis_blocks  # noqa: PLC0415
-    from detap.report.sections.detection import detection_report  # noqa: PLC0415
-    from detap.report.sinks.json import as_dict  # noqa: PLC0415
+    from detap.report.inputs import describe_inputs  # only with an earlier report
+    from detap.report.sections.analysis import Questions, analysis_blocks
+    from detap.report.sections.detection import detection_report
+    from detap.report.sinks.json import as_dict
 
     result = scored.whole
     inputs = describe_inputs(result.ground_truth, result.detections, digests=True)
@@ -214,13 +214,13 @@ def _record(scored: "Scored") -> dict[str, Any]:
 
 
 def _message(judged: Judged, result: "Result") -> str:
-    from detap.report.sections.gates import judged_blocks  # noqa: PLC0415 - only where one failed
+    from detap.report.sections.gates import judged_blocks  # only where one failed
 
     lines = [line for block in judged_blocks(judged) for line in (block.title, *block.lines)]
     return "\n".join(printable(line) for line in [*lines, result.protocol.signature(_version())])
 
 
 def _version() -> str:
-    from detap._version import __version__  # noqa: PLC0415
+    from detap._version import __version__
 
     return __version__

@@ -141,7 +141,7 @@ def _guarded(command: Callable[[], int], session: Session, signals: "_Signals") 
         if isinstance(error, BrokenPipeError):
             silence_stdout()
         if session.debug and message:
-            import traceback  # noqa: PLC0415 - only for this
+            import traceback  # only for this
 
             session.say(traceback.format_exc().rstrip())
         if message:

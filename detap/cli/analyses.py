@@ -94,7 +94,7 @@ def answers(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
     """Return what the report says of it."""
     if not asks(options):
         return []
-    from detap.report.sections.analysis import Questions, analysis_blocks  # noqa: PLC0415 - rare
+    from detap.report.sections.analysis import Questions, analysis_blocks  # rare
 
     asked = {name: options[name] for name in _ASKED}
     return list(analysis_blocks(result, Questions(**asked, all=options["all_analyses"])))

@@ -55,17 +55,17 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
     BASELINE is the JSON report to raise; where there is none, REPORT becomes it. REPORT is the
     JSON report of today. Prints each number that changes.
     """
-    import os  # noqa: PLC0415 - as all of this, only when called
+    import os  # as all of this, only when called
 
-    from detap.baseline import (  # noqa: PLC0415
+    from detap.baseline import (
         differences,
         other_slices,
         raised,
         read_baseline,
         refuse_differences,
     )
-    from detap.report.sinks.json import dump  # noqa: PLC0415
-    from detap.report.writing import check_target, write, write_stdout  # noqa: PLC0415
+    from detap.report.sinks.json import dump
+    from detap.report.writing import check_target, write, write_stdout
 
     if "-" in (baseline, report):
         raise UsageError("a baseline is kept in a file, and made of one")

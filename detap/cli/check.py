@@ -65,7 +65,7 @@ class _Read(NamedTuple):
 
 def _read(inputs: Inputs) -> _Read:
     """Read both inputs, the detections also where the ground truth cannot be read."""
-    from detap.doubts import AS_IS, fractions  # noqa: PLC0415 - imports numpy, which --help need not
+    from detap.doubts import AS_IS, fractions  # imports numpy, which --help need not
 
     truth = detections = None
     problems: list[Problem] = []
@@ -93,13 +93,13 @@ def _read(inputs: Inputs) -> _Read:
 
 
 def _examine(read: _Read) -> "Examination":
-    from detap.checking import examine  # noqa: PLC0415 - imports numpy, which --help need not
+    from detap.checking import examine  # imports numpy, which --help need not
 
     return examine(read.truth, read.detections)
 
 
 def _write(read: _Read, examination: "Examination", outputs: Outputs, session: Session) -> None:
-    from detap.report.sections.examination import examination_report  # noqa: PLC0415 - as above
+    from detap.report.sections.examination import examination_report  # as above
 
     report = examination_report(
         examination, problems=read.problems, omitted=read.omitted, inputs=_described(read, outputs)
@@ -111,7 +111,7 @@ def _write(read: _Read, examination: "Examination", outputs: Outputs, session: S
 
 
 def _described(read: _Read, outputs: Outputs) -> list[dict[str, Any]]:
-    from detap.report.inputs import describe  # noqa: PLC0415 - as above
+    from detap.report.inputs import describe  # as above
 
     return [
         entry

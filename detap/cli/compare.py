@@ -118,7 +118,7 @@ def _compare(
     rules, outputs = how
     inputs = inputs.hashed(outputs.want_digests)
     sources = inputs.begin()
-    from detap.report.sections.comparison import (  # noqa: PLC0415 - numpy, while reading
+    from detap.report.sections.comparison import (  # numpy, while reading
         comparison_report,
     )
 
@@ -144,7 +144,7 @@ def _compare(
 def _described(
     tables: "tuple[GroundTruth, Detections, Detections]", *, digests: bool
 ) -> list[dict[str, Any]]:
-    from detap.report.inputs import describe  # noqa: PLC0415 - imported already
+    from detap.report.inputs import describe  # imported already
 
     truth, before, after = tables
     return [
@@ -159,8 +159,8 @@ def _evaluated(
     rules: Protocol,
     options: Mapping[str, Any],
 ) -> "Comparison":
-    from detap.comparison import compare, numbered_alike  # noqa: PLC0415 - numpy
-    from detap.detection import score_tables  # noqa: PLC0415
+    from detap.comparison import compare, numbered_alike  # numpy
+    from detap.detection import score_tables
 
     truth, before, after = tables
     chosen, before = selected(truth, before, options)

@@ -69,7 +69,7 @@ def command(ctx: click.Context, /, shown: str, everything: bool, output_format: 
     COMMAND is eval, which compare follows, rank-retrieval or rank-classification. Its own line wins
     over the environment, and that over the file.
     """
-    from detap.report.writing import write_stdout  # noqa: PLC0415 - not for --help
+    from detap.report.writing import write_stdout  # not for --help
 
     settings = settings_of(ctx)
     found = _in_force(_COMMANDS[shown], settings, everything)

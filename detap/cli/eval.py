@@ -103,11 +103,11 @@ def _check(options: Mapping[str, Any], rules: Protocol) -> None:
     if sort is not None and sort not in keys:
         raise UsageError(f"--sort {printable(sort)}: no such column; choose from {', '.join(keys)}")
     if options["curves"] is not None:
-        from detap.report.sinks.curves import check_extension  # noqa: PLC0415 - rarely wanted
+        from detap.report.sinks.curves import check_extension  # rarely wanted
 
         check_extension(options["curves"])
     if options["cross_check"]:
-        from detap.crosscheck import check_supported  # noqa: PLC0415 - rarely wanted
+        from detap.crosscheck import check_supported  # rarely wanted
 
         check_supported(rules)
 
@@ -127,7 +127,7 @@ def _evaluate(
     # numpy is imported here, while threads read the files. It would start a thread of its linear
     # algebra for each core, which evaluation never uses.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from detap.detection import score_tables, with_advice  # noqa: PLC0415
+    from detap.detection import score_tables, with_advice
 
     session.timed("starting")
     session.doing("Reading", inputs.fraction(sources))
@@ -173,8 +173,8 @@ def _evaluate(
     session.check_warnings()
     read = (*truth.files, *detections.files)
     if options["curves"] is not None:
-        from detap.report.sections.curves import detection_curves  # noqa: PLC0415 - rarely wanted
-        from detap.report.sinks.curves import render  # noqa: PLC0415
+        from detap.report.sections.curves import detection_curves  # rarely wanted
+        from detap.report.sinks.curves import render
 
         path = options["curves"]
         outputs.write_file(path, render(detection_curves(result), path), read)
@@ -193,10 +193,10 @@ def _judge(
     options: Mapping[str, Any],
 ) -> "tuple[Judged, Report]":
     """Return what came of the gates, and the report with it."""
-    from detap.detection import score_tables  # noqa: PLC0415 - imported already
-    from detap.gating import Scored  # noqa: PLC0415 - only with gates
-    from detap.report.sections.gates import judged_blocks  # noqa: PLC0415
-    from detap.report.sinks.json import as_dict  # noqa: PLC0415
+    from detap.detection import score_tables  # imported already
+    from detap.gating import Scored  # only with gates
+    from detap.report.sections.gates import judged_blocks
+    from detap.report.sinks.json import as_dict
 
     result, before, slices = what
     threads = options["threads"]
@@ -210,7 +210,7 @@ def _judge(
         )
     now = Scored.of(result, slices, threads=threads, score=options["score_threshold"])
     if now.slices:
-        from detap.report.sections.slices import slices_block  # noqa: PLC0415 - only with slices
+        from detap.report.sections.slices import slices_block  # only with slices
 
         report = report._replace(blocks=(slices_block(now.slice_numbers()), *report.blocks))
     judged = judge(gates.demands, now, lambda: as_dict(report), kept=baseline, before=earlier)
@@ -222,7 +222,7 @@ def _judge(
 def _alike(
     chosen: "tuple[GroundTruth, Detections]", before: "Detections"
 ) -> "tuple[tuple[GroundTruth, Detections], Detections]":
-    from detap.comparison import numbered_alike  # noqa: PLC0415 - only with a detector before
+    from detap.comparison import numbered_alike  # only with a detector before
 
     truth, detections = chosen
     detections, before = numbered_alike(detections, before)
@@ -234,12 +234,12 @@ def _sections(
 ) -> "Iterator[Block]":
     """Yield the sections that were asked for."""
     if check is not None:
-        from detap.report.sections.crosscheck import cross_check_block  # noqa: PLC0415 - seldom
+        from detap.report.sections.crosscheck import cross_check_block  # seldom
 
         yield cross_check_block(check)
     if options["tie_range"]:
-        from detap.report.sections.tie_range import tie_block  # noqa: PLC0415 - rarely wanted
-        from detap.tie_range import tie_range  # noqa: PLC0415
+        from detap.report.sections.tie_range import tie_block  # rarely wanted
+        from detap.tie_range import tie_range
 
         yield tie_block(tie_range(result))
 
@@ -247,7 +247,7 @@ def _sections(
 def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | None":
     if not options["cross_check"]:
         return None
-    from detap.crosscheck import cross_check  # noqa: PLC0415 - rarely wanted
+    from detap.crosscheck import cross_check  # rarely wanted
 
     return cross_check(result)
 
@@ -259,7 +259,7 @@ def selected(
     classes, images = options["classes"], options["images"]
     if not classes and not images:
         return truth, detections
-    from detap.detection import select  # noqa: PLC0415 - imported already
+    from detap.detection import select  # imported already
 
     return select(
         truth,
@@ -276,6 +276,6 @@ def selection(
     classes, images = bool(options["classes"]), bool(options["images"])
     if not classes and not images:
         return []
-    from detap.report.sections.selection import selection_block  # noqa: PLC0415 - seldom wanted
+    from detap.report.sections.selection import selection_block  # seldom wanted
 
     return [selection_block(result, truth, detections, classes=classes, images=images)]

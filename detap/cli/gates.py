@@ -47,7 +47,7 @@ class _Limit(Type):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> "Limit":
         """Return the limit that the text means."""
-        from detap.gate import Limit  # noqa: PLC0415 - only where there are gates
+        from detap.gate import Limit  # only where there are gates
 
         if isinstance(value, Limit):
             return value
@@ -253,7 +253,7 @@ class Gates(NamedTuple):
         """Read the earlier report, before any work is done for nothing."""
         if self.baseline is None:
             return None
-        from detap.baseline import read_baseline  # noqa: PLC0415 - only with a baseline
+        from detap.baseline import read_baseline  # only with a baseline
 
         return Kept(self.baseline, read_baseline(self.baseline))
 
@@ -263,7 +263,7 @@ class Gates(NamedTuple):
         """Return the images of each slice, and notes on them."""
         if self.slices is None and self.slice_by is None:
             return {}, []
-        from detap.slices import read_slices, slices_by  # noqa: PLC0415 - only with slices
+        from detap.slices import read_slices, slices_by  # only with slices
 
         if self.slices is not None:
             return read_slices(self.slices, truth.images)

@@ -130,7 +130,7 @@ def chosen_images(given: Iterable[str], known: "Iterable[Name]") -> "list[Name]"
 
 
 def _lines(path: str) -> list[str]:
-    from detap.formats.files import read_bytes  # noqa: PLC0415 - seldom needed
+    from detap.formats.files import read_bytes  # seldom needed
 
     try:
         text = read_bytes(path).decode("utf-8-sig")

@@ -89,7 +89,7 @@ class Outputs(NamedTuple):
 
     def _append_summary(self, report: Report) -> None:
         if any(sink.name == "github" for sink in (self.stdout, *(sink for sink, _ in self.files))):
-            from detap.report.sinks.github import append_summary  # noqa: PLC0415 - on GitHub alone
+            from detap.report.sinks.github import append_summary  # on GitHub alone
 
             append_summary(report, Style(width=_PAGE))
 
@@ -113,7 +113,7 @@ def _stdout_style() -> Style:
     if not terminal and not os.environ.get("COLUMNS"):
         # A pipe or a file: names stay whole, so that they can be searched for.
         return Style(width=_PAGE)
-    from shutil import get_terminal_size  # noqa: PLC0415 - only where there is one
+    from shutil import get_terminal_size  # only where there is one
 
     colour = terminal and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
     return Style(width=get_terminal_size((_PAGE, 24)).columns, fold=True, colour=colour)

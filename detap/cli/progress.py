@@ -47,9 +47,9 @@ class Progress:
     def _watch(self) -> None:
         if self._over.wait(self._after):
             return
-        from rich.console import Console  # noqa: PLC0415 - only where the work is long
-        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn  # noqa: PLC0415
-        from rich.progress import Progress as Bar  # noqa: PLC0415
+        from rich.console import Console  # only where the work is long
+        from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
+        from rich.progress import Progress as Bar
 
         columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
         with Bar(*columns, console=Console(stderr=True), transient=True) as bar:

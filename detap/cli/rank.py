@@ -313,7 +313,7 @@ def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
     inputs = [path for path in (*read.paths, *gates.paths()) if path != STDIN]
     curves = options.get("curves")
     if curves is not None:
-        from detap.report.sinks.curves import check_extension  # noqa: PLC0415 - rarely wanted
+        from detap.report.sinks.curves import check_extension  # rarely wanted
 
         check_extension(curves)
     outputs = Outputs.from_options(options, inputs, [] if curves is None else [curves])
@@ -336,8 +336,8 @@ class _Work(NamedTuple):
 
     def finish(self, report: "Report", judged: Judged, read: "Sequence[SourceFile]") -> int:
         """Say the notes, write the report everywhere, and return the exit status."""
-        from detap.report.sections.gates import judged_blocks  # noqa: PLC0415
-        from detap.report.sections.ranking import brief  # noqa: PLC0415 - not for --help
+        from detap.report.sections.gates import judged_blocks
+        from detap.report.sections.ranking import brief  # not for --help
 
         report = report._replace(
             blocks=(*judged_blocks(judged), *report.blocks), notes=(*report.notes, *judged.notes)
@@ -350,7 +350,7 @@ class _Work(NamedTuple):
         short = report if self.options["per_query"] else brief(report)
         for sink, path in self.outputs.files:
             if sink.name in _DATA:
-                from detap.report.sinks.registry import Style  # noqa: PLC0415 - only with such a file
+                from detap.report.sinks.registry import Style  # only with such a file
 
                 self.outputs.write_file(path, sink.render(report, Style()), read)
         rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
@@ -374,9 +374,9 @@ def _refuse_useless(given: tuple[str, ...], table: "Run | Gallery") -> None:
 
 def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> int:
     baseline = work.gates.read_baseline()
-    from detap.ranking.measures import measures  # noqa: PLC0415 - numpy comes with it
-    from detap.ranking.retrieval import evaluate  # noqa: PLC0415
-    from detap.report.sections import ranking  # noqa: PLC0415
+    from detap.ranking.measures import measures  # numpy comes with it
+    from detap.ranking.retrieval import evaluate
+    from detap.report.sections import ranking
 
     names = _names(work.options["measures"])
     measures(rules, names)  # a misspelt one is told before anything is read
@@ -399,7 +399,7 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
         _check_alike(result, before, work.gates.before)
     objectives = None
     if work.options["losses"] or work.options["batches"]:
-        from detap.ranking.objectives import objectives as compute  # noqa: PLC0415 - seldom wanted
+        from detap.ranking.objectives import objectives as compute  # seldom wanted
 
         work.session.doing("Computing losses")
         with_losses, batches = work.options["losses"], work.options["batches"]
@@ -413,8 +413,8 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
             earlier = _ranked(ranking.retrieval_report(before), before)
         judged = _judge(work, report, _ranked(report, result), baseline, earlier)
     if work.options["curves"] is not None:
-        from detap.report.sections.curves import retrieval_curves  # noqa: PLC0415 - rarely wanted
-        from detap.report.sinks.curves import render  # noqa: PLC0415
+        from detap.report.sections.curves import retrieval_curves  # rarely wanted
+        from detap.report.sinks.curves import render
 
         path = work.options["curves"]
         work.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
@@ -423,8 +423,8 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
 
 def _score_classification(work: _Work, rules: Classification) -> int:
     baseline = work.gates.read_baseline()
-    from detap.ranking.classification import evaluate  # noqa: PLC0415 - numpy comes with it
-    from detap.report.sections import ranking  # noqa: PLC0415
+    from detap.ranking.classification import evaluate  # numpy comes with it
+    from detap.report.sections import ranking
 
     table = work.read.read_samples()
     result: ClassificationResult = evaluate(table, rules)
@@ -437,7 +437,7 @@ def _score_classification(work: _Work, rules: Classification) -> int:
 
 
 def _ranked(report: "Report", result: "RetrievalResult | None" = None) -> "Ranked":
-    from detap.gating_rankings import Ranked  # noqa: PLC0415 - only with gates
+    from detap.gating_rankings import Ranked  # only with gates
 
     unit = "query" if report.kind == "retrieval" else "class"
     return Ranked(report.summary, report.table.rows, unit, result)
@@ -450,7 +450,7 @@ def _judge(
     baseline: Kept | None,
     earlier: "Ranked | None" = None,
 ) -> Judged:
-    from detap.report.sinks.json import as_dict  # noqa: PLC0415 - only with gates
+    from detap.report.sinks.json import as_dict  # only with gates
 
     demands = work.gates.demands
     return judge(demands, now, lambda: as_dict(report), kept=baseline, before=earlier)
@@ -473,7 +473,7 @@ def _check_alike(now: "RetrievalResult", then: "RetrievalResult", path: str) -> 
 
 def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, Any]]:
     """Describe each input; labels within an archive have a sha256 of their own."""
-    from detap.report.inputs import describe  # noqa: PLC0415 - only for reports that show it
+    from detap.report.inputs import describe  # only for reports that show it
 
     kind = work.read.kind
     roles = {
@@ -491,7 +491,7 @@ def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, 
 
 def _labels_digest(table: "Run | Gallery | Samples") -> str:
     """Return the sha256 of what is relevant, whichever archive holds it."""
-    from hashlib import sha256  # noqa: PLC0415 - only for reports that show it
+    from hashlib import sha256  # only for reports that show it
 
     names = ("query_labels", "gallery_labels", "grade", "truth")
     whole = sha256()

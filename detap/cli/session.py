@@ -41,7 +41,7 @@ class Session:
         if self.verbosity < 0:
             return
         if self._progress is None:
-            from detap.cli.progress import Progress  # noqa: PLC0415 - not for --help
+            from detap.cli.progress import Progress  # not for --help
 
             self._progress = Progress()
         self._progress.doing(what, fraction)
@@ -92,8 +92,8 @@ def _fitted(text: str) -> str:
     """Return a sentence in lines that a terminal need not break inside words."""
     if not is_watched():
         return text
-    from shutil import get_terminal_size  # noqa: PLC0415 - only at a terminal
-    from textwrap import fill  # noqa: PLC0415 - only at a terminal
+    from shutil import get_terminal_size  # only at a terminal
+    from textwrap import fill  # only at a terminal
 
     width = max(get_terminal_size().columns, 20)
     return fill(text, width, subsequent_indent="  ", break_on_hyphens=False)

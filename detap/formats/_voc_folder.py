@@ -46,7 +46,7 @@ class Folder:
         read = tuple(sorted(filter(None, names)))
         digest = ""
         if self.digests:
-            from detap.formats.digest import sha256  # noqa: PLC0415 - needs hashlib, 0.003 s
+            from detap.formats.digest import sha256  # needs hashlib, 0.003 s
 
             known = {names[number]: digest for number, digest in self.digests.items()}
             digest = sha256(self.given, read, known)

@@ -70,7 +70,7 @@ def read_ground_truth(
     handle = path if isinstance(path, Handle) else prefetch.ground_truth(path, limits)
     columns = scanned_truth(handle.result())
     if columns is None:
-        from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
+        from detap.formats import _coco_careful as careful  # few files need it
 
         columns = careful.read_truth(handle.content(), shown(handle.path), handle.limits)
     return _truth_table(handle, columns, as_is)
@@ -123,7 +123,7 @@ def _categories(listed: bytes) -> dict[Name, str | None] | None:
     """Return the name of each category by ascending id; None where the file needs care."""
     names: dict[Name, str | None] | None = class_names(listed)
     if names is None:
-        from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
+        from detap.formats import _coco_careful as careful  # few files need it
 
         names = careful.read_categories(listed)
     return names
@@ -161,7 +161,7 @@ def read_detections(
     _refuse_same_file(handle.path, truth)
     columns = scanned_detections(handle.result(), truth)
     if columns is None:
-        from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
+        from detap.formats import _coco_careful as careful  # few files need it
 
         file = shown(handle.path)
         columns = careful.read_results(handle.content(), file, handle.limits, truth)
@@ -182,7 +182,7 @@ def scanned_detections(scan: ResultsScan | None, truth: GroundTruth) -> Detectio
     image, label, corners, box_area, score = map(np.asarray, rest)
     file_names: dict[Name, str] = {}
     if scan.categories or scan.images:
-        from detap.formats import _coco_careful as careful  # noqa: PLC0415 - few files need it
+        from detap.formats import _coco_careful as careful  # few files need it
 
         names = dict(zip(truth.class_ids, truth.classes, strict=True))
         used = {truth.class_ids[k] for k in np.unique(label) if k < len(names)}
@@ -331,7 +331,7 @@ def _check_labels(
     remedy = "use the ground truth's category ids"
     unknown = sum(columns.unknown.values())
     if unknown and unknown == len(columns.label):
-        from detap.formats._coco_careful import describe_ids  # noqa: PLC0415 - only for this
+        from detap.formats._coco_careful import describe_ids  # only for this
 
         message = (
             "no category in common with the ground truth: category_id is "
@@ -385,7 +385,7 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
         yield Note("no-detections", "there is no detection: every AP is 0")
         return
     if columns.unknown:
-        from detap.formats._json_text import spelt  # noqa: PLC0415 - only for this
+        from detap.formats._json_text import spelt  # only for this
 
         names = ", ".join(map(spelt, sorted(columns.unknown, key=str)[:5]))
         more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
@@ -409,7 +409,7 @@ def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
     """Say where a results file that lists its images means others by the same ids."""
     if not columns.file_names or not truth.files or truth.files[0].path == STDIN:
         return
-    from detap.formats import _coco_careful as careful  # noqa: PLC0415 - imported already
+    from detap.formats import _coco_careful as careful  # imported already
 
     try:
         lists = Handle(truth.files[0].path, ListsScan, DEFAULT_LIMITS)

@@ -247,7 +247,7 @@ class Stream:
             refuse_os_error(self.path, error)
 
     def _expand(self, count: int) -> bytes:
-        import zlib  # noqa: PLC0415 - most inputs do not need it
+        import zlib  # most inputs do not need it
 
         try:
             block: bytes = self._gzip.read(count)
@@ -307,7 +307,7 @@ def check_same(path: str, before: os.stat_result, now: os.stat_result) -> None:
 
 def gzip_file(compressed: BinaryIO) -> BinaryIO:
     """Return the expanded content of `compressed` as a stream."""
-    import gzip  # noqa: PLC0415 - most inputs do not need it
+    import gzip  # most inputs do not need it
 
     return cast(BinaryIO, gzip.GzipFile(fileobj=compressed, mode="rb"))
 

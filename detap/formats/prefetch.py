@@ -75,7 +75,7 @@ class Handle(Generic[Scan]):
 
     def _hash(self, stream: Stream) -> None:
         """Take the digest beside the scan, which is slower, so that nothing waits for it."""
-        from detap.formats.digest import sha256_of_stream  # noqa: PLC0415 - needs hashlib, 0.003 s
+        from detap.formats.digest import sha256_of_stream  # needs hashlib, 0.003 s
 
         try:
             self.sha256 = sha256_of_stream(stream)
@@ -98,7 +98,7 @@ class Handle(Generic[Scan]):
         elif once:
             self._content = b"".join(blocks) + stream.read_all()
         if once:
-            import hashlib  # noqa: PLC0415 - OpenSSL costs 0.003 s, and most runs read files
+            import hashlib  # OpenSSL costs 0.003 s, and most runs read files
 
             digest = hashlib.sha256(self._content)
             for block in () if self._content else blocks:

@@ -289,7 +289,7 @@ class _ReadObjects:
 
 @cache
 def _parser() -> Any:
-    from lxml import etree  # noqa: PLC0415 - regular files do without it
+    from lxml import etree  # regular files do without it
 
     return etree.XMLParser(
         resolve_entities=False,
@@ -334,7 +334,7 @@ def read_annotation(data: bytes, file: str, problems: Problems, limits: Limits) 
 
 def _parsed(data: bytes, file: str, problems: Problems, limits: Limits) -> Any:
     """Return the root of an XML that is safe to walk, or None after adding a problem."""
-    from lxml import etree  # noqa: PLC0415 - regular files do without it
+    from lxml import etree  # regular files do without it
 
     if not data.strip():
         problems.add(file, "", "is empty", "an XML annotation is due")
@@ -359,7 +359,7 @@ def _parsed(data: bytes, file: str, problems: Problems, limits: Limits) -> Any:
 
 def _unsafe(root: Any, limits: Limits) -> tuple[str, str] | None:
     """Return why a parsed XML is not to be read, and what to do; None where it may be."""
-    from lxml import etree  # noqa: PLC0415 - regular files do without it
+    from lxml import etree  # regular files do without it
 
     if root.getroottree().docinfo.internalDTD is not None:
         return "has a DOCTYPE, which is not read", "remove it"

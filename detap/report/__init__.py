@@ -15,8 +15,8 @@ def schema(name: str = "report") -> dict[str, Any]:
     name : {"report", "comparison", "check", "ranking"}
         What wrote the report: ``detap eval``, ``compare``, ``check`` or ``rank``.
     """
-    import json  # noqa: PLC0415 - not for --help
-    from importlib.resources import files  # noqa: PLC0415
+    import json  # not for --help
+    from importlib.resources import files
 
     text = files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)

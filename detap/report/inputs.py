@@ -30,7 +30,7 @@ def describe(
 ) -> list[dict[str, Any]]:
     """Return what a report says of the inputs of one role; `counts` are said besides."""
     if digests:
-        from detap.formats.digest import sha256_of_source  # noqa: PLC0415 - needs hashlib, 0.003 s
+        from detap.formats.digest import sha256_of_source  # needs hashlib, 0.003 s
     return [
         {
             "role": role,

@@ -72,7 +72,7 @@ def width(text: str) -> int:
 
 
 def _columns(character: str) -> int:
-    import unicodedata  # noqa: PLC0415 - most names are ASCII and need no tables
+    import unicodedata  # most names are ASCII and need no tables
 
     if unicodedata.category(character) in ("Mn", "Me"):
         return 0
@@ -80,7 +80,7 @@ def _columns(character: str) -> int:
 
 
 def _category(character: str) -> str:
-    import unicodedata  # noqa: PLC0415 - as above
+    import unicodedata  # as above
 
     return unicodedata.category(character)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from detap._version import __version__
+from detap.cli import COMMANDS
 from tests.cli.conftest import Files
 
 HEAVY = {"numpy", "lxml", "rich", "pycocotools", "msgspec", "asyncio", "unittest"}
@@ -28,7 +29,11 @@ def imported_by(*arguments: str) -> set[str]:
     return set(ended.stderr.rpartition("\n")[2].split())
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["eval", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "arguments",
+    [["--version"], ["--help"], *([command, "--help"] for command in COMMANDS)],
+    ids=" ".join,
+)
 def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
     assert imported_by(*arguments) & HEAVY == set()
 

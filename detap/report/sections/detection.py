@@ -52,7 +52,7 @@ def detection_report(
     reverse : bool
         Whether that order is turned round (undefined ones stay last).
     """
-    from detap.results import class_rows  # noqa: PLC0415 - numpy, which comes with a result
+    from detap.results import class_rows  # numpy, which comes with a result
 
     rows = class_rows(result)
     columns = class_columns(result.protocol)

@@ -101,6 +101,6 @@ def judged_blocks(judged: "Judged") -> tuple[Block, ...]:
     told = gate_block(judged.gates)
     if judged.culprits is None:
         return (told,)
-    from detap.report.sections.culprits import culprits_block  # noqa: PLC0415 - seldom
+    from detap.report.sections.culprits import culprits_block  # seldom
 
     return told, culprits_block(judged.culprits)

@@ -129,7 +129,7 @@ def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:
     if objectives is None:
         return
     if objectives.losses:
-        from detap.ranking.objectives import PARAMETERS  # noqa: PLC0415 - only with losses
+        from detap.ranking.objectives import PARAMETERS  # only with losses
 
         means = {key: mean(column.tolist()) for key, column in objectives.losses.items()}
         rows: list[dict[str, Cell]] = [
