@@ -5,6 +5,7 @@ truth by (10 - s) / (10 + s): 9/11 for 1, 2/3 for 2, 1/3 for 5.
 """
 
 from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -136,3 +137,28 @@ def test_rows_that_cannot_be_numbered_are_an_error(monkeypatch: pytest.MonkeyPat
     one = scored().evidence
     with pytest.raises(ValueError, match="more than 7 rows of evidence cannot be put together"):
         Evidence.concatenate([one, one])
+
+
+@pytest.mark.parametrize(("ties", "value"), [("file", 0.5), ("image", 1.0)])
+def test_places_rank_equal_scores_of_different_parts(
+    ties: Literal["file", "image"], value: float
+) -> None:
+    """In the file the false positive, on the second image, stands before the true one."""
+    truth = GroundTruth.from_arrays(
+        image=["a"], label=["c"], boxes=[[0, 0, 10, 10]], images=["a", "b"]
+    )
+    found = Detections.from_arrays(
+        image=["b", "a"], label=["c", "c"], boxes=[[0, 0, 10, 10]] * 2, score=[0.5, 0.5]
+    )
+    rules = replace(protocol("voc2012"), ties=ties)
+    result = evaluate(truth, found.numbered_as(truth), rules)
+    parts = [
+        replace(
+            evaluate(truth.select(truths), result.detections.select(rows), rules).evidence,
+            place=rows.astype(np.int32),
+        )
+        for truths, rows in ((np.array([0]), np.array([1])), (np.array([], int), np.array([0])))
+    ]
+    for order in (parts, parts[::-1]):
+        assert finish(Evidence.concatenate(order)).average[0, 0, 0] == value
+    assert result.average_precision[0, 0, 0] == value
