@@ -1,24 +1,21 @@
-"""What is asked about a detector besides its numbers: each question a block or several."""
+"""What is asked about a detector besides its numbers: each question a block or several.
+
+A question's module is loaded when it is asked: each takes 0.001 s or more.
+"""
 
 from collections.abc import Iterator
 from math import isnan
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram
-from detap.analysis.calibration import calibration
-from detap.analysis.confusion import Rule, confusion
-from detap.analysis.errors import Convention, Errors, errors
-from detap.analysis.operating import Threshold, operating_point
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.report.model import Block, Cell
-from detap.report.sections.breakdowns import breakdowns_block
-from detap.report.sections.calibration import calibration_block
-from detap.report.sections.confusion import confusion_block
-from detap.report.sections.errors import errors_blocks
-from detap.report.sections.examples import examples_blocks
-from detap.report.sections.operating import operating_block
 from detap.results import Result
+
+if TYPE_CHECKING:
+    from detap.analysis.confusion import Rule
+    from detap.analysis.errors import Convention
+    from detap.analysis.operating import Threshold
 
 
 class Questions(NamedTuple):
@@ -40,9 +37,9 @@ class Questions(NamedTuple):
         All of these; what cannot be answered says why.
     """
 
-    errors: Convention | None = None
-    score_threshold: Threshold | None = None
-    confusion: Rule | None = None
+    errors: "Convention | None" = None
+    score_threshold: "Threshold | None" = None
+    confusion: "Rule | None" = None
     calibration: bool = False
     breakdowns: bool = False
     examples: int | None = None
@@ -62,33 +59,80 @@ def analysis_blocks(result: Result, asked: Questions) -> Iterator[Block]:
     """
     if asked == Questions():
         return
-    whole = asked.all
-    outcome = Outcome.of(result)
-    names = class_names(result)
+    whole, subject = asked.all, _Subject(result)
     if asked.errors or whole:
-        yield from errors_blocks(_errors(result, outcome, asked.errors or "protocol"), names)
-    score = None
+        yield from subject.errors(asked.errors or "protocol")
     if asked.score_threshold is not None or whole:
-        point = operating_point(outcome, asked.score_threshold or "best")
-        if asked.score_threshold is not None and not isnan(point.overall.score):
-            score = point.overall.score
-        given = None if isinstance(asked.score_threshold, str) else asked.score_threshold
-        yield operating_block(point, given, names)
+        yield subject.operating_point(asked.score_threshold)
     if asked.confusion or whole:
-        yield confusion_block(confusion(outcome, asked.confusion or "protocol", score=score))
-    if asked.calibration or whole:
-        try:
-            yield calibration_block(calibration(outcome), names)
-        except UsageError as error:
-            if asked.calibration:
-                raise
-            yield Block("", "Calibration of the scores", {}, (str(error),))
+        yield subject.confusion(asked.confusion or "protocol")
+    if asked.calibration:
+        yield subject.calibration()
+    elif whole:
+        yield subject.calibration_or_why_not()
     if asked.breakdowns or whole:
-        parts = breakdowns(outcome, score=score)
-        yield breakdowns_block(parts, score_histogram(outcome), iou_histogram(outcome))
+        yield subject.breakdowns()
     if asked.examples or whole:
-        most = asked.examples or MOST_EXAMPLES
-        yield from examples_blocks(outcome, errors(outcome), score=score, most=most)
+        yield from subject.examples(asked.examples or MOST_EXAMPLES)
+
+
+class _Subject:
+    """A detector that is asked about."""
+
+    def __init__(self, result: Result) -> None:
+        self.result = result
+        self.outcome = Outcome.of(result)
+        self.names = class_names(result)
+        self.score: float | None = None
+        """The threshold below which detections are left out, once one was asked for."""
+
+    def errors(self, convention: "Convention") -> Iterator[Block]:
+        from detap.analysis.errors import errors  # noqa: PLC0415
+        from detap.report.sections.errors import errors_blocks  # noqa: PLC0415
+
+        subject = self.outcome if convention == "protocol" else self.result
+        return errors_blocks(errors(subject, convention), self.names)
+
+    def operating_point(self, score: "Threshold | None") -> Block:
+        from detap.analysis.operating import operating_point  # noqa: PLC0415
+        from detap.report.sections.operating import operating_block  # noqa: PLC0415
+
+        point = operating_point(self.outcome, "best" if score is None else score)
+        if score is not None and not isnan(point.overall.score):
+            self.score = point.overall.score
+        return operating_block(point, None if isinstance(score, str) else score, self.names)
+
+    def confusion(self, rule: "Rule") -> Block:
+        from detap.analysis.confusion import confusion  # noqa: PLC0415
+        from detap.report.sections.confusion import confusion_block  # noqa: PLC0415
+
+        return confusion_block(confusion(self.outcome, rule, score=self.score))
+
+    def calibration(self) -> Block:
+        from detap.analysis.calibration import calibration  # noqa: PLC0415
+        from detap.report.sections.calibration import calibration_block  # noqa: PLC0415
+
+        return calibration_block(calibration(self.outcome), self.names)
+
+    def calibration_or_why_not(self) -> Block:
+        try:
+            return self.calibration()
+        except UsageError as error:
+            return Block("", "Calibration of the scores", {}, (str(error),))
+
+    def breakdowns(self) -> Block:
+        from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram  # noqa: PLC0415
+        from detap.report.sections.breakdowns import breakdowns_block  # noqa: PLC0415
+
+        parts = breakdowns(self.outcome, score=self.score)
+        return breakdowns_block(parts, score_histogram(self.outcome), iou_histogram(self.outcome))
+
+    def examples(self, most: int) -> Iterator[Block]:
+        from detap.analysis.errors import errors  # noqa: PLC0415
+        from detap.report.sections.examples import examples_blocks  # noqa: PLC0415
+
+        types = errors(self.outcome)
+        return examples_blocks(self.outcome, types, score=self.score, most=most)
 
 
 def class_names(result: Result) -> list[dict[str, Cell]]:
@@ -96,7 +140,3 @@ def class_names(result: Result) -> list[dict[str, Cell]]:
     rules = result.protocol
     ids = [None] * len(result.classes) if rules.class_agnostic else result.detections.class_ids
     return [{"name": name, "id": number} for name, number in zip(result.classes, ids, strict=True)]
-
-
-def _errors(result: Result, outcome: Outcome, convention: Convention) -> Errors:
-    return errors(outcome if convention == "protocol" else result, convention)
