@@ -12,8 +12,9 @@ def schema(name: str = "report") -> dict[str, Any]:
 
     Parameters
     ----------
-    name : {"report", "comparison", "check", "ranking"}
-        What wrote the report: ``detap eval``, ``compare``, ``check`` or ``rank``.
+    name : {"report", "comparison", "check", "ranking", "image"}
+        What wrote the report: ``detap eval``, ``compare``, ``check``, ``rank`` or
+        ``show``.
     """
     import json  # not for --help
     from importlib.resources import files

@@ -22,6 +22,7 @@ ROWS = {
     "classification": "classes",
     "retrieval": "queries",
     "comparison": "numbers",
+    "image": "detections",
 }
 """What the rows of the main table are called, by the kind of report."""
 

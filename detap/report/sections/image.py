@@ -1,0 +1,140 @@
+"""What became of every detection and ground truth of one image, as a report."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from detap._version import __version__
+from detap.analysis.errors import NEAR
+from detap.analysis.verdicts import JudgedDetection, JudgedTruth, Verdicts
+from detap.errors import Note
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.results import Result
+
+
+def image_report(
+    result: Result,
+    found: Verdicts,
+    *,
+    inputs: Sequence[Mapping[str, Any]] = (),
+    notes: Sequence[Note] = (),
+) -> Report:
+    """Return the report of one image.
+
+    Parameters
+    ----------
+    result : Result
+    found : Verdicts
+        Of it.
+    inputs : sequence of mapping
+        What was read.
+    notes : sequence of Note
+        What is to be said besides.
+    """
+    teller = _Teller(result, found)
+    truths = [teller.truth(entry) for entry in found.ground_truths]
+    data = {"name": found.image, "iou": found.iou, "ground_truths": truths}
+    title = f"Ground truths of image {found.image}, IoU {found.iou:.6g}"
+    return Report(
+        kind="image",
+        version=__version__,
+        signature=result.protocol.signature(__version__),
+        protocol=result.protocol.as_dict(),
+        inputs=tuple(inputs),
+        summary={},
+        titles={},
+        table=Table(_DETECTIONS, tuple(teller.detection(entry) for entry in found.detections)),
+        notes=tuple(notes),
+        blocks=(Block("image", title, data, table=Table(_TRUTHS, tuple(truths))),),
+    )
+
+
+class _Teller:
+    """Sentences and rows; detections and ground truths are numbered from 1 in their tables."""
+
+    def __init__(self, result: Result, found: Verdicts) -> None:
+        self.result, self.iou = result, found.iou
+        self.detections = {entry.row: n for n, entry in enumerate(found.detections, 1)}
+        self.truths = {entry.row: n for n, entry in enumerate(found.ground_truths, 1)}
+        self.labels = {entry.row: entry.label for entry in found.ground_truths}
+
+    def detection(self, entry: JudgedDetection) -> dict[str, Cell]:
+        """Return the row of a detection."""
+        near = entry.ground_truth >= 0
+        return {
+            "name": str(self.detections[entry.row]),
+            "class": self.result.classes[entry.label],
+            "score": entry.score,
+            "verdict": entry.verdict,
+            "why": self._why(entry),
+            "ground_truth": self.truths[entry.ground_truth] if near else None,
+            "overlap": entry.overlap if near else None,
+            "claimed_by": self.detections.get(entry.claimed_by),
+            **_box(self.result.detections.corners[entry.row]),
+        }
+
+    def _why(self, entry: JudgedDetection) -> str:
+        if entry.verdict == "beyond-limit":
+            most = self.result.detection_limits[-1]
+            return f"better-scored detections fill the limit of {most}"
+        if entry.verdict == "out-of-range":
+            return "matches nothing, and its area is not asked for"
+        if entry.ground_truth < 0:
+            return "overlaps no ground truth"
+        what = "overlap" if entry.verdict == "neutral" else "IoU"
+        near = f"{what} {entry.overlap:.4f} with ground truth {self._truth(entry.ground_truth)}"
+        if entry.verdict == "background":
+            return f"overlaps no ground truth by more than {NEAR:g}: {near}"
+        reason = {
+            "true-positive": "finds it",
+            "neutral": "which need not be found",
+            "duplicate": "which is taken",
+            "localisation": f"too little for {self.iou:.6g}",
+            "classification": "of another class",
+            "both": f"too little for {self.iou:.6g}, and of another class",
+        }[entry.verdict]
+        taker = self.detections.get(entry.claimed_by)
+        return f"{near}, {reason}" + ("" if taker is None else f"; detection {taker} finds it")
+
+    def _truth(self, row: int) -> str:
+        return f"{self.truths[row]} ({self.result.classes[self.labels[row]]})"
+
+    def truth(self, entry: JudgedTruth) -> dict[str, Cell]:
+        """Return the row of a ground truth."""
+        by = self.detections.get(entry.detection)
+        why = {
+            "found": f"by detection {by}",
+            "aimed-at": f"detection {by} means it",
+            "missed": "no detection means it",
+            "neutral": "need not be found",
+            "out-of-range": "its area is not asked for",
+        }[entry.verdict]
+        return {
+            "name": str(self.truths[entry.row]),
+            "class": self.result.classes[entry.label],
+            "verdict": entry.verdict,
+            "why": why,
+            "detection": by,
+            **_box(self.result.ground_truth.corners[entry.row]),
+        }
+
+
+def _box(corners: Any) -> dict[str, float]:
+    return dict(zip(("x1", "y1", "x2", "y2"), corners.tolist(), strict=True))
+
+
+_DETECTIONS = (
+    Column("name", "detection", "det", "name"),
+    Column("class", "class", "class", "name"),
+    Column("score", "score", "score", "share"),
+    Column("verdict", "verdict", "verdict", "text"),
+    Column("overlap", "IoU", "IoU", "share"),
+    Column("ground_truth", "ground truth", "GT", "count"),
+    Column("claimed_by", "found by", "by", "count"),
+    Column("why", "why", "why", "text", 1),
+)
+_TRUTHS = (
+    Column("name", "ground truth", "GT", "name"),
+    Column("class", "class", "class", "name"),
+    Column("verdict", "verdict", "verdict", "text"),
+    Column("why", "why", "why", "text"),
+)

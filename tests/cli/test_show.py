@@ -1,0 +1,120 @@
+"""``detap show``, held to the case worked on paper (fixtures/error-types/why.md)."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from detap.report import schema
+from tests.cli.conftest import Ended, Files, instances, results, write_coco
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def case(fixtures: Path) -> list[str]:
+    folder = fixtures / "error-types" / "coco"
+    files = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
+    return ["--isolated", *files]
+
+
+def record(detap: Run, *words: str) -> dict[str, Any]:
+    """Return the JSON, which obeys its schema."""
+    ended = detap("show", *words, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    found: dict[str, Any] = json.loads(ended.out)
+    jsonschema.Draft202012Validator(schema("image")).validate(found)
+    return found
+
+
+def test_every_detection_has_its_verdict_and_why(detap: Run, case: list[str]) -> None:
+    found = record(detap, "1", *case)
+    assert [row["score"] for row in found["detections"]] == [0.95, 0.85, 0.8, 0.6, 0.55]
+    told = [(row["verdict"], row["ground_truth"], row["claimed_by"]) for row in found["detections"]]
+    assert told == [
+        ("true-positive", 1, None),
+        ("duplicate", 1, 1),
+        ("classification", 2, 4),
+        ("true-positive", 2, None),
+        ("true-positive", 3, None),
+    ]
+    assert found["detections"][1]["why"] == (
+        "IoU 0.9000 with ground truth 1 (a), which is taken; detection 1 finds it"
+    )
+    assert found["detections"][2]["overlap"] == 1.0
+    truths = found["image"]["ground_truths"]
+    assert [(row["class"], row["verdict"], row["detection"]) for row in truths] == [
+        ("a", "found", 1),
+        ("b", "found", 4),
+        ("a", "found", 5),
+    ]
+
+
+def test_what_is_not_found(detap: Run, case: list[str]) -> None:
+    found = record(detap, "2", *case)
+    assert [row["verdict"] for row in found["detections"]] == ["localisation", "both"]
+    assert [row["verdict"] for row in found["image"]["ground_truths"]] == ["aimed-at", "missed"]
+    alone = record(detap, "3", *case)
+    assert {row["why"] for row in alone["detections"]} == {"overlaps no ground truth"}
+    assert alone["image"]["ground_truths"] == []
+
+
+def test_neutral_out_of_range_and_beyond_the_limit(detap: Run, tmp_path: Path) -> None:
+    """The other cat becomes a crowd, which covers the third detection; one may count alone."""
+    truth = instances()
+    truth["annotations"][1]["iscrowd"] = 1
+    rows = results()
+    rows[1]["bbox"] = [210, 10, 20, 20]
+    files = write_coco(tmp_path, truth, rows)
+    words = [*files.arguments[1:], "--isolated"]
+    verdicts = [row["verdict"] for row in record(detap, "1", *words)["detections"]]
+    assert verdicts == ["true-positive", "neutral", "background"]
+    one = record(detap, "1", *words, "--max-dets", "1")
+    assert [row["verdict"] for row in one["detections"]][1:] == ["beyond-limit"] * 2
+    assert one["detections"][1]["why"] == "better-scored detections fill the limit of 1"
+    assert one["image"]["ground_truths"][1]["verdict"] == "neutral"
+
+
+def test_the_table_fits_a_page(detap: Run, case: list[str], voc: Files) -> None:
+    lines = detap("show", "1", *case).out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[3].split() == ["2", "a", "0.8500", "duplicate", "0.9000", "1", "1"]
+    wide = detap("show", "1", *voc.arguments[1:], "--isolated", "--output-format", "markdown").out
+    assert "finds it" in wide
+
+
+def test_another_threshold(detap: Run, case: list[str]) -> None:
+    found = record(detap, "1", *case, "--at-iou", "0.6")
+    assert found["image"]["iou"] == 0.6
+    assert found["detections"][4]["verdict"] == "localisation"  # of 70/130
+    ended = detap("show", "1", *case, "--at-iou", "0.61")
+    assert (ended.status, "IoU 0.61 is not among the thresholds" in ended.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["4"], "image '4' is not in the ground truth"),
+        (["1", "--output-format", "junit"], "an image has no form as junit; use table, json"),
+        (["1", "--protocol", "proposals"], "proposals pairs by coverage"),
+        ([], "Missing argument 'IMAGE'"),
+    ],
+)
+def test_what_means_nothing_is_refused(
+    detap: Run, case: list[str], words: list[str], message: str
+) -> None:
+    ended = detap("show", *words, *case)
+    assert ended.status == 2
+    assert message in ended.err
+
+
+def test_names_are_text(detap: Run, tmp_path: Path) -> None:
+    truth = instances()
+    truth["categories"][0]["name"] = "\x1b[31mcat"
+    files = write_coco(tmp_path, truth)
+    ended = detap("show", "1", *files.arguments[1:], "--isolated")
+    assert "\x1b" not in ended.out
+    assert "\\x1b[31mcat" in ended.out
