@@ -4,22 +4,41 @@ The command line wins over the environment, and that over the file.
 """
 
 import os
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
 
 import click
 from click.core import ParameterSource
 
-from detap.cli.options import Command, option, stack
+from detap.cli.options import Command, Option, option, stack
 from detap.config import NOTHING, Setting, Settings, find, read
 from detap.errors import UsageError
 
 _META = "detap.settings"
 
+
+class _SettingsFile(Option):
+    """The option that names the file: eager, so that its settings are there when others look."""
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Read the file's settings as defaults of the other options; `opts` are the line's."""
+        command = cast("ConfiguredCommand", ctx.command)
+        helping = command.get_help_option(ctx)
+        if helping is None or not opts.get(str(helping.name)):
+            settings = settings_for(opts, command)
+            ctx.meta[_META] = settings
+            ctx.default_map = defaults_of(command, settings)
+        return super().handle_parse_result(ctx, opts, args)
+
+
 config_options = stack(
-    option(
+    click.option(
         "--config",
+        cls=_SettingsFile,
         group="Settings",
+        is_eager=True,
         metavar="FILE",
         expose_value=False,
         help="Take settings from this file. By default from detap.toml, or [tool.detap] of "
@@ -28,6 +47,7 @@ config_options = stack(
     option(
         "--target",
         group="Settings",
+        is_eager=True,
         metavar="NAME",
         expose_value=False,
         help="Take the settings of this target of the file as well.",
@@ -62,18 +82,12 @@ class ConfiguredCommand(Command):
         self.known = known or self
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments, with the file's settings as defaults."""
-        given, _, _ = self.make_parser(ctx).parse_args(list(args))
-        helping = self.get_help_option(ctx)
-        if helping is None or not given.get(str(helping.name)):
-            settings = settings_for(given, self)
-            ctx.meta[_META] = settings
-            ctx.default_map = defaults_of(self, settings)
+        """Parse the arguments, and say what the file has to do with what is wrong or missing."""
         try:
             return super().parse_args(ctx, args)
         except click.MissingParameter as error:
             targets = settings_of(ctx).targets
-            if not targets or given.get("target"):
+            if not targets or ctx.get_parameter_source("target") is ParameterSource.COMMANDLINE:
                 raise
             names = " or ".join(f"--target {name}" for name in targets)
             raise UsageError(f"{error.format_message()} Perhaps {names} is meant.") from error
@@ -82,12 +96,12 @@ class ConfiguredCommand(Command):
             raise
 
 
-def settings_for(given: dict[str, Any], command: ConfiguredCommand) -> Settings:
+def settings_for(given: Mapping[str, Any], command: ConfiguredCommand) -> Settings:
     """Return the settings that apply to a command line.
 
     Parameters
     ----------
-    given : dict
+    given : mapping
         The options of the line, as yet unprocessed.
     command : ConfiguredCommand
 

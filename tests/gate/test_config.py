@@ -3,9 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import click
 import pytest
 
+from detap.cli.configured import ConfiguredCommand
 from tests.cli.conftest import Ended, detap, write_coco
 
 __all__ = ["detap"]
@@ -224,3 +227,23 @@ def test_compare_takes_what_it_shares(folder: Path, detap: Run) -> None:
     ended = detap("compare", "results.json", "results.json", "--output-format", "json")
     assert ended.status == 0
     assert json.loads(ended.out)["protocol"]["iou_thresholds"] == [0.5]
+
+
+def test_a_line_is_parsed_once(folder: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    own(folder, '[targets.night]\nprotocol = "voc2012"\n')
+    made: list[object] = []
+    make = ConfiguredCommand.make_parser
+
+    def noted(self: ConfiguredCommand, ctx: click.Context) -> Any:
+        made.append(self.name)
+        return make(self, ctx)
+
+    monkeypatch.setattr(ConfiguredCommand, "make_parser", noted)
+    assert "voc2012" in detap("eval", "--iou", "0.3", "--target", "night").out
+    assert made == ["eval"]
+
+
+def test_help_reads_no_settings(folder: Path, detap: Run) -> None:
+    (folder / "detap.toml").write_text("this is no TOML")
+    for line in (["--help"], ["--config", "absent.toml", "--help"]):
+        assert detap("eval", *line).status == 0
