@@ -240,7 +240,7 @@ def test_a_line_is_parsed_once(folder: Path, detap: Run, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ConfiguredCommand, "make_parser", noted)
     assert "voc2012" in detap("eval", "--iou", "0.3", "--target", "night").out
-    assert made == ["eval"]
+    assert len(made) == 1
 
 
 def test_help_reads_no_settings(folder: Path, detap: Run) -> None:
