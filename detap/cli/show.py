@@ -7,8 +7,7 @@ import click
 
 from detap.cli.configured import ConfiguredCommand, config_options
 from detap.cli.eval import command as evaluating
-from detap.cli.eval import members_of
-from detap.cli.inputs import Digests, Inputs
+from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
     input_options,
@@ -69,26 +68,25 @@ def _show(
     session: Session,
 ) -> None:
     rules, outputs = how
+    inputs = inputs.hashed(outputs.want_digests)
     sources = inputs.begin()
-    from detap.analysis.verdicts import verdicts  # noqa: PLC0415 - numpy, while reading
-    from detap.detection import score_tables  # noqa: PLC0415
-    from detap.report.inputs import describe_inputs  # noqa: PLC0415
-    from detap.report.sections.image import image_report  # noqa: PLC0415
+    from detap.analysis.verdicts import verdicts  # numpy, while reading
+    from detap.detection import score_tables
+    from detap.report.inputs import describe_inputs
+    from detap.report.sections.image import image_report
 
     truth, detections = inputs.read(sources)
     session.timed("reading")
-    piped = getattr(sources[1], "sha256", None)
-    digests = Digests(truth, detections, piped) if outputs.want_digests else None
     result = score_tables(truth, detections, rules, evidence=True)
     found = verdicts(result, image, iou=options["at_iou"])
     session.timed("judging")
     report = image_report(
         result,
         found,
-        inputs=describe_inputs(truth, detections, digests.wait() if digests else {}),
+        inputs=describe_inputs(truth, detections, digests=outputs.want_digests),
         notes=result.notes,
     )
     for note in report.notes:
         session.note(note)
     session.check_warnings()
-    outputs.write(report, [*members_of(truth), *members_of(detections)])
+    outputs.write(report, (*truth.files, *detections.files))

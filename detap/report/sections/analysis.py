@@ -87,15 +87,15 @@ class _Subject:
         """The threshold below which detections are left out, once one was asked for."""
 
     def errors(self, convention: "Convention") -> Iterator[Block]:
-        from detap.analysis.errors import errors  # noqa: PLC0415
-        from detap.report.sections.errors import errors_blocks  # noqa: PLC0415
+        from detap.analysis.errors import errors
+        from detap.report.sections.errors import errors_blocks
 
         subject = self.outcome if convention == "protocol" else self.result
         return errors_blocks(errors(subject, convention), self.names)
 
     def operating_point(self, score: "Threshold | None") -> Block:
-        from detap.analysis.operating import operating_point  # noqa: PLC0415
-        from detap.report.sections.operating import operating_block  # noqa: PLC0415
+        from detap.analysis.operating import operating_point
+        from detap.report.sections.operating import operating_block
 
         point = operating_point(self.outcome, "best" if score is None else score)
         if score is not None and not isnan(point.overall.score):
@@ -103,14 +103,14 @@ class _Subject:
         return operating_block(point, None if isinstance(score, str) else score, self.names)
 
     def confusion(self, rule: "Rule") -> Block:
-        from detap.analysis.confusion import confusion  # noqa: PLC0415
-        from detap.report.sections.confusion import confusion_block  # noqa: PLC0415
+        from detap.analysis.confusion import confusion
+        from detap.report.sections.confusion import confusion_block
 
         return confusion_block(confusion(self.outcome, rule, score=self.score))
 
     def calibration(self) -> Block:
-        from detap.analysis.calibration import calibration  # noqa: PLC0415
-        from detap.report.sections.calibration import calibration_block  # noqa: PLC0415
+        from detap.analysis.calibration import calibration
+        from detap.report.sections.calibration import calibration_block
 
         return calibration_block(calibration(self.outcome), self.names)
 
@@ -121,15 +121,15 @@ class _Subject:
             return Block("", "Calibration of the scores", {}, (str(error),))
 
     def breakdowns(self) -> Block:
-        from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram  # noqa: PLC0415
-        from detap.report.sections.breakdowns import breakdowns_block  # noqa: PLC0415
+        from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram
+        from detap.report.sections.breakdowns import breakdowns_block
 
         parts = breakdowns(self.outcome, score=self.score)
         return breakdowns_block(parts, score_histogram(self.outcome), iou_histogram(self.outcome))
 
     def examples(self, most: int) -> Iterator[Block]:
-        from detap.analysis.errors import errors  # noqa: PLC0415
-        from detap.report.sections.examples import examples_blocks  # noqa: PLC0415
+        from detap.analysis.errors import errors
+        from detap.report.sections.examples import examples_blocks
 
         types = errors(self.outcome)
         return examples_blocks(self.outcome, types, score=self.score, most=most)
