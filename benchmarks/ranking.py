@@ -44,7 +44,7 @@ def data(queries: int, items: int, kind: str) -> tuple[Any, Any, Any, Any]:
 def detap(names: list[str] | None, threads: int) -> Callable[..., dict[str, float]]:
     def run(query: Any, gallery: Any, own: Any, theirs: Any, kind: str) -> dict[str, float]:
         from detap.ranking import retrieval  # noqa: PLC0415 - each candidate imports its own
-        from detap.ranking_tables import Gallery  # noqa: PLC0415
+        from detap.tables.ranking import Gallery  # noqa: PLC0415
 
         table = Gallery(
             kind="codes" if kind == "codes" else "embeddings",

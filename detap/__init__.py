@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from detap.core.evidence import Evidence
-    from detap.detection import Matches, Result, evaluate, select
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
+    from detap.evaluation.detection import Matches, Result, evaluate, select
     from detap.formats import read_detections, read_ground_truth
     from detap.protocols import PRESETS, Protocol, protocol
-    from detap.tables import Detections, GroundTruth
+    from detap.tables.detection import Detections, GroundTruth
 
 __all__ = [
     "PRESETS",
@@ -46,11 +46,11 @@ __all__ = [
 
 _HOME = {
     "detap.core.evidence": ("Evidence",),
-    "detap.detection": ("Matches", "Result", "evaluate", "select"),
+    "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
     "detap.formats": ("read_detections", "read_ground_truth"),
     "detap.protocols": ("PRESETS", "Protocol", "protocol"),
-    "detap.tables": ("Detections", "GroundTruth"),
+    "detap.tables.detection": ("Detections", "GroundTruth"),
 }
 
 

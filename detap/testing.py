@@ -11,17 +11,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import DetapWarning, UsageError
-from detap.judging import LIMITS, Demands, Judged, Kept, Spelling, judge
+from detap.gates.judging import LIMITS, Demands, Judged, Kept, Spelling, judge
 from detap.report.names import printable
 
 if TYPE_CHECKING:
     from detap.analysis.operating import Threshold
+    from detap.evaluation.results import Result
     from detap.formats.registry import Format
-    from detap.gate import Limit
-    from detap.gating import Scored
+    from detap.gates.scored import Scored
+    from detap.gates.verdicts import Limit
     from detap.protocols import Protocol
-    from detap.results import Result
-    from detap.tables import Detections, GroundTruth
+    from detap.tables.detection import Detections, GroundTruth
 
 __all__ = ["assert_detections"]
 
@@ -133,7 +133,7 @@ def _tables(
     ground_truth: "GroundTruth | Path", detections: "Detections | Path", reading: Mapping[str, Any]
 ) -> "tuple[GroundTruth, Detections, Format | None]":
     from detap.formats.registry import told  # only when called
-    from detap.tables import Detections, GroundTruth
+    from detap.tables.detection import Detections, GroundTruth
 
     file_format = None
     if not isinstance(ground_truth, GroundTruth):
@@ -146,13 +146,13 @@ def _tables(
 
 
 def _earlier(baseline: "Path | Detections | None", truth: "GroundTruth") -> "Detections | None":
-    from detap.tables import Detections  # numpy
+    from detap.tables.detection import Detections  # numpy
 
     return baseline.numbered_as(truth) if isinstance(baseline, Detections) else None
 
 
 def _limits(**asked: Limits | None) -> "list[Limit]":
-    from detap.gate import Limit  # only when called
+    from detap.gates.verdicts import Limit  # only when called
 
     limits = []
     for name, given in asked.items():
@@ -177,10 +177,10 @@ def _judged(
     baseline: Any,
     numbers: Mapping[str, Any],
 ) -> "tuple[Scored, Judged]":
-    from detap.baseline import read_baseline  # numpy
-    from detap.comparison import numbered_alike
-    from detap.detection import evaluate, score_tables
-    from detap.gating import Scored
+    from detap.analysis.comparison import numbered_alike
+    from detap.evaluation.detection import evaluate, score_tables
+    from detap.gates.baseline import read_baseline  # numpy
+    from detap.gates.scored import Scored
 
     truth, found, before = tables
     threads = numbers["threads"]

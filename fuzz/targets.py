@@ -15,14 +15,16 @@ from xml.etree import ElementTree
 import numpy as np
 
 from detap.errors import InputError
-from detap.formats import _coco_careful as careful
-from detap.formats import _voc_lines as lines
-from detap.formats import _voc_rows, coco, prefetch, voc
-from detap.formats import _voc_xml as scanner
-from detap.formats._json_columns import ResultsScan, TruthScan
-from detap.formats._voc_folder import Folder
-from detap.formats.files import Limits
-from detap.tables import GroundTruth
+from detap.formats.coco import careful, prefetch
+from detap.formats.coco import tables as coco
+from detap.formats.coco._scan import ResultsScan, TruthScan
+from detap.formats.reading.stream import Limits
+from detap.formats.text import lines
+from detap.formats.text import rows as _voc_rows
+from detap.formats.text.folder import Folder
+from detap.formats.voc import _scan as scanner
+from detap.formats.voc import tables as voc
+from detap.tables.detection import GroundTruth
 from fuzz import oracle, seeds
 
 LIMITS = Limits()

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 Table = TypeVar("Table", GroundTruth, Detections)
 XYWH = tuple[float, float, float, float]

@@ -10,15 +10,20 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from detap import checking
-from detap.checking import Sample, examine, suspicions, suspicions_of
-from detap.cli.check import command
+from detap.analysis.examination import facts as checking
+from detap.analysis.examination import sample as sampling
+from detap.analysis.examination.facts import examine
+from detap.analysis.examination.sample import Sample
+from detap.analysis.examination.suspicions import suspicions
+from detap.cli.commands.check import command
 from detap.cli.session import Session
-from detap.detection import score_tables
 from detap.errors import InputError, UsageError
+from detap.evaluation import advice
+from detap.evaluation.advice import suspicions_of
+from detap.evaluation.detection import score_tables
 from detap.formats.registry import format_named
 from detap.report import schema as report_schema
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 IMAGES = 40
 SIZE = (640.0, 480.0)
@@ -222,9 +227,9 @@ def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
 
 
 def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:
-    assert checking._said("detections-look-like-corners", {"detections-look-like-corners"})
-    assert checking._said("detections-look-relative", {"relative-boxes"})
-    assert not checking._said("few-overlaps", {"detections-look-like-corners"})
+    assert advice._said("detections-look-like-corners", {"detections-look-like-corners"})
+    assert advice._said("detections-look-relative", {"relative-boxes"})
+    assert not advice._said("few-overlaps", {"detections-look-like-corners"})
 
 
 def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
@@ -253,10 +258,10 @@ def test_crowds_are_no_objects_to_be_met() -> None:
 
 def test_a_sample_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     table = truth()
-    monkeypatch.setattr(checking, "_IMAGES", 7)
+    monkeypatch.setattr(sampling, "_IMAGES", 7)
     sample = Sample(table, detector(table))
     assert sample.images == 7  # every sixth of 40
-    monkeypatch.setattr(checking, "_PAIRS", 30)
+    monkeypatch.setattr(sampling, "_PAIRS", 30)
     assert Sample(table, detector(table)).images == 2  # 15 pairs each
 
 
@@ -273,13 +278,13 @@ def crowded(count: int) -> tuple[GroundTruth, Detections]:
 def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     """4,000 by 4,000 boxes are 16 million pairs; no matrix may have more than a million."""
     pairs = []
-    real = checking.overlaps  # type: ignore[attr-defined]  # what is replaced here
+    real = sampling.overlaps  # type: ignore[attr-defined]  # what is replaced here
 
     def counted(one: Any, other: Any, **areas: Any) -> Any:
         pairs.append(len(one) * len(other))
         return real(one, other, **areas)
 
-    monkeypatch.setattr("detap.checking.overlaps", counted)
+    monkeypatch.setattr("detap.analysis.examination.sample.overlaps", counted)
     table, found = crowded(4_000)
     assert codes(table, found) == ["few-overlaps"]
     assert max(pairs) <= 1_000_000
@@ -290,7 +295,7 @@ def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatc
 
 def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many ground truths in one image, many detections in the next: no pair of them together."""
-    monkeypatch.setattr(checking, "_PAIRS", 1_000)
+    monkeypatch.setattr(sampling, "_PAIRS", 1_000)
     table, found = crowded(200)
     table = replace(
         table, images=(0, 1), image=(np.arange(200) == 0).astype(np.int32), classes=("0",)
@@ -315,7 +320,7 @@ def test_what_only_advises_fails_no_run(
     def fails(*_: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(checking, "suspicions", fails)
+    monkeypatch.setattr("detap.analysis.examination.suspicions.suspicions", fails)
     table, found = crowded(3)
     assert suspicions_of(score_tables(table, found)) == ()
 
@@ -523,7 +528,8 @@ def test_coco_detections_alone_are_checked_like_any_others(tmp_path: Path) -> No
 
 
 def test_real_detectors_are_above_suspicion(real_data: Path) -> None:
-    from detap.formats import coco, voc
+    from detap.formats.coco import tables as coco
+    from detap.formats.voc import tables as voc
 
     sample = real_data / "coco-val2014-100"
     table = coco.read_ground_truth(sample / "instances_val2014_100.json")

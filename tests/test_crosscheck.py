@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import detap.crosscheck as module
-from detap.crosscheck import check_supported, cross_check, difference
-from detap.detection import evaluate
+import detap.analysis.crosscheck as module
+from detap.analysis.crosscheck import check_supported, cross_check, difference
 from detap.errors import UsageError
+from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 
 def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:

@@ -13,9 +13,10 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from detap.detection import Result, evaluate
 from detap.errors import InputError
-from detap.formats import coco, voc
+from detap.evaluation.detection import Result, evaluate
+from detap.formats.coco import tables as coco
+from detap.formats.voc import tables as voc
 from detap.protocols import PRESETS, RECALL_GRIDS, Protocol, protocol
 from tests.cases import Case, Found, Truth
 from tests.parity import reference

@@ -10,47 +10,26 @@ from tests.conftest import ROOT
 
 PACKAGE = ROOT / "detap"
 
-# From the roof to the ground. A module may import from its own floor and from lower ones.
+# Every room, from the roof to the ground: a folder, or a file that stands by itself. A file may
+# import from its own room, from the rooms of its floor that stand after it, and from lower ones.
 FLOORS = (
-    {"__main__"},
-    {"cli", "testing"},
-    {
-        "report",
-        "gate",
-        "gating",
-        "culprits",
-        "gating_rankings",
-        "judging",
-        "baseline",
-        "crosscheck",
-    },
-    {
-        "detection",
-        "checking",
-        "results",
-        "scene",
-        "comparison",
-        "bootstrap",
-        "slices",
-        "ranking",
-        "tie_range",
-        "analysis",
-    },
-    {"formats", "config"},
-    {"core"},
-    {"protocols", "tables", "ranking_tables", "columns", "doubts"},
-    {"errors", "spelling", "_version", "decimals"},
+    ("__main__", "cli.commands"),
+    ("cli.settings", "cli", "testing"),
+    ("gates",),
+    ("report.sinks", "report.sections"),
+    ("ranking", "analysis", "report"),
+    ("evaluation",),
+    ("analysis.examination",),
+    ("formats.ranking", "formats.voc", "formats.coco", "formats"),
+    ("formats.text", "formats.json", "formats.reading"),
+    ("core",),
+    ("tables", "protocols"),
+    ("errors", "decimals", "spelling", "_version"),
 )
-# The floors within a room, likewise: what is said stands below the forms that it is said in.
-INNER_FLOORS = {
-    "report": (
-        {"sinks"},
-        {"sections"},
-        {"inputs", "values", "writing"},
-        {"model", "names", "numbers"},
-    ),
-}
-LEVEL = {name: len(FLOORS) - n for n, names in enumerate(FLOORS) for name in names}
+PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for room in floor)}
+
+WINDOWS = {"__init__": tuple(PLACE), "evaluation.results": ("analysis",)}
+"""Files that answer questions of higher rooms by asking these, which are imported when called."""
 
 _CIMPORT = re.compile(r"^\s*(?:from\s+(\S+)\s+)?c?import\s+(.+?)\s*(?:#.*)?$")
 
@@ -59,13 +38,19 @@ def sources() -> list[Path]:
     return sorted(p for kind in ("*.py", "*.pyi", "*.pyx", "*.pxd") for p in PACKAGE.rglob(kind))
 
 
-def imports_of(path: Path) -> set[str]:
-    """Return the dotted names that a source file imports, those under a function too."""
+def imports_of(path: Path, *, running: bool = False) -> set[str]:
+    """Return the dotted names that a source file imports, those under a function too.
+
+    With `running`, those that only a type checker sees are left out.
+    """
     text = path.read_text(encoding="utf-8")
     if path.suffix in {".pyx", ".pxd"}:
         return _cython_imports(text)
     found = set()
-    for node in ast.walk(ast.parse(text)):
+    tree = ast.parse(text)
+    if running:
+        tree.body = [node for node in tree.body if not _for_types(node)]
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -73,6 +58,10 @@ def imports_of(path: Path) -> set[str]:
             module = node.module or ""
             found |= {f"{module}.{alias.name}" for alias in node.names}
     return found
+
+
+def _for_types(node: ast.stmt) -> bool:
+    return isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
 
 
 def _cython_imports(text: str) -> set[str]:
@@ -90,80 +79,67 @@ def _cython_imports(text: str) -> set[str]:
     return found
 
 
-def room_of(dotted: str) -> str:
-    """Return the room of the house that a name of detap lies in: ``detap.core.curves`` in core."""
-    parts = dotted.split(".")
-    return parts[1] if len(parts) > 1 else ""
+def file_of(dotted: str) -> str:
+    """Return the file of detap that a dotted name lies in, without ``detap.``; empty for none."""
+    parts = dotted.split(".")[1:] if dotted.split(".", maxsplit=1)[0] == "detap" else []
+    while parts and not list(PACKAGE.joinpath(*parts[:-1]).glob(f"{parts[-1]}.*")):
+        if (PACKAGE.joinpath(*parts) / "__init__.py").is_file():
+            return ".".join([*parts, "__init__"])
+        parts = parts[:-1]
+    return ".".join(parts)
 
 
-def own_room(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].split(".")[0]
+def name_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+
+
+def room_of(file: str) -> str:
+    """Return the room that a file lies in: ``formats.coco`` for ``formats.coco.tables``."""
+    return file.rpartition(".")[0] or file
+
+
+def neighbours(path: Path) -> set[str]:
+    """Return the files of detap that running a file can import, but through its windows."""
+    found = {file_of(dotted) for dotted in imports_of(path, running=True)}
+    seen_from_here = WINDOWS.get(name_of(path), ())
+    own = {"", "__init__", name_of(path)}
+    return {other for other in found - own if room_of(other) not in seen_from_here}
 
 
 @pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_imports_run_only_downward(path: Path) -> None:
-    room = own_room(path)
-    if room == "__init__":  # the public API: a window to every floor
+    room = room_of(name_of(path))
+    if room == "__init__":
         return
-    assert room in LEVEL, f"{room} has no floor in the house: give it one in this test"
-    for dotted in imports_of(path):
-        other = room_of(dotted)
-        if not dotted.startswith("detap") or other == room:
-            continue
-        if not (PACKAGE / other).is_dir() and not list(PACKAGE.glob(f"{other}.*")):
-            continue  # a name of detap/__init__.py itself, such as its version
-        assert other in LEVEL, f"{path}: {dotted}"
-        assert LEVEL[room] >= LEVEL[other], f"{path} imports {dotted}, which lies higher"
+    assert room in PLACE, f"{room} has no place in the house: give it one in this test"
+    for other in neighbours(path):
+        assert PLACE[room] <= PLACE[room_of(other)], f"{path} imports {other}, which lies higher"
 
 
-@pytest.mark.parametrize("room", INNER_FLOORS)
-def test_imports_within_a_room_run_only_downward(room: str) -> None:
-    floors = INNER_FLOORS[room]
-    level = {name: len(floors) - n for n, names in enumerate(floors) for name in names}
+def test_every_room_is_there() -> None:
+    assert set(PLACE) == {room_of(name_of(path)) for path in sources()} - {"__init__"}
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    imports: dict[str, set[str]] = {}
     for path in sources():
-        inner = path.relative_to(PACKAGE).parts[1:2]
-        if own_room(path) != room or inner == ("__init__.py",):
-            continue
-        own = inner[0].split(".")[0]
-        assert own in level, f"{path} has no floor in {room}: give it one in this test"
-        for dotted in imports_of(path):
-            if room_of(dotted) == room and dotted.startswith("detap."):
-                other = dotted.split(".")[2]
-                assert level[own] >= level[other], f"{path} imports {dotted}, which lies higher"
-
-
-def test_numbers_are_made_without_the_text_of_a_report() -> None:
-    """What is computed or judged knows no report; the commands compose one, of its sections."""
-    for path in sources():
-        room = own_room(path)
-        if room == "report" or path.suffix != ".py":
-            continue
-        if room not in {"cli", "testing", "__init__"}:
-            known = {dotted for dotted in imports_of(path) if dotted.startswith("detap.report.")}
-            assert known <= {"detap.report.names.printable"}, f"{path} imports {known}"
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-                assert node.func.id not in {"Block", "Column"}, f"{path} builds a {node.func.id}"
-
-
-def test_rooms_of_one_floor_that_do_not_know_each_other() -> None:
-    """report and gate are side by side; so are the readers of the formats and ranking."""
-    for path in sources():
-        rooms = {room_of(dotted) for dotted in imports_of(path) if dotted.startswith("detap.")}
-        if own_room(path) in {"detection", "results", "scene"}:
-            assert "ranking" not in rooms
-        if own_room(path) == "ranking":
-            assert not rooms & {"detection", "results", "scene"}
+        if path.suffix != ".pyi":
+            imports.setdefault(name_of(path), set()).update(neighbours(path))
+    while imports:
+        # What imports nothing that is left is in no circle.
+        free = {file for file, others in imports.items() if not others & set(imports)}
+        assert free, f"a circle among {sorted(imports)}"
+        imports = {file: others for file, others in imports.items() if file not in free}
 
 
 def test_core_knows_arrays_only() -> None:
     """No function of core knows a file, the name of a class, or a protocol."""
-    core = [path for path in sources() if own_room(path) == "core"]
+    core = [path for path in sources() if name_of(path).startswith("core.")]
     assert core
     for path in core:
+        for other in neighbours(path):
+            assert other.startswith("core."), f"{path} imports {other}"
         for dotted in imports_of(path):
-            if dotted.startswith("detap"):
-                assert room_of(dotted) == "core", f"{path} imports {dotted}"
             assert dotted.split(".")[0] not in {"pathlib", "io", "json", "lxml", "click", "rich"}
         if path.suffix == ".py":
             _reads_no_file(path)
@@ -182,10 +158,10 @@ def _reads_no_file(path: Path) -> None:
 @pytest.mark.parametrize(
     ("library", "only"),
     [
-        ("lxml", {"formats/voc.py"}),
+        ("lxml", {"formats/voc/tables.py"}),
         ("rich", {"report/sinks/text.py", "cli/progress.py"}),
         ("click", {"cli"}),
-        ("pycocotools", {"crosscheck.py"}),
+        ("pycocotools", {"analysis/crosscheck.py"}),
     ],
 )
 def test_a_library_is_imported_in_one_place(library: str, only: set[str]) -> None:
@@ -199,7 +175,7 @@ def test_the_reading_of_imports_sees_what_is_there(tmp_path: Path) -> None:
     cython = tmp_path / "a.pyx"
     cython.write_text(
         "import cython\nfrom libc.math cimport (\n    fmin,\n    fmax as most,\n)\n"
-        "cimport numpy as cnp  # arrays\nfrom detap.formats.voc import read\n",
+        "cimport numpy as cnp  # arrays\nfrom detap.formats.voc.tables import read\n",
         "utf-8",
     )
     assert imports_of(cython) == {
@@ -207,7 +183,7 @@ def test_the_reading_of_imports_sees_what_is_there(tmp_path: Path) -> None:
         "libc.math.fmin",
         "libc.math.fmax",
         "numpy",
-        "detap.formats.voc.read",
+        "detap.formats.voc.tables.read",
     }
     plain = tmp_path / "a.py"
     plain.write_text("def f():\n    from detap.cli import run\n    import os.path\n", "utf-8")

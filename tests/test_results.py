@@ -12,12 +12,12 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import detap
-from detap.bootstrap import draw_weights, resampled
-from detap.detection import score_tables
-from detap.gating import Scored
+from detap.analysis.bootstrap import draw_weights, resampled
+from detap.evaluation.detection import score_tables
+from detap.evaluation.results import class_rows
+from detap.evaluation.tie_range import tie_range
+from detap.gates.scored import Scored
 from detap.report.sections.detection import class_columns
-from detap.results import class_rows
-from detap.tie_range import tie_range
 
 COCO, VOC = detap.protocol("coco"), detap.protocol("voc2012")
 BOX = [0.0, 0.0, 40.0, 40.0]

@@ -10,9 +10,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from detap.core import curves
-from detap.detection import Result, evaluate
+from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 COCO = protocol("coco")
 VOC = protocol("voc2012")

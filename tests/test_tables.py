@@ -9,11 +9,11 @@ import pytest
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
-from detap.bootstrap import draw_weights, resampled
-from detap.detection import evaluate
+from detap.analysis.bootstrap import draw_weights, resampled
 from detap.errors import InputError, UsageError
+from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
-from detap.tables import Detections, GroundTruth, encode_boxes
+from detap.tables.detection import Detections, GroundTruth, encode_boxes
 
 BOX = [0.0, 0.0, 10.0, 10.0]
 
@@ -280,7 +280,7 @@ def test_a_table_of_more_rows_than_can_be_numbered_is_no_table(
 ) -> None:
     """Whoever makes it: readers, too, end in a table."""
     table = truth(images=["a", "b", "c"])
-    monkeypatch.setattr("detap.columns.MOST_ROWS", 2)
+    monkeypatch.setattr("detap.tables.columns.MOST_ROWS", 2)
     with pytest.raises(InputError, match="ground truth: images has 3 entries; at most 2 can be"):
         replace(table)
 
@@ -303,9 +303,9 @@ def test_a_resample_of_more_boxes_than_int32_can_count_is_refused(
     table = GroundTruth.from_arrays(**both)  # type: ignore[arg-type]
     result = evaluate(table, found(**both, score=[1, 2]))
     weights = draw_weights(2, 20, seed=0)
-    monkeypatch.setattr("detap.bootstrap.MOST_ROWS", 2)
+    monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", 2)
     assert resampled(result, weights, ["AP"]).overall["AP"].shape == (20,)
-    monkeypatch.setattr("detap.bootstrap.MOST_ROWS", 1)
+    monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", 1)
     with pytest.raises(UsageError, match="holds 2 boxes; at most 1 can be counted: leave out the"):
         resampled(result, weights, ["AP"])
 
@@ -316,7 +316,7 @@ def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
     proposals = found(image=["a"] * 3, label=["dog"] * 3, boxes=[BOX] * 3, score=[1, 2, 3])
     table = truth(image=["a", "a"])
     rules = replace(protocol("proposals"), detection_limits=(None,))
-    monkeypatch.setattr("detap.scene.MOST_ROWS", 5)
+    monkeypatch.setattr("detap.evaluation.scene.MOST_ROWS", 5)
     with pytest.raises(
         UsageError, match=r"image 'a' has 6 pairs of .* 5 can be numbered: lower the"
     ):

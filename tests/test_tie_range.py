@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import detap
 from detap.core import tie_orders
-from detap.detection import score_tables
+from detap.evaluation.detection import score_tables
+from detap.evaluation.tie_range import tie_range
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
-from detap.tables import Detections, GroundTruth
-from detap.tie_range import tie_range
+from detap.tables.detection import Detections, GroundTruth
 
 AREAS = (ALL_AREAS, AreaRange("small", 0, 60, "s"), AreaRange("large", 60, 1e5, "l"))
-tie_range_module = import_module("detap.tie_range")
+tie_range_module = import_module("detap.evaluation.tie_range")
 
 
 def test_fact_04_the_range_of_ties_is_reported_when_asked(fixtures: Path) -> None:

@@ -17,15 +17,20 @@ from time import thread_time
 
 # Whoever renames one of these hears of it here: a name that is missing ends the benchmark.
 CHECKS = {
-    "detap.formats.coco": ("_truth_notes", "_detection_notes", "_box_notes", "_check_labels"),
-    "detap.formats._voc_notes": (
+    "detap.formats.coco.tables": (
+        "_truth_notes",
+        "_detection_notes",
+        "_box_notes",
+        "_check_labels",
+    ),
+    "detap.formats.voc.notes": (
         "folder_notes",
         "class_notes",
         "ground_truth_notes",
         "detection_notes",
     ),
-    "detap.scene": ("Scene.notes",),
-    "detap.cli.eval": ("_suspicions",),
+    "detap.evaluation.scene": ("Scene.notes",),
+    "detap.cli.commands.eval": ("_suspicions",),
 }
 
 

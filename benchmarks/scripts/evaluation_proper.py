@@ -10,7 +10,7 @@ import sys
 from statistics import median
 from time import perf_counter
 
-from detap.detection import evaluate
+from detap.evaluation.detection import evaluate
 from detap.formats import read_detections, read_ground_truth
 
 

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from detap.analysis.outcome import Counts, Outcome, ratios
 from detap.core.matching import Boxes
-from detap.results import Result
-from detap.tables import Flags, Floats
+from detap.evaluation.results import Result
+from detap.tables.detection import Flags, Floats
 
 Values = Floats | Counts
 

@@ -20,8 +20,8 @@ import numpy as np
 
 from detap.analysis.outcome import Counts, Outcome
 from detap.errors import UsageError
-from detap.results import Result
-from detap.tables import Flags, Floats, Integers
+from detap.evaluation.results import Result
+from detap.tables.detection import Flags, Floats, Integers
 
 BINS = 10
 LOCALISED_BINS = 25

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from detap.analysis.outcome import Counts, Outcome
 from detap.errors import UsageError
-from detap.results import Result
-from detap.tables import Integers
+from detap.evaluation.results import Result
+from detap.tables.detection import Integers
 
 Rule = Literal["protocol", "class-agnostic"]
 

@@ -41,10 +41,10 @@ from detap.analysis.outcome import USUAL_IOU, Counts, Outcome, refuse_coverage
 from detap.core.curves import average_precision
 from detap.core.nearest import Nearest, Surroundings
 from detap.errors import UsageError
+from detap.evaluation.results import Result
+from detap.evaluation.scene import Scene
 from detap.protocols import ANY_AREA, Protocol
-from detap.results import Result
-from detap.scene import Scene
-from detap.tables import Flags, Floats, Integers
+from detap.tables.detection import Flags, Floats, Integers
 
 TYPES = (
     "classification",

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.outcome import Counts, Outcome
-from detap.tables import Floats, Integers
+from detap.tables.detection import Floats, Integers
 
 REASONS = ("unlabelled", "other-class", "never-found")
 """Why an annotation may be wrong, in the order of :attr:`Suspects.reason`.

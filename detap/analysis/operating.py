@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from detap.analysis.outcome import Counts, Outcome, ratios
 from detap.errors import UsageError
+from detap.evaluation.results import Result
 from detap.protocols.measures import AT_THRESHOLD
-from detap.results import Result
-from detap.tables import Floats
+from detap.tables.detection import Floats
 
 _ROUNDING = 1e-12
 

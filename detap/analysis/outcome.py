@@ -11,10 +11,10 @@ from detap.core.matching import Boxes
 from detap.core.nearest import Surroundings
 from detap.core.overlap import paired_overlaps
 from detap.errors import UsageError
+from detap.evaluation.results import Result
+from detap.evaluation.scene import Scene
 from detap.protocols import Protocol
-from detap.results import Result
-from detap.scene import Scene
-from detap.tables import Flags, Floats, Integers
+from detap.tables.detection import Flags, Floats, Integers
 
 Counts = NDArray[np.int64]
 

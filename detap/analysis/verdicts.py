@@ -9,8 +9,8 @@ import numpy as np
 from detap.analysis.errors import Errors, errors
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
-from detap.results import Result
-from detap.tables import Integers, Name
+from detap.evaluation.results import Result
+from detap.tables.detection import Integers, Name
 
 DetectionVerdict = Literal[
     "true-positive",

@@ -57,7 +57,7 @@ class _Group(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return super().get_command(ctx, cmd_name)
-        found: click.Command = import_module(f"detap.cli.{cmd_name}").command
+        found: click.Command = import_module(f"detap.cli.commands.{cmd_name}").command
         return found
 
 

@@ -12,8 +12,8 @@ from detap.cli.values import Type, Whole
 from detap.spelling import number
 
 if TYPE_CHECKING:
+    from detap.evaluation.results import Result
     from detap.report.model import Block
-    from detap.results import Result
 
 _ASKED = (
     "errors",

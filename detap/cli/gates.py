@@ -10,7 +10,7 @@ from detap.cli.options import option, stack
 from detap.cli.session import Session
 from detap.cli.values import Share, Type, Whole
 from detap.errors import Note, UsageError
-from detap.judging import (
+from detap.gates.judging import (
     DEFAULT_FEWEST,
     DEFAULT_RESAMPLES,
     LIMITS,
@@ -26,8 +26,8 @@ from detap.report.names import printable
 
 if TYPE_CHECKING:
     from detap.formats.registry import Format
-    from detap.gate import Kind, Limit
-    from detap.tables import GroundTruth
+    from detap.gates.verdicts import Kind, Limit
+    from detap.tables.detection import GroundTruth
 
 GATE_FAILED = 1
 DETECTIONS = Spelling(options=True, earlier="--baseline-detections", names={})
@@ -47,7 +47,7 @@ class _Limit(Type):
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> "Limit":
         """Return the limit that the text means."""
-        from detap.gate import Limit  # only where there are gates
+        from detap.gates.verdicts import Limit  # only where there are gates
 
         if isinstance(value, Limit):
             return value
@@ -253,7 +253,7 @@ class Gates(NamedTuple):
         """Read the earlier report, before any work is done for nothing."""
         if self.baseline is None:
             return None
-        from detap.baseline import read_baseline  # only with a baseline
+        from detap.gates.baseline import read_baseline  # only with a baseline
 
         return Kept(self.baseline, read_baseline(self.baseline))
 
@@ -263,7 +263,7 @@ class Gates(NamedTuple):
         """Return the images of each slice, and notes on them."""
         if self.slices is None and self.slice_by is None:
             return {}, []
-        from detap.slices import read_slices, slices_by  # only with slices
+        from detap.evaluation.slices import read_slices, slices_by  # only with slices
 
         if self.slices is not None:
             return read_slices(self.slices, truth.images)

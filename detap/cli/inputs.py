@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.files import DEFAULT_LIMITS, STDIN, Limits
+from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits
 from detap.formats.registry import Format, format_named, told
 from detap.formats.registry import options as format_options
 
 if TYPE_CHECKING:
-    from detap.tables import Detections, GroundTruth, Name
+    from detap.tables.detection import Detections, GroundTruth, Name
 
 _LIMITS = {
     "max_file_size": "file_bytes",
@@ -130,7 +130,7 @@ def chosen_images(given: Iterable[str], known: "Iterable[Name]") -> "list[Name]"
 
 
 def _lines(path: str) -> list[str]:
-    from detap.formats.files import read_bytes  # seldom needed
+    from detap.formats.reading.stream import read_bytes  # seldom needed
 
     try:
         text = read_bytes(path).decode("utf-8-sig")

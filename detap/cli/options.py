@@ -12,7 +12,7 @@ import click
 
 from detap.cli.session import Session
 from detap.cli.values import Given, Target, Value, Whole
-from detap.formats.files import MOST_RECORDS
+from detap.formats.reading.stream import MOST_RECORDS
 from detap.formats.registry import FORMATS, Format
 from detap.formats.registry import Option as FormatOption
 from detap.formats.registry import options as format_options
@@ -179,7 +179,7 @@ limit_options = stack(
         help="Problems of an input that an error lists; 20 by default.",
     ),
 )
-"""What is accepted at most: fields of `detap.formats.files.Limits`."""
+"""What is accepted at most: fields of `detap.formats.reading.stream.Limits`."""
 
 input_options = stack(
     _format_option, _truth_option, _detections_option, _reading_options, limit_options

@@ -13,7 +13,7 @@ from detap.report.sinks.registry import SINKS, Sink, Style
 from detap.report.writing import STDOUT, check_target, write, write_stdout
 
 if TYPE_CHECKING:
-    from detap.tables import SourceFile
+    from detap.tables.detection import SourceFile
 
 _PAGE = 80  # the width of a page that is no terminal
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})

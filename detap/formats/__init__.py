@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from detap.formats.registry import format_named, told
 
 if TYPE_CHECKING:
-    from detap.tables import Detections, GroundTruth
+    from detap.tables.detection import Detections, GroundTruth
 
 _Path = str | os.PathLike[str]
 

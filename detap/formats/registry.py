@@ -5,9 +5,9 @@ line, `check`, `compare`, settings and the Python API all take it from here: not
 name of a format. The module has
 
 ``read_ground_truth(path, *, limits, **options)``
-    which returns a :class:`detap.tables.GroundTruth`;
+    which returns a :class:`detap.tables.detection.GroundTruth`;
 ``read_detections(path, truth, *, limits, **options)``
-    which returns :class:`detap.tables.Detections` numbered as `truth`;
+    which returns :class:`detap.tables.detection.Detections` numbered as `truth`;
 
 and, there or in another module, what is seldom wanted and may be absent:
 
@@ -25,11 +25,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.files import STDIN
+from detap.formats.reading.stream import STDIN
 from detap.spelling import near
 
 if TYPE_CHECKING:
-    from detap.tables import Detections, GroundTruth
+    from detap.tables.detection import Detections, GroundTruth
 
 _HEAD = 64
 
@@ -198,25 +198,25 @@ register(
     Format(
         "coco",
         "COCO",
-        "detap.formats.coco",
+        "detap.formats.coco.tables",
         "coco",
         suffixes=(".json", ".json.gz"),
         heads=(b"{", b"["),
-        aside="detap.formats._coco_aside",
-        ahead="detap.formats.prefetch",
+        aside="detap.formats.coco.aside",
+        ahead="detap.formats.coco.prefetch",
     )
 )
 register(
     Format(
         "voc",
         "VOC",
-        "detap.formats.voc",
+        "detap.formats.voc.tables",
         "voc2012",
         suffixes=(".xml", ".txt"),
         heads=(b"<",),
         folders=True,
         options=(IMAGE_SET, LAYOUT, BOXES, CLASS_NAMES),
-        aside="detap.formats._voc_aside",
+        aside="detap.formats.voc.aside",
     )
 )
 

@@ -2,13 +2,13 @@
 
 A mean over queries is a sum of independent parts: a resample draws queries with replacement and
 takes the weighted mean again, of both rankings with the same weights. The interval is the
-percentile one, as for detectors (:mod:`detap.bootstrap`).
+percentile one, as for detectors (:mod:`detap.analysis.bootstrap`).
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.bootstrap import interval
+from detap.analysis.bootstrap import interval
 
 Floats = NDArray[np.float64]
 

@@ -15,7 +15,7 @@ from detap.errors import Note
 from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Classification
 from detap.ranking.measures import Ordered
-from detap.ranking_tables import Samples
+from detap.tables.ranking import Samples
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from detap.protocols.ranking import Retrieval
 from detap.ranking import losses
 from detap.ranking.similarity import Similarities
-from detap.ranking_tables import Gallery, Run
+from detap.tables.ranking import Gallery, Run
 
 Floats = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""Scoring retrievals: the door, as detap.detection is for detectors.
+"""Scoring retrievals: the door, as detap.evaluation.detection is for detectors.
 
 Queries are taken in blocks: their relevant items are placed by core/ranking.py, their measures
 read off, and the places forgotten. Memory does not grow with the number of queries.
@@ -12,7 +12,6 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.columns import check_threads
 from detap.core import ranking, ties
 from detap.core.ties import Groups
 from detap.errors import InputError, Note, Problem, UsageError
@@ -20,7 +19,8 @@ from detap.protocols import ranking as protocols
 from detap.protocols.ranking import Retrieval
 from detap.ranking.measures import Expected, Gains, Measure, Ordered, RankedList, measures
 from detap.ranking.similarity import Similarities
-from detap.ranking_tables import Gallery, Run
+from detap.tables.columns import check_threads
+from detap.tables.ranking import Gallery, Run
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from detap.core.ranking import nearness
 from detap.errors import InputError, Problem
 from detap.protocols.ranking import Retrieval
-from detap.ranking_tables import Gallery
+from detap.tables.ranking import Gallery
 
 Scores = NDArray[np.float32] | NDArray[np.float64]
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from detap.tables import Detections, GroundTruth, SourceFile
+    from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 
 def describe_inputs(
@@ -30,7 +30,7 @@ def describe(
 ) -> list[dict[str, Any]]:
     """Return what a report says of the inputs of one role; `counts` are said besides."""
     if digests:
-        from detap.formats.digest import sha256_of_source  # needs hashlib, 0.003 s
+        from detap.formats.reading.digest import sha256_of_source  # needs hashlib, 0.003 s
     return [
         {
             "role": role,

@@ -16,7 +16,7 @@ from detap.errors import OutputError
 from detap.report.names import printable
 
 if TYPE_CHECKING:
-    from detap.tables import SourceFile
+    from detap.tables.detection import SourceFile
 
 STDOUT = "-"
 

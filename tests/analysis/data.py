@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.detection import Result, evaluate
-from detap.tables import Detections, GroundTruth, encode_boxes
+from detap.evaluation.detection import Result, evaluate
+from detap.tables.detection import Detections, GroundTruth, encode_boxes
 from tests.conftest import ROOT
 
 Records = list[dict[str, Any]]

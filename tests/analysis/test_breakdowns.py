@@ -8,7 +8,7 @@ from hypothesis import given
 
 from detap.analysis.breakdowns import breakdowns, iou_histogram, score_histogram
 from detap.analysis.outcome import Outcome
-from detap.detection import evaluate
+from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 from tests.cases import Case, Found, Truth, cases
 

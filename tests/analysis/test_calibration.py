@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from detap.analysis.calibration import calibration
-from detap.detection import evaluate
 from detap.errors import UsageError
+from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 
 

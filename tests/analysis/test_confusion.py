@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from detap.analysis.confusion import Cell, confusion
 from detap.analysis.outcome import Outcome
-from detap.detection import evaluate
 from detap.errors import UsageError
+from detap.evaluation.detection import evaluate
 from detap.protocols import PRESETS
 from tests.analysis.data import fixture
 from tests.cases import Case, Found, Truth, cases

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from detap.analysis.errors import TYPES, errors
 from detap.analysis.outcome import Outcome
-from detap.detection import evaluate
 from detap.errors import UsageError
+from detap.evaluation.detection import evaluate
 from detap.protocols import Protocol
 from tests.analysis.data import fixture, raw_tables
 from tests.cases import Case, cases

@@ -3,7 +3,7 @@
 from detap.analysis.errors import TYPES, errors
 from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
 from detap.analysis.outcome import Outcome
-from detap.detection import evaluate
+from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 from tests.cases import Case, Found, Truth
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from detap.analysis.operating import Point, Sweep, sweeps
 from detap.analysis.outcome import Outcome
-from detap.detection import evaluate
+from detap.evaluation.detection import evaluate
 from tests.analysis.data import fixture
 from tests.cases import Case, cases
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from detap.analysis.errors import TYPES, errors
 from detap.analysis.outcome import Outcome
 from detap.analysis.verdicts import JudgedDetection, JudgedTruth, verdicts
-from detap.detection import evaluate
 from detap.errors import UsageError
+from detap.evaluation.detection import evaluate
 from detap.protocols import Protocol
 from tests.analysis.data import fixture
 from tests.cases import Case, Found, Truth, cases

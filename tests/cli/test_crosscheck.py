@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import detap.crosscheck as module
+import detap.analysis.crosscheck as module
 from tests.cli.conftest import Ended, Files, instances, write_coco
 
 Detap = Callable[..., Ended]

@@ -17,7 +17,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from detap.cli.eval import command
+from detap.cli.commands.eval import command
 from detap.protocols import Protocol
 from detap.report import schema
 from tests.cli.conftest import Ended, Files, instances, results, spawn, write_coco

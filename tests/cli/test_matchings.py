@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-import detap.scene
+import detap.evaluation.scene
 from detap.cli import main
 from detap.core.matching import score
 
@@ -20,7 +20,7 @@ def matchings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seen.append(len(columns[0].image))
         return score(*columns, **how)
 
-    monkeypatch.setattr(detap.scene, "score", counted)
+    monkeypatch.setattr(detap.evaluation.scene, "score", counted)
     return seen
 
 

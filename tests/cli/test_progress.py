@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from detap.cli.progress import Progress
-from detap.formats import prefetch
+from detap.formats.coco import prefetch
 
 SLOW = """
 import threading

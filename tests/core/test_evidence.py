@@ -13,9 +13,9 @@ from numpy.testing import assert_array_equal
 
 from detap.core.evidence import Evidence
 from detap.core.finishing import finish
-from detap.detection import Result, evaluate
+from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 RULES = replace(
     protocol("coco"),

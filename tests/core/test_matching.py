@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from detap.detection import Result, evaluate
 from detap.errors import UsageError
+from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 COCO = replace(
     protocol("coco"), iou_thresholds=(0.5, 0.75), area_ranges=(AreaRange("all", 0, 1e10),)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from detap.core.overlap import overlaps, pixel_areas
-from detap.tables import encode_boxes
+from detap.tables.detection import encode_boxes
 
 
 def overlap_of(a: list[float], b: list[float], **options: object) -> float:

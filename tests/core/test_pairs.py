@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, Pairs, score
 from detap.core.overlap import overlaps
+from detap.evaluation.scene import Scene, rules_of
 from detap.protocols import PRESETS, Protocol
-from detap.scene import Scene, rules_of
 from tests.cases import Case, Found, Truth, cases
 from tests.parity.compare import assert_same_bits
 

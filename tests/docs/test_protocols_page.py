@@ -5,7 +5,7 @@ from dataclasses import fields
 
 import pytest
 
-from detap.cli.eval import command
+from detap.cli.commands.eval import command
 from detap.protocols import PRESETS, Protocol, protocol
 from detap.protocols.axes import axes
 from tests.conftest import ROOT

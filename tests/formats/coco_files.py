@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, Note
-from detap.formats import coco, prefetch
-from detap.formats.files import DEFAULT_LIMITS, Limits
-from detap.tables import Detections, GroundTruth
+from detap.formats.coco import prefetch
+from detap.formats.coco import tables as coco
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.tables.detection import Detections, GroundTruth
 
 TRUTH: dict[str, Any] = {
     "images": [

@@ -13,12 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from detap.errors import InputError
-from detap.formats import _coco_careful as careful
-from detap.formats import coco
-from detap.formats._coco_columns import DetectionColumns, TruthColumns
-from detap.formats._json_columns import ResultsScan, TruthScan
-from detap.formats.files import DEFAULT_LIMITS
-from detap.tables import GroundTruth, Name
+from detap.formats.coco import careful
+from detap.formats.coco import tables as coco
+from detap.formats.coco._scan import ResultsScan, TruthScan
+from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.tables.detection import GroundTruth, Name
 from tests.formats.coco_files import assert_equal_columns
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from detap.errors import InputError, Problem
 from detap.formats.registry import Format, Option, register
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 UNITS = Option("units", "What a box's numbers are multiplied by.", "X")
 

@@ -3,7 +3,7 @@
 import pytest
 
 from detap.errors import InputError
-from detap.formats._voc_lines import (
+from detap.formats.text.lines import (
     LineForm,
     Problems,
     UnknownNameError,

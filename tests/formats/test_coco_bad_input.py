@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.columns import MOST_ROWS
 from detap.errors import InputError, UsageError
-from detap.formats import coco, prefetch
-from detap.formats.files import MOST_RECORDS, Limits
+from detap.formats.coco import prefetch
+from detap.formats.coco import tables as coco
+from detap.formats.reading.stream import MOST_RECORDS, Limits
+from detap.tables.columns import MOST_ROWS
 from tests.formats.coco_files import (
     RESULTS,
     TRUTH,

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.errors import InputError
-from detap.formats import _coco_careful as careful
-from detap.formats import coco, prefetch
-from detap.formats._json_columns import ResultsScan, TruthScan, class_names
-from detap.formats.files import DEFAULT_LIMITS, Stream, read_bytes
-from detap.tables import GroundTruth
+from detap.formats.coco import careful, prefetch
+from detap.formats.coco import tables as coco
+from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
+from detap.formats.reading.stream import DEFAULT_LIMITS, Stream, read_bytes
+from detap.tables.detection import GroundTruth
 from tests.formats import fuzz_coco as fuzz
 from tests.formats.coco_files import RESULTS, TRUTH, as_bytes, assert_equal_columns
 

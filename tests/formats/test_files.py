@@ -12,9 +12,13 @@ from pathlib import Path
 import pytest
 
 from detap.errors import InputError, UsageError
-from detap.formats import coco, digest, prefetch, tell_format, voc
-from detap.formats.digest import sha256, sha256_of_stream
-from detap.formats.files import Limits, Stream, open_regular, read_bytes
+from detap.formats import tell_format
+from detap.formats.coco import prefetch
+from detap.formats.coco import tables as coco
+from detap.formats.reading import digest
+from detap.formats.reading.digest import sha256, sha256_of_stream
+from detap.formats.reading.stream import Limits, Stream, open_regular, read_bytes
+from detap.formats.voc import tables as voc
 from tests.formats import voc_files
 from tests.formats.coco_files import RESULTS, TRUTH, as_bytes
 
@@ -244,7 +248,7 @@ def test_formats_that_cannot_be_told(tmp_path: Path) -> None:
 def test_reading_begins_without_numpy(truth_path: Path) -> None:
     """The point of the prefetch is that it runs before numpy is imported."""
     code = (
-        "import sys; from detap.formats import prefetch\n"
+        "import sys; from detap.formats.coco import prefetch\n"
         f"scan = prefetch.ground_truth({str(truth_path)!r}).result()\n"
         "assert scan is not None and scan.count == 3\n"
         "assert not {'numpy', 'lxml', 'json', 'rich', 'click'} & set(sys.modules)\n"

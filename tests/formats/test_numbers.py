@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from detap.formats._numbers import parse, parse_json
-from detap.formats._voc_lines import NUMBER
+from detap.formats.reading._numbers import parse, parse_json
+from detap.formats.text.lines import NUMBER
 from tests.formats import fuzz_coco as fuzz
 
 

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, UsageError
-from detap.formats import _voc_folder
-from detap.formats.files import Limits
-from detap.formats.voc import read_detections, read_ground_truth
-from detap.tables import Detections, GroundTruth
+from detap.formats.reading.stream import Limits
+from detap.formats.text import folder as _voc_folder
+from detap.formats.voc.tables import read_detections, read_ground_truth
+from detap.tables.detection import Detections, GroundTruth
 from tests.formats.voc_files import item, same, tree, without_scanners, write, xml
 
 __all__ = ["without_scanners"]
@@ -375,7 +375,7 @@ def test_the_order_of_folder_entries_changes_nothing(
 def test_regular_files_are_read_without_lxml(tmp_path: Path) -> None:
     tree(tmp_path, {"a": xml(item())})
     program = (
-        "import sys; from detap.formats import voc; "
+        "import sys; from detap.formats.voc import tables as voc; "
         f"voc.read_ground_truth({str(tmp_path)!r}); print('lxml' in sys.modules)"
     )
     done = subprocess.run(

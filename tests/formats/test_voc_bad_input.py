@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from detap.errors import InputError
-from detap.formats.files import Limits
-from detap.formats.voc import read_detections, read_ground_truth
-from detap.tables import GroundTruth
+from detap.formats.reading.stream import Limits
+from detap.formats.voc.tables import read_detections, read_ground_truth
+from detap.tables.detection import GroundTruth
 from tests.formats.voc_files import item, problems_of, tree, write, xml
 
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"

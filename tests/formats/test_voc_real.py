@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from detap.formats import _voc_text, _voc_xml
-from detap.formats.voc import read_detections, read_ground_truth
+from detap.formats.text import _scan as _voc_text
+from detap.formats.voc import _scan as _voc_xml
+from detap.formats.voc.tables import read_detections, read_ground_truth
 from tests.formats.voc_files import same, without_scanners
 
 __all__ = ["without_scanners"]

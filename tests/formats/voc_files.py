@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError
-from detap.formats import _voc_text, _voc_xml
+from detap.formats.text import _scan as _voc_text
+from detap.formats.voc import _scan as _voc_xml
 
 Box = tuple[float | str, ...]
 

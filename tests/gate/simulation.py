@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap import evaluate
-from detap.bootstrap import draw_weights, interval, resampled
-from detap.tables import Detections, GroundTruth, encode_boxes
+from detap.analysis.bootstrap import draw_weights, interval, resampled
+from detap.tables.detection import Detections, GroundTruth, encode_boxes
 
 Floats = NDArray[np.float64]
 
@@ -135,7 +135,7 @@ def true_drop(world: World, pair: tuple[Quality, Quality], images: int = 20_000)
 
 def voc_trials(folder: Path, seeds: Sequence[int], *, resamples: int) -> Iterator[Trial]:
     """Yield null pairs of a real detector: the same, jittered by two seeds."""
-    from detap.formats import voc
+    from detap.formats.voc import tables as voc
 
     truth = voc.read_ground_truth(folder / "Annotations")
     found = voc.read_detections(folder / "detections", truth)

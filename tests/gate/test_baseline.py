@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from detap.baseline import differences, other_numbers, raised
+from detap.gates.baseline import differences, other_numbers, raised
 from detap.report import schema
 from tests.cli.conftest import Ended, detap, instances, results, write_coco
 

@@ -10,11 +10,11 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import evaluate
-from detap.comparison import KINDS, compare, difference, mistakes, numbered_alike
+from detap.analysis.comparison import KINDS, compare, difference, mistakes, numbered_alike
 from detap.errors import UsageError
 from detap.protocols import protocol
 from detap.report import schema
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from tests.cli.conftest import Ended, detap, instances, results
 
 __all__ = ["detap"]

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from detap.cli.configured import ConfiguredCommand
+from detap.cli.settings.command import ConfiguredCommand
 from tests.cli.conftest import Ended, detap, write_coco
 
 __all__ = ["detap"]

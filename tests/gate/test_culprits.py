@@ -9,9 +9,9 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import evaluate, read_detections, read_ground_truth
-from detap.gate import Limit
-from detap.gating import Scored
-from detap.judging import Demands, Spelling, judge
+from detap.gates.judging import Demands, Spelling, judge
+from detap.gates.scored import Scored
+from detap.gates.verdicts import Limit
 from detap.report import schema
 from tests.cli.conftest import Ended, detap, write_coco
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from detap.errors import UsageError
-from detap.gate import Gate, Interval, Limit, Name, Noise, Numbers, check, resolve
+from detap.gates.verdicts import Gate, Interval, Limit, Name, Noise, Numbers, check, resolve
 
 
 def numbers(

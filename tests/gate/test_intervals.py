@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.bootstrap import interval
+from detap.analysis.bootstrap import interval
 from tests.cli.conftest import Ended, detap, write_coco, write_voc
 
 __all__ = ["detap"]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from detap.errors import DetapWarning, UsageError
-from detap.gate import Limit
-from detap.judging import Demands, Spelling
+from detap.gates.judging import Demands, Spelling
+from detap.gates.verdicts import Limit
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, Files, coco, detap, results, write_coco
 

@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from detap import evaluate
-from detap.bootstrap import Weights, draw_weights, interval, resampled
+from detap.analysis.bootstrap import Weights, draw_weights, interval, resampled
 from detap.protocols import ALL_AREAS, COCO_AREAS, Protocol, protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 IMAGES, CLASSES = 12, 3
 

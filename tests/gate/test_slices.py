@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from detap.errors import InputError
-from detap.slices import read_slices, slices_by
+from detap.evaluation.slices import read_slices, slices_by
 from tests.cli.conftest import Ended, Files, coco, detap, instances, voc, write_coco
 
 __all__ = ["coco", "detap", "voc"]

@@ -7,7 +7,13 @@ from tests.cli.test_startup import HEAVY, imported_by
 
 __all__ = ["coco"]
 
-GATES = {"detap.gate", "detap.gating", "detap.bootstrap", "detap.baseline", "detap.slices"}
+GATES = {
+    "detap.gates.verdicts",
+    "detap.gates.scored",
+    "detap.analysis.bootstrap",
+    "detap.gates.baseline",
+    "detap.evaluation.slices",
+}
 
 
 @pytest.mark.parametrize(
@@ -27,7 +33,10 @@ def test_help_imports_nothing_heavy(arguments: list[str]) -> None:
 
 def test_eval_without_gates_imports_none(coco: Files) -> None:
     modules = imported_by(*coco.arguments)
-    assert modules & (GATES | {"detap.comparison", "tomllib", "fractions", "xml.sax"}) == set()
+    assert (
+        modules & (GATES | {"detap.analysis.comparison", "tomllib", "fractions", "xml.sax"})
+        == set()
+    )
 
 
 def test_baselines_need_no_numpy(tmp_path: object, coco: Files) -> None:

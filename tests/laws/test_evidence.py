@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.bootstrap import draw_weights, resampled
+from detap.analysis.bootstrap import draw_weights, resampled
 from detap.core.evidence import Evidence
 from detap.core.finishing import Scores, finish
-from detap.detection import evaluate, on_images, select
 from detap.errors import UsageError
+from detap.evaluation.detection import evaluate, on_images, select
 from detap.protocols import PRESETS, Protocol, protocol
 from tests.cases import Case, cases
 from tests.parity.compare import assert_same_bits

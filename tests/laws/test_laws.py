@@ -11,8 +11,9 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from detap.detection import Result, evaluate
-from detap.formats import coco, voc
+from detap.evaluation.detection import Result, evaluate
+from detap.formats.coco import tables as coco
+from detap.formats.voc import tables as voc
 from detap.protocols import ANY_AREA, PRESETS, Protocol, protocol
 from tests.cases import Case, Found, Truth, cases
 from tests.oracle.curves import non_interpolated

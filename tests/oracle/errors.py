@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass, field
 
-from detap.results import Result
+from detap.evaluation.results import Result
 from tests.oracle.curves import area_under, curve
 from tests.oracle.overlap import area, boxes, overlap
 

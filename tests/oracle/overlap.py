@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from detap.protocols import Protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 
 class Box(NamedTuple):

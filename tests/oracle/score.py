@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.protocols import AreaRange, Protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from tests.oracle.curves import area_under, curve, interpolate
 from tests.oracle.matching import Outcome, Target, match, reaches
 from tests.oracle.overlap import area, boxes, overlap

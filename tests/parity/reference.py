@@ -12,7 +12,7 @@ from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
 from detap.protocols import Protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Table
 
 NAMES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")

@@ -11,10 +11,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from detap.detection import Result, evaluate
-from detap.formats import coco, voc
+from detap.evaluation.detection import Result, evaluate
+from detap.formats.coco import tables as coco
+from detap.formats.voc import tables as voc
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Case, Found, Truth, cases, crowded_cases
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from detap.detection import Result, evaluate
+from detap.evaluation.detection import Result, evaluate
 from detap.protocols import (
     ALL_AREAS,
     ANY_AREA,
@@ -18,7 +18,7 @@ from detap.protocols import (
     Protocol,
     protocol,
 )
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Case, cases, crowded_cases
 from tests.oracle import score
 from tests.parity.compare import assert_same_bits

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from detap.detection import Result, evaluate
-from detap.formats import coco, voc
+from detap.evaluation.detection import Result, evaluate
+from detap.formats.coco import tables as coco
+from detap.formats.voc import tables as voc
 from detap.protocols import Protocol, protocol
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from tests.oracle import score
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits

@@ -13,8 +13,8 @@ from pycocotools.cocoeval import COCOeval
 
 from detap.core.finishing import finish
 from detap.core.matching import Boxes, Pairs, score
+from detap.evaluation.scene import rules_of
 from detap.protocols import protocol
-from detap.scene import rules_of
 from tests.parity.compare import assert_same_bits
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from detap.ranking_tables import Gallery
+from detap.tables.ranking import Gallery
 
 Run = dict[str, dict[str, float]]
 Qrels = dict[str, dict[str, int]]

@@ -13,10 +13,10 @@ import pytest
 
 from detap.cli import main
 from detap.errors import InputError, UsageError
-from detap.formats.files import Limits
-from detap.formats.ranking import read_arrays, read_npz_retrieval, read_run
-from detap.formats.ranking_samples import read_npz_samples, read_samples, read_voc
-from detap.ranking_tables import Gallery
+from detap.formats.ranking.runs import read_arrays, read_npz_retrieval, read_run
+from detap.formats.ranking.samples import read_npz_samples, read_samples, read_voc
+from detap.formats.reading.stream import Limits
+from detap.tables.ranking import Gallery
 from tests.ranking.cases import save
 
 RUN = "q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\n"

@@ -11,7 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from detap.bootstrap import interval
+from detap.analysis.bootstrap import interval
 from detap.cli import main
 from detap.ranking.bootstrap import drop_interval
 from detap.report import schema as report_schema

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.formats.ranking import read_run
+from detap.formats.ranking.runs import read_run
 from detap.ranking import classification, protocols, retrieval
-from detap.ranking_tables import Samples
+from detap.tables.ranking import Samples
 from tests.ranking.cases import Qrels, Run, random_run, write_trec
 
 SEEDS = range(8)

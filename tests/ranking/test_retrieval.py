@@ -11,7 +11,7 @@ from detap.core import _ranking, curves, ranking
 from detap.errors import InputError, UsageError
 from detap.ranking import protocols, retrieval
 from detap.ranking.objectives import objectives
-from detap.ranking_tables import Gallery
+from detap.tables.ranking import Gallery
 from tests.ranking.cases import gallery
 
 RULES = protocols.retrieval("retrieval").with_changes(cutoffs=(1, 5, 20))

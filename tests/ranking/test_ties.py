@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.core import ties
-from detap.formats.ranking import read_npz_retrieval
+from detap.formats.ranking.runs import read_npz_retrieval
 from detap.ranking import protocols, retrieval
 from detap.ranking.measures import Expected, Ordered
-from detap.ranking_tables import Run
+from detap.tables.ranking import Run
 from tests.ranking.cases import gallery
 
 CUTOFFS = (1, 2, 3, 5, 9)

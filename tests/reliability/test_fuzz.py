@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.formats import _coco_careful as careful
-from detap.formats import voc
+from detap.formats.coco import careful
+from detap.formats.voc import tables as voc
 from fuzz import targets
 from fuzz.__main__ import run
 from fuzz.mutate import Mutator

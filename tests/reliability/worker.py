@@ -15,10 +15,10 @@ from typing import Any, NoReturn
 def serve() -> None:
     """Answer jobs until stdin ends."""
     import detap.cli
-    import detap.cli.eval
-    import detap.detection
-    import detap.formats.coco
-    import detap.formats.voc  # noqa: F401 - imported once, here, and not in each child
+    import detap.cli.commands.eval
+    import detap.evaluation.detection
+    import detap.formats.coco.tables
+    import detap.formats.voc.tables  # noqa: F401 - imported once, here, and not in each child
 
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)

@@ -5,14 +5,14 @@ import re
 import pytest
 
 from detap import evaluate
-from detap.checking import Examination
-from detap.comparison import compare
+from detap.analysis.comparison import compare
+from detap.analysis.examination.facts import Examination
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.examination import examination_report
 from detap.report.sinks.json import as_dict
 from detap.report.sinks.registry import Style
 from detap.report.sinks.text import render
-from detap.tables import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from tests.report.reports import report, row
 
 RED, YELLOW, GREEN = "31", "33", "32"

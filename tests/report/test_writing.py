@@ -9,7 +9,7 @@ import pytest
 from detap.errors import OutputError
 from detap.report import writing
 from detap.report.writing import check_target, write
-from detap.tables import SourceFile
+from detap.tables.detection import SourceFile
 
 
 def only(folder: Path) -> list[str]:

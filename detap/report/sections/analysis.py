@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
+from detap.evaluation.results import Result
 from detap.report.model import Block, Cell
-from detap.results import Result
 
 if TYPE_CHECKING:
     from detap.analysis.confusion import Rule

@@ -5,13 +5,13 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from detap._version import __version__
-from detap.comparison import KINDS, difference
+from detap.analysis.comparison import KINDS, difference
 from detap.errors import Note
+from detap.evaluation.results import class_rows
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.results import class_rows
 
 if TYPE_CHECKING:
-    from detap.comparison import Comparison
+    from detap.analysis.comparison import Comparison
 
 
 def comparison_report(
@@ -26,7 +26,7 @@ def comparison_report(
     Parameters
     ----------
     comparison : Comparison
-        Of :func:`detap.comparison.compare`.
+        Of :func:`detap.analysis.comparison.compare`.
     inputs : sequence of mapping
         What was read.
     notes : sequence of Note

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from detap.report.model import Block, Cell, Column, Table
 
 if TYPE_CHECKING:
-    from detap.crosscheck import CrossCheck
+    from detap.analysis.crosscheck import CrossCheck
 
 _COLUMNS = (
     Column("name", "number", "number", "name"),

@@ -8,7 +8,7 @@ from detap.report.names import printable
 from detap.report.numbers import change
 
 if TYPE_CHECKING:
-    from detap.culprits import Culprits, Fallen, Looser, Mistaken
+    from detap.gates.culprits import Culprits, Fallen, Looser, Mistaken
 
 
 def culprits_block(found: "Culprits") -> Block:

@@ -15,7 +15,7 @@ from detap.report.model import Cell
 from detap.report.values import plain
 
 if TYPE_CHECKING:
-    from detap.detection import Curve, Result
+    from detap.evaluation.detection import Curve, Result
     from detap.ranking.retrieval import RetrievalResult
 
 

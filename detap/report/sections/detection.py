@@ -12,7 +12,7 @@ from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.values import is_undefined, mean, total
 
 if TYPE_CHECKING:
-    from detap.detection import Result
+    from detap.evaluation.detection import Result
     from detap.protocols import Protocol
 
 _COUNTS = (
@@ -52,7 +52,7 @@ def detection_report(
     reverse : bool
         Whether that order is turned round (undefined ones stay last).
     """
-    from detap.results import class_rows  # numpy, which comes with a result
+    from detap.evaluation.results import class_rows  # numpy, which comes with a result
 
     rows = class_rows(result)
     columns = class_columns(result.protocol)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from detap.report.model import Block, Report
 
 if TYPE_CHECKING:
-    from detap.gate import Gate
-    from detap.judging import Judged
+    from detap.gates.judging import Judged
+    from detap.gates.verdicts import Gate
 
 KEY = "gates"
 
@@ -29,7 +29,7 @@ WARNINGS = ("inconclusive", "too-few")
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The gates of a report, as mappings; see ``Gate.as_dict`` in detap/gate.py."""
+    """The gates of a report, as mappings; see ``Gate.as_dict`` in detap/gates/verdicts.py."""
 
     all: Sequence[Mapping[str, Any]]
 

@@ -7,8 +7,8 @@ from detap._version import __version__
 from detap.analysis.errors import NEAR
 from detap.analysis.verdicts import JudgedDetection, JudgedTruth, Verdicts
 from detap.errors import Note
+from detap.evaluation.results import Result
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.results import Result
 
 
 def image_report(

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from detap.formats.digest import sha256_of_names
+from detap.formats.reading.digest import sha256_of_names
 from detap.report.model import Block
 
 if TYPE_CHECKING:
-    from detap.results import Result
-    from detap.tables import Detections, GroundTruth
+    from detap.evaluation.results import Result
+    from detap.tables.detection import Detections, GroundTruth
 
 
 def selection_block(

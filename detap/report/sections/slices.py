@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from detap.report.model import Block, Cell, Column, Table
 
 if TYPE_CHECKING:
-    from detap.gating import SliceNumbers
+    from detap.gates.scored import SliceNumbers
 
 
 def slices_block(slices: "Sequence[SliceNumbers]") -> Block:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from detap.report.model import Block, Column, Table
 
 if TYPE_CHECKING:
-    from detap.tie_range import TieRange
+    from detap.evaluation.tie_range import TieRange
 
 _COLUMNS = (
     Column("name", "number", "number", "name"),

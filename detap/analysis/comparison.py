@@ -1,0 +1,294 @@
+"""Two detectors side by side: which numbers, classes and images changed, and by what mistakes.
+
+A mistake is one of five kinds, at one IoU threshold (the lowest by default) and over all areas:
+
+missed
+    a ground truth that no detection finds;
+duplicate
+    a detection that reaches a ground truth of its class which another has taken;
+confused
+    one that reaches a ground truth of another class;
+mislocated
+    one whose overlap with a ground truth of its class is at least 0.1, but below the threshold;
+background
+    one that is none of these.
+
+Only detections at or above their class's operating point are judged: the score at which F1, the
+harmonic mean of precision and recall, is largest. Below it lie the thousands of faint detections
+that every detector reports and that hardly weigh in any number.
+
+References
+----------
+Hoiem, Chodpathumwan and Dai, Diagnosing Error in Object Detectors, ECCV 2012; Bolya, Foley, Hays
+and Hoffman, TIDE: A General Toolbox for Identifying Object Detection Errors, ECCV 2020, from which
+the kinds and the 0.1 come. The operating point is ours.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
+from detap.core.evidence import Evidence
+from detap.core.overlap import overlaps
+from detap.decimals import same
+from detap.errors import UsageError
+from detap.evaluation.results import Result
+from detap.evaluation.scene import Scene
+from detap.tables.detection import Detections, Flags, Floats, Integers
+
+KINDS = ("missed", "mislocated", "duplicate", "confused", "background")
+
+_NEAR = 0.1
+_MISSED, _MISLOCATED, _DUPLICATE, _CONFUSED, _BACKGROUND = range(5)
+
+Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mistakes:
+    """How many mistakes of each kind there are.
+
+    Attributes
+    ----------
+    by_image : (I, 5) int64
+        In the order of :data:`KINDS`.
+    by_class : (K, 5) int64
+        Of a confusion, the class of the detection.
+    rows : three (n,) int32
+        The image, the class and the kind of each mistake.
+    """
+
+    by_image: Counts
+    by_class: Counts
+    rows: tuple[Integers, Integers, Integers]
+
+    def of_classes(self, labels: Sequence[int]) -> Counts:
+        """Return the mistakes by image of some classes alone, (I, 5) int64."""
+        image, label, kind = self.rows
+        kept = np.isin(label, labels)
+        return _tally(image[kept], kind[kept], len(self.by_image))
+
+
+def mistakes(result: Result, *, threshold: int = 0) -> Mistakes:
+    """Count the mistakes of a detector by image and by class.
+
+    Parameters
+    ----------
+    result : Result
+    threshold : int
+        At which of the protocol's IoU thresholds.
+
+    Raises
+    ------
+    UsageError
+        Where the protocol pairs by coverage: nothing is a mistake there.
+    """
+    rules = result.protocol
+    if rules.pairing == "coverage":
+        raise UsageError(f"protocol {rules.name} pairs by coverage, which knows no mistakes")
+    evidence = result.evidence_with((0, threshold))
+    kept = _at_operating_points(evidence, threshold)
+    good = evidence.is_found(0, threshold, kept)
+    found = np.zeros(len(evidence.truth_image), np.bool_)
+    found[evidence.truth_of(0, threshold)[kept[good]]] = True
+    missed = np.flatnonzero(evidence.positive[0] & ~found)
+    wrong = kept[~good]
+    kinds = _kinds(result._scene, evidence, wrong, threshold)
+    image = np.concatenate([evidence.truth_image[missed], evidence.image[wrong]])
+    label = np.concatenate([evidence.truth_label[missed], evidence.label[wrong]])
+    kind = np.concatenate([np.full(len(missed), _MISSED), kinds])
+    return Mistakes(
+        by_image=_tally(image, kind, evidence.images),
+        by_class=_tally(label, kind, evidence.classes),
+        rows=(image.astype(np.int32), label.astype(np.int32), kind.astype(np.int32)),
+    )
+
+
+def _tally(place: Integers, kind: NDArray[np.integer], places: int) -> Counts:
+    cells = np.bincount(place.astype(np.int64) * 5 + kind, minlength=5 * places)
+    return cells.astype(np.int64).reshape(places, 5)
+
+
+def _at_operating_points(evidence: Evidence, threshold: int) -> Integers:
+    """Return the rows of the detections at or above the score of the largest F1 of their class."""
+    kept = [np.zeros(0, np.int32)]
+    positives = evidence.positives[0]
+    for label in range(evidence.classes):
+        rows = evidence.ranking.of_class(label)
+        rows = rows[~evidence.is_neutral(0, threshold, rows)]
+        found = np.cumsum(evidence.is_found(0, threshold, rows))
+        if not len(found) or not found[-1]:
+            continue
+        f1 = 2 * found / (np.arange(1, len(found) + 1) + positives[label])
+        last = evidence.score[rows[np.argmax(f1)]]
+        kept.append(rows[evidence.score[rows] >= last])
+    return np.concatenate(kept)
+
+
+def _kinds(scene: Scene, evidence: Evidence, wrong: Integers, place: int) -> NDArray[np.int64]:
+    """Return of what kind each false positive is."""
+    threshold = scene.protocol.search_thresholds[place]
+
+    def reaches(values: Floats) -> Flags:
+        above: Flags = values > threshold if scene.protocol.strict_iou else values >= threshold
+        return above
+
+    own = evidence.overlap[wrong]
+    kinds = np.full(len(wrong), _BACKGROUND)
+    kinds[own >= _NEAR] = _MISLOCATED
+    # What reaches nothing of its own class may reach another.
+    rest = np.flatnonzero(~reaches(own))
+    other = _other_overlap(scene, wrong[rest], evidence.positive[0])
+    kinds[rest[reaches(other)]] = _CONFUSED
+    kinds[reaches(own)] = _DUPLICATE
+    return kinds
+
+
+def _other_overlap(scene: Scene, rows: Integers, positive: Flags) -> Floats:
+    """Return the largest overlap of each detection with a ground truth of another class."""
+    detections, truths = scene.boxes()
+    best = np.zeros(len(rows))
+    order = np.argsort(detections.image[rows], kind="stable")
+    of_image = detections.image[rows][order]
+    truth_rows = np.flatnonzero(positive)
+    truth_rows = truth_rows[np.argsort(truths.image[truth_rows], kind="stable")]
+    truth_image = truths.image[truth_rows]
+    for image in np.unique(of_image):
+        here = order[slice(*np.searchsorted(of_image, [image, image + 1]))]
+        there = truth_rows[slice(*np.searchsorted(truth_image, [image, image + 1]))]
+        if not len(there):
+            continue
+        table = overlaps(
+            detections.corners[rows[here]],
+            truths.corners[there],
+            detection_areas=detections.overlap_area[rows[here]],
+            truth_areas=truths.overlap_area[there],
+            pixel_edge=scene.protocol.pixel_edge,
+        )
+        same = detections.label[rows[here]][:, None] == truths.label[there][None]
+        best[here] = np.where(same, 0.0, table).max(axis=1)
+    return best
+
+
+def numbered_alike(first: Detections, second: Detections) -> tuple[Detections, Detections]:
+    """Return both tables with one numbering of classes, those of the first and then others.
+
+    Parameters
+    ----------
+    first, second : Detections
+        Numbered as one ground truth, whose classes come first in both.
+    """
+    if first.class_ids == second.class_ids:
+        return first, second
+    new = [place for place, name in enumerate(second.class_ids) if name not in first.class_ids]
+    ids = (*first.class_ids, *(second.class_ids[place] for place in new))
+    names = (*first.classes, *(second.classes[place] for place in new))
+    number = np.array([ids.index(name) for name in second.class_ids], np.int32)
+    return (
+        replace(first, class_ids=ids, classes=names),
+        replace(second, class_ids=ids, classes=names, label=number[second.label]),
+    )
+
+
+def difference(first: float, second: float) -> float:
+    """Return by how much the second number is above the first; 0 where they are the same."""
+    return 0.0 if same(first, second) else second - first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Comparison:
+    """Two detectors on the same ground truth.
+
+    Attributes
+    ----------
+    first, second : Result
+    names : tuple of str
+        The numbers compared.
+    resamples : tuple of Resampled or None
+        Of both, on the same resamples.
+    mistakes : tuple of Mistakes
+        Of both.
+    confidence : float
+    """
+
+    first: Result
+    second: Result
+    names: tuple[str, ...]
+    resamples: tuple[Resampled, Resampled] | None
+    mistakes: tuple[Mistakes, Mistakes]
+    confidence: float
+
+    def difference(self, name: str) -> float:
+        """Return by how much the second's number is above the first's; rounding is nothing."""
+        return difference(self.first.measure(name), self.second.measure(name))
+
+    def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
+        """Return the interval of the difference of a number, or of a class's; NaN without one."""
+        if self.resamples is None:
+            return float("nan"), float("nan")
+        before, after = self.resamples
+        if label is None:
+            return interval(after.overall[name] - before.overall[name], self.confidence)
+        return interval(after.by_class[name][label] - before.by_class[name][label], self.confidence)
+
+    @property
+    def changed(self) -> Counts:
+        """How many more mistakes of each kind the second makes, by image, (I, 5) int64."""
+        before, after = self.mistakes
+        return after.by_image - before.by_image
+
+    @property
+    def changed_by_class(self) -> Counts:
+        """The same by class, (K, 5) int64."""
+        before, after = self.mistakes
+        return after.by_class - before.by_class
+
+
+def compare(
+    first: Result,
+    second: Result,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    threads: int | None = None,
+) -> Comparison:
+    """Compare two detectors that were scored on the same ground truth by the same protocol.
+
+    Parameters
+    ----------
+    first, second : Result
+        Of :func:`detap.evaluate`, on one ground truth table.
+    confidence : float
+        Of the intervals.
+    resamples : int
+        How many; 0 leaves the intervals out.
+    seed : int
+        Of the resamples.
+    threads : int, optional
+        The result does not depend on it.
+
+    Raises
+    ------
+    UsageError
+        Where they were not scored alike.
+    """
+    if first.protocol != second.protocol:
+        raise UsageError("the two results are of different protocols")
+    if first.classes != second.classes:
+        raise UsageError("the two results number their classes differently; see numbered_alike")
+    if first.ground_truth.images != second.ground_truth.images:
+        raise UsageError("the two results are of different images")
+    names = tuple(first.summary)
+    pair = None
+    if resamples:
+        weights = draw_weights(max(len(first.ground_truth.images), 1), resamples, seed)
+        pair = (
+            resampled(first, weights, names, threads=threads),
+            resampled(second, weights, names, threads=threads),
+        )
+    both = (mistakes(first), mistakes(second))
+    return Comparison(first, second, names, pair, both, confidence)

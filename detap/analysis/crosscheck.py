@@ -1,0 +1,295 @@
+"""The same boxes through pycocotools, number by number.
+
+pycocotools works on x, y, w, h; a table keeps what its numbers depend on: x, y, x + w, y + h and
+w * h, each as the file gave it. Any w and h with these very sums and products are the same boxes
+to pycocotools, to the last bit. They are searched for, and how many boxes have none is said.
+
+Images, classes and annotations are numbered from 1 on the way. That keeps their order, and
+avoids what pycocotools does to an annotation with the id 0: it takes a match with it for none.
+"""
+
+import contextlib
+import io
+from dataclasses import dataclass, fields
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import Note, UsageError
+from detap.evaluation.detection import Result
+from detap.protocols import PRESETS, Measure, Protocol
+from detap.tables.detection import Detections, Floats, GroundTruth
+
+_FREE = frozenset(
+    {
+        "name",
+        "source",
+        "iou_thresholds",
+        "area_ranges",
+        "area_source",
+        "detection_limits",
+        "class_agnostic",
+    }
+)
+"""Fields of a protocol in which pycocotools follows; in all others it is the coco preset."""
+
+_STEPS = 64  # units in the last place on either side that the search for w and h goes
+
+
+@dataclass(frozen=True, slots=True)
+class CrossCheck:
+    """What detap and pycocotools say of the same boxes.
+
+    Attributes
+    ----------
+    numbers : dict
+        From the name of a summary number to detap's and pycocotools' value; NaN is undefined.
+    arrays : dict
+        For precision (T, R, K, A, M) and recall (T, K, A, M): how many entries there are, how many
+        differ, and by how much at most.
+    inexact : int
+        Boxes that could not be handed over with their very numbers.
+    reference : str
+        pycocotools and its version.
+    notes : tuple of Note
+        What the reader of the numbers should know.
+    """
+
+    numbers: dict[str, tuple[float, float]]
+    arrays: dict[str, tuple[int, int, float]]
+    inexact: int
+    reference: str
+    notes: tuple[Note, ...]
+
+    @property
+    def differences(self) -> dict[str, float]:
+        """By how much each number differs; infinite where one of the two is undefined."""
+        return {name: difference(*pair) for name, pair in self.numbers.items()}
+
+    @property
+    def largest(self) -> float:
+        """The largest difference of any number or array entry; infinite where one is undefined."""
+        return max(
+            [*self.differences.values(), *(worst for _, _, worst in self.arrays.values())],
+            default=0.0,
+        )
+
+    @property
+    def equal(self) -> bool:
+        """Whether every number is the same, to the last bit."""
+        return self.largest == 0.0
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in a sentence."""
+        entries = sum(count for count, _, _ in self.arrays.values())
+        if self.equal:
+            return (
+                f"{self.reference} gives the same {len(self.numbers)} numbers and {entries} "
+                "precisions and recalls, to the last bit"
+            )
+        differing = sum(count for _, count, _ in self.arrays.values())
+        return (
+            f"{self.reference} differs: {differing} of {entries} precisions and recalls, "
+            f"by {self.largest:.6g} at most"
+        )
+
+
+def check_supported(rules: Protocol) -> None:
+    """Raise UsageError where pycocotools has no such protocol."""
+    preset = PRESETS["coco"]
+    other = [
+        entry.name.replace("_", "-")
+        for entry in fields(Protocol)
+        if entry.name not in _FREE and getattr(rules, entry.name) != getattr(preset, entry.name)
+    ]
+    if other:
+        raise UsageError(
+            f"--cross-check: pycocotools cannot score as {rules.name} does here "
+            f"({', '.join(other)}); it follows the coco protocol, with other IoU thresholds, "
+            "limits, area ranges or area source, or without classes"
+        )
+
+
+def cross_check(result: Result) -> CrossCheck:
+    """Score a result's boxes with pycocotools and compare all numbers.
+
+    Parameters
+    ----------
+    result : Result
+        Of a protocol that :func:`check_supported` accepts.
+
+    Raises
+    ------
+    UsageError
+        Where pycocotools has no such protocol.
+    """
+    check_supported(result.protocol)
+    reference, inexact = _reference(result)
+    precision, recall = _undefined(reference["precision"]), _undefined(reference["recall"])
+    numbers = {
+        measure.name: (result.summary[measure.name], _mean(measure, precision, recall))
+        for measure in result.protocol.measures()
+    }
+    arrays = {
+        "precision": _compare(result.full_precision(), precision),
+        "recall": _compare(result.recall, recall),
+    }
+    return CrossCheck(
+        numbers, arrays, inexact, f"pycocotools {version('pycocotools')}", _notes(result, inexact)
+    )
+
+
+def difference(ours: float, theirs: float) -> float:
+    """Return by how much two numbers differ; both undefined is no difference, one is infinite."""
+    gap = _gaps(np.array([ours]), np.array([theirs]))
+    return float(gap[0])
+
+
+def _gaps(ours: Floats, theirs: Floats) -> Floats:
+    either = np.isnan(ours) | np.isnan(theirs)
+    both = np.isnan(ours) & np.isnan(theirs)
+    gaps: Floats = np.where(either, np.where(both, 0.0, np.inf), np.abs(ours - theirs))
+    return gaps
+
+
+def _compare(ours: Floats, theirs: Floats) -> tuple[int, int, float]:
+    if ours.shape != theirs.shape:
+        raise AssertionError(f"arrays of the shapes {ours.shape} and {theirs.shape}")
+    gaps = _gaps(ours, theirs)
+    return gaps.size, int(np.count_nonzero(gaps)), float(gaps.max(initial=0.0))
+
+
+def _undefined(values: Floats) -> Floats:
+    return np.where(values == -1, np.nan, values)
+
+
+def _mean(measure: Measure, precision: Floats, recall: Floats) -> float:
+    """Return a number as pycocotools' summarize makes it, at any limit and area."""
+    values = precision if measure.quantity == "AP" else recall
+    if measure.threshold is not None:
+        values = values[[measure.threshold]]
+    values = values[..., [measure.area], [measure.limit]]
+    defined = values[~np.isnan(values)]
+    return float(np.mean(defined)) if len(defined) else float("nan")
+
+
+def _notes(result: Result, inexact: int) -> tuple[Note, ...]:
+    notes = []
+    if any(note.code == "annotation-id-zero" for note in result.ground_truth.notes):
+        message = (
+            "the cross-check numbers annotations from 1; on the file as it is pycocotools would "
+            "take matches with the annotation of id 0 for none, and give other numbers"
+        )
+        notes.append(Note("cross-check-renumbered", message))
+    if inexact:
+        message = (
+            "boxes have no width and height that give their very corners and area; pycocotools "
+            "was given the nearest"
+        )
+        notes.append(Note("cross-check-inexact", message, inexact, warning=False))
+    return tuple(notes)
+
+
+def _reference(result: Result) -> tuple[dict[str, Any], int]:
+    """Return what pycocotools accumulates, and how many boxes it was given inexactly."""
+    from pycocotools.cocoeval import COCOeval  # noqa: PLC0415 - an import of its own weight
+
+    truths, claims = result.ground_truth, result.detections
+    truth_boxes, truth_inexact = _xywh(truths)
+    claim_boxes, claim_inexact = _xywh(claims)
+    areas = truths.area if result.protocol.area_source == "annotation" else truths.box_area
+    truth_records = _records(truths, truth_boxes, area=areas, iscrowd=truths.crowd.astype(int))
+    claim_records = _records(claims, claim_boxes, area=claims.box_area, score=claims.score)
+    with contextlib.redirect_stdout(io.StringIO()):
+        evaluation = COCOeval(
+            _coco(truths, claims.classes, truth_records),
+            _coco(truths, claims.classes, claim_records),
+            "bbox",
+        )
+        _set_parameters(evaluation.params, result)
+        evaluation.evaluate()
+        evaluation.accumulate()
+    return evaluation.eval, truth_inexact + claim_inexact
+
+
+def _records(
+    table: GroundTruth | Detections, boxes: Floats, **columns: NDArray[Any]
+) -> list[dict[str, Any]]:
+    values: dict[str, NDArray[Any]] = {
+        "image_id": table.image + 1,
+        "category_id": table.label + 1,
+        "bbox": boxes,
+        **columns,
+    }
+    rows = zip(*(column.tolist() for column in values.values()), strict=True)
+    return [{"id": n, **dict(zip(values, row, strict=True))} for n, row in enumerate(rows, 1)]
+
+
+def _coco(truths: GroundTruth, classes: tuple[str, ...], records: list[dict[str, Any]]) -> Any:
+    from pycocotools.coco import COCO  # noqa: PLC0415 - as above
+
+    # Not COCO.loadRes, which fails on an empty list.
+    coco = COCO()
+    coco.dataset = {
+        "images": [{"id": number} for number in range(1, len(truths.images) + 1)],
+        "categories": [{"id": number} for number in range(1, len(classes) + 1)],
+        "annotations": records,
+    }
+    coco.createIndex()
+    return coco
+
+
+def _set_parameters(parameters: Any, result: Result) -> None:
+    rules = result.protocol
+    most = max(1, len(result.detections))  # what a missing limit comes to
+    parameters.iouThrs = np.array(rules.iou_thresholds)
+    parameters.areaRng = [[band.low, band.high] for band in rules.area_ranges]
+    parameters.areaRngLbl = [band.name for band in rules.area_ranges]
+    parameters.maxDets = [most if limit is None else limit for limit in rules.detection_limits]
+    parameters.useCats = int(not rules.class_agnostic)
+
+
+def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:
+    """Return x, y, w, h of each box, and for how many these are not its very numbers."""
+    corners, area = table.corners, table.box_area
+    start, end = corners[:, :2], corners[:, 2:]
+    sides = end - start
+    exact = np.zeros(len(table), np.bool_)
+    for candidate in _candidates(sides.copy()):
+        fits = ~exact & _same_box(start, end, area, candidate)
+        sides[fits] = candidate[fits]
+        exact |= fits
+    for row in np.flatnonzero(~exact):
+        found = _search(start[row], end[row], float(area[row]))
+        if found is not None:
+            sides[row] = found
+            exact[row] = True
+    return np.hstack([start, sides]), int(np.count_nonzero(~exact))
+
+
+def _candidates(sides: Floats) -> list[Floats]:
+    """Return likely widths and heights: the plain difference, decimals, single precision."""
+    single = sides.astype(np.float32).astype(np.float64)
+    return [sides, *(np.round(sides, decimals) for decimals in range(7)), single]
+
+
+def _same_box(start: Floats, end: Floats, area: Floats, sides: Floats) -> NDArray[np.bool_]:
+    corners = (start + sides == end).all(axis=-1)
+    same: NDArray[np.bool_] = corners & (sides[..., 0] * sides[..., 1] == area)
+    return same
+
+
+def _search(start: Floats, end: Floats, area: float) -> Floats | None:
+    """Return a width and height near the plain difference that give corners and area exactly."""
+    sides = end - start
+    near = sides[:, None] + np.arange(-_STEPS, _STEPS + 1) * np.spacing(np.abs(sides))[:, None]
+    widths, heights = (
+        row[low + row == high] for row, low, high in zip(near, start, end, strict=True)
+    )
+    found = np.argwhere(np.multiply.outer(widths, heights) == area)
+    if not len(found):
+        return None
+    return np.array([widths[found[0, 0]], heights[found[0, 1]]])

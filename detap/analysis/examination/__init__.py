@@ -1,0 +1,1 @@
+"""What looks wrong about tables that are valid."""

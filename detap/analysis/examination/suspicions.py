@@ -1,0 +1,142 @@
+"""What looks wrong about two tables that are meant for each other."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from detap.analysis.examination.conventions import convention
+from detap.analysis.examination.sample import MOST_MET, Sample
+from detap.errors import Note
+from detap.tables.detection import Detections, GroundTruth, Name
+
+_FEW = 0.02
+
+
+def suspicions(
+    truth: GroundTruth, detections: Detections, sample: Sample | None = None
+) -> list[Note]:
+    """Return what looks wrong about two tables that are meant for each other.
+
+    Parameters
+    ----------
+    truth : GroundTruth
+    detections : Detections
+        Numbered as `truth`.
+    sample : Sample, optional
+        Of these tables.
+    """
+    sample = sample or Sample(truth, detections)
+    if not len(sample.rows):
+        return []
+    # What a box would be in another convention may be beyond every float.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _suspicions(sample)
+
+
+def _suspicions(sample: Sample) -> list[Note]:
+    met = float(sample.met.mean())
+    other = convention(sample, met)
+    if other:
+        return [other]
+    if met < _FEW or _no_more_than_chance(sample):
+        message = (
+            "ground truths are met by detections of whatever class no more often than by chance "
+            f"({np.count_nonzero(sample.met)} of {len(sample.rows)} looked at): are these the "
+            "detections of other images, or of images of another size, under the same names?"
+        )
+        return [Note("few-overlaps", message, int(np.count_nonzero(~sample.met)))]
+    return [*_wrong_labels(sample), *_wrong_pixel(sample)]
+
+
+def _no_more_than_chance(sample: Sample) -> bool:
+    """Return whether detections meet their own image's ground truths as those of any other."""
+    count = len(sample.rows)
+    if count < _ENOUGH or sample.met.mean() > MOST_MET:
+        return False
+    expected = sample.chance() * count
+    # Three standard deviations of a count with this mean.
+    return bool(np.count_nonzero(sample.met) <= expected + 3 * (expected + 1) ** 0.5)
+
+
+def _wrong_labels(sample: Sample) -> Iterator[Note]:
+    """Note boxes that meet while their classes systematically differ."""
+    _, at, _ = sample.best
+    wrong = sample.met & ~sample.met_by_class
+    right = int(np.count_nonzero(sample.met_by_class))
+    count = int(np.count_nonzero(wrong))
+    if count < 2 or 2 * right > count or 10 * count < len(wrong):
+        return
+    due = sample.truth.label[sample.rows[wrong]]
+    got = sample.detections.label[at[wrong]]
+    ids = sample.detections.class_ids
+    pairs = list(zip(due.tolist(), got.tolist(), strict=True))
+    step, often = _commonest_step(pairs, ids)
+    names = sample.detections.classes
+    shown = f"{_quoted(names[pairs[0][1]])} on {_quoted(names[pairs[0][0]])}"
+    beginning = (
+        f"detections lie on objects of another class ({shown}); {right} ground truths looked at "
+        f"are met by their own class, {count} only by another"
+    )
+    if step and len(set(due.tolist())) > 1 and often >= 0.6 * count:
+        way = "high" if step > 0 else "low"
+        yield Note("class-shift", f"{beginning}: class ids look {abs(step)} too {way}", count)
+    elif _is_permutation(pairs):
+        yield Note("classes-permuted", f"{beginning}: classes look mixed up, each for one", count)
+    else:
+        yield Note("classes-disagree", f"{beginning}: do both files mean the same classes?", count)
+
+
+def _quoted(name: str) -> str:
+    return repr(name if len(name) <= 40 else name[:37] + "...")
+
+
+def _commonest_step(pairs: list[tuple[int, int]], ids: tuple[Name, ...]) -> tuple[int, int]:
+    """Return by how much class ids (numbers of classes, where ids are words) mostly differ."""
+    numbers: list[int] = [name if isinstance(name, int) else k for k, name in enumerate(ids)]
+    ((step, often),) = Counter(numbers[got] - numbers[due] for due, got in pairs).most_common(1)
+    return step, often
+
+
+def _is_permutation(pairs: list[tuple[int, int]]) -> bool:
+    """Return whether nearly every class is taken for one other, and no two for the same."""
+    by_class: dict[int, Counter[int]] = {}
+    for due, got in pairs:
+        by_class.setdefault(due, Counter())[got] += 1
+    commonest = {due: counts.most_common(1)[0] for due, counts in by_class.items()}
+    steady = sum(often for _, often in commonest.values())
+    return steady >= 0.8 * len(pairs) and len({got for got, _ in commonest.values()}) == len(
+        commonest
+    )
+
+
+_ONE_PIXEL = 0.25
+
+_ENOUGH = 30
+
+
+def _wrong_pixel(sample: Sample) -> Iterator[Note]:
+    """Note corners that mostly differ by one pixel: counted from 1 on one side, from 0 on the
+    other, or the last pixel of a box on one side and the one behind it on the other.
+    """  # noqa: D205 - one thought
+    _, at, own = sample.best
+    met = own >= 0.7
+    if np.count_nonzero(met) < _ENOUGH:
+        return
+    difference = sample.detections.corners[at[met]] - sample.truth.corners[sample.rows[met]]
+    for way in (1.0, -1.0):
+        usual = (np.abs(difference - way) < _ONE_PIXEL).mean(axis=0) > 0.5
+        still = (np.abs(difference) < _ONE_PIXEL).mean(axis=0) > 0.5
+        more = "higher" if way > 0 else "lower"
+        if usual.all():
+            message = (
+                f"most corners of detections are one pixel {more} than the ground truth's: is one "
+                "side counted from 0 and the other from 1?"
+            )
+            yield Note("one-pixel-off", message, int(np.count_nonzero(met)))
+        elif usual[2:].all() and still[:2].all():
+            message = (
+                f"most detections end one pixel {more} than the ground truth, and begin where it "
+                "begins: does one side name the last pixel, and the other the one behind it?"
+            )
+            yield Note("one-pixel-wider", message, int(np.count_nonzero(met)))

@@ -1,0 +1,111 @@
+"""``detap baseline``: the report that later ones are held to."""
+
+import json
+import math
+from typing import Any
+
+import click
+
+from detap.cli.options import Command, general_options, option, stack
+from detap.cli.session import Session
+from detap.errors import UsageError
+from detap.report.names import printable
+from detap.report.numbers import change
+
+_SHOWN = 20
+
+
+@click.group(cls=click.Group)
+def command() -> None:
+    """Keep the report that later ones are compared with."""
+
+
+update_options = stack(
+    option(
+        "--allow-drop",
+        group="Baseline",
+        is_flag=True,
+        help="Let numbers fall to those of the new report.",
+    ),
+    option(
+        "--allow-different",
+        group="Baseline",
+        is_flag=True,
+        help="Take the new report although its ground truth or protocol is another; all its "
+        "numbers are then taken as they are.",
+    ),
+    option(
+        "--dry-run",
+        group="Baseline",
+        is_flag=True,
+        help="Say what would change, and change nothing.",
+    ),
+)
+
+
+@command.command("update", cls=Command)
+@click.argument("baseline", metavar="BASELINE")
+@click.argument("report", metavar="REPORT")
+@update_options
+@general_options
+@click.pass_obj
+def update(session: Session, /, baseline: str, report: str, **options: Any) -> None:
+    """Raise a baseline to a new report: its numbers rise, and never fall unasked.
+
+    BASELINE is the JSON report to raise; where there is none, REPORT becomes it. REPORT is the
+    JSON report of today. Prints each number that changes.
+    """
+    import os  # as all of this, only when called
+
+    from detap.gates.baseline import (
+        differences,
+        other_slices,
+        raised,
+        read_baseline,
+        refuse_differences,
+    )
+    from detap.report.sinks.json import dump
+    from detap.report.writing import check_target, write, write_stdout
+
+    if "-" in (baseline, report):
+        raise UsageError("a baseline is kept in a file, and made of one")
+    new = read_baseline(report)
+    check_target(baseline, [report])
+    changes: list[tuple[str, float, float]] = []
+    if os.path.lexists(baseline):
+        old = read_baseline(baseline)
+        found = differences(new, old)
+        found += other_slices(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
+        if found and not options["allow_different"]:
+            refuse_differences(printable(baseline), found, "--allow-different")
+        record = new
+        if not found:
+            record, changes = raised(old, new, allow_drop=options["allow_drop"])
+        told = _told(changes, len(record.get("kept", ())), replaced=bool(found))
+    else:
+        record, told = new, f"{printable(baseline)} is new\n"
+    if not options["dry_run"]:
+        write(baseline, dump(record).encode(), [report])
+    write_stdout(told.encode("utf-8", "backslashreplace"))
+    session.timed("updating")
+
+
+def _told(changes: list[tuple[str, float, float]], kept: int, *, replaced: bool) -> str:
+    if replaced:
+        return "replaced: the new report is of another ground truth or protocol\n"
+    lines = [
+        f"{printable(name)}: {_number(then)} -> {_number(now)}"
+        + ("" if math.isnan(now - then) else f" ({change(now - then, 4)})")
+        for name, then, now in changes[:_SHOWN]
+    ]
+    if len(changes) > _SHOWN:
+        lines.append(f"and {len(changes) - _SHOWN} more")
+    if not changes:
+        lines.append("no number rose" if kept else "nothing changed")
+    if kept:
+        lines.append(f"{kept} numbers are lower in the new report; the baseline keeps its own")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _number(value: float) -> str:
+    return "undefined" if math.isnan(value) else json.dumps(value)

@@ -1,0 +1,121 @@
+"""``detap check``: examine ground truth, detections or both, without scoring."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from detap.cli.inputs import Inputs
+from detap.cli.options import Command, general_options, input_options, output_options, strict_option
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.errors import InputError, Problem, UsageError
+from detap.report.names import printable
+
+if TYPE_CHECKING:
+    from detap.analysis.examination.facts import Examination
+    from detap.tables.detection import Detections, GroundTruth
+
+_FORMATS = ("table", "json")
+
+
+@click.command(cls=Command)
+@input_options
+@output_options
+@strict_option
+@general_options
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Examine ground truth, detections or both, without scoring.
+
+    Reads what eval would read and says what is wrong with it, what looks wrong, and what is there.
+    """
+    session = context.ensure_object(Session)
+    if options["gt"] is None and options["dt"] is None:
+        raise UsageError("nothing to check: give --gt, --dt, or both")
+    inputs = Inputs.from_options(options)
+    options.pop("strict")
+    outputs = Outputs.from_options(options, inputs.paths())
+    for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
+        if sink.name not in _FORMATS:
+            raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {sink.name}")
+    outputs.check()
+    read = _read(inputs.hashed(outputs.want_digests))
+    examination = _examine(read)
+    _write(read, examination, outputs, session)
+    if read.problems:
+        raise InputError(read.problems, read.omitted)
+    session.check_warnings()
+
+
+# Either input will do here.
+for _parameter in command.params:
+    if _parameter.name in {"gt", "dt"}:
+        _parameter.required = False
+
+
+class _Read(NamedTuple):
+    """What could be read, and what is wrong with the rest."""
+
+    truth: "GroundTruth | None"
+    detections: "Detections | None"
+    problems: Sequence[Problem]
+    omitted: int
+
+
+def _read(inputs: Inputs) -> _Read:
+    """Read both inputs, the detections also where the ground truth cannot be read."""
+    from detap.tables.doubts import AS_IS, fractions  # imports numpy, which --help need not
+
+    truth = detections = None
+    problems: list[Problem] = []
+    omitted = 0
+    if inputs.gt is not None:
+        try:
+            truth = inputs.read_ground_truth(inputs.gt)
+        except InputError as error:
+            problems += error.problems
+            omitted += error.omitted
+    if inputs.dt is not None:
+        try:
+            detections = inputs.read_detections(inputs.dt, truth)
+        except InputError as error:
+            problems += error.problems
+            omitted += error.omitted
+        except UsageError as error:
+            if not problems:
+                raise
+            problems.append(Problem(printable(inputs.dt), "", f"not examined: {error}"))
+    tables = [table for table in (truth, detections) if table is not None]
+    if not problems and not any(AS_IS in table.notes for table in tables):
+        problems += fractions(truth, detections)
+    return _Read(truth, detections, problems, omitted)
+
+
+def _examine(read: _Read) -> "Examination":
+    from detap.analysis.examination.facts import examine  # imports numpy, which --help need not
+
+    return examine(read.truth, read.detections)
+
+
+def _write(read: _Read, examination: "Examination", outputs: Outputs, session: Session) -> None:
+    from detap.report.sections.examination import examination_report  # as above
+
+    report = examination_report(
+        examination, problems=read.problems, omitted=read.omitted, inputs=_described(read, outputs)
+    )
+    for note in report.notes:
+        session.note(note)
+    tables = [table for table in (read.truth, read.detections) if table is not None]
+    outputs.write(report, [source for table in tables for source in table.files])
+
+
+def _described(read: _Read, outputs: Outputs) -> list[dict[str, Any]]:
+    from detap.report.inputs import describe  # as above
+
+    return [
+        entry
+        for role, table in (("ground_truth", read.truth), ("detections", read.detections))
+        if table is not None
+        for entry in describe(role, table.files, digests=outputs.want_digests)
+    ]

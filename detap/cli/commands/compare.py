@@ -1,0 +1,177 @@
+"""``detap compare``: two detectors on the same ground truth, side by side."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.eval import selected, selection
+from detap.cli.inputs import Inputs
+from detap.cli.options import (
+    general_options,
+    option,
+    output_options,
+    protocol_options,
+    rules_from,
+    selection_options,
+    stack,
+    strict_option,
+    truth_options,
+)
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.values import Share, Whole
+from detap.errors import UsageError
+from detap.gates.judging import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
+from detap.protocols import Protocol
+
+if TYPE_CHECKING:
+    from detap.analysis.comparison import Comparison
+    from detap.tables.detection import Detections, GroundTruth
+
+FORMATS = ("table", "json", "csv", "markdown")
+"""What a comparison can be written as."""
+
+compare_options = stack(
+    option(
+        "--confidence",
+        group="Comparison",
+        type=Share(),
+        default=0.95,
+        metavar="LEVEL",
+        help="Of the intervals of the differences. [default: 0.95]",
+    ),
+    option(
+        "--resamples",
+        group="Comparison",
+        type=Whole(0, RESAMPLES[1]),
+        default=DEFAULT_RESAMPLES,
+        metavar="N",
+        help=f"Resamples behind the intervals; 0 leaves them out. [default: {DEFAULT_RESAMPLES}]",
+    ),
+    option(
+        "--seed",
+        group="Comparison",
+        type=Whole(*SEEDS),
+        default=0,
+        metavar="N",
+        help="Seed of the resamples. [default: 0]",
+    ),
+    option(
+        "--most",
+        group="Comparison",
+        type=Whole(1),
+        default=10,
+        metavar="N",
+        help="Show so many classes and images; JSON has all. [default: 10]",
+    ),
+    option(
+        "--threads",
+        group="General",
+        type=Whole(1, 1024),
+        metavar="N",
+        help="Threads; as many as the machine has by default. The numbers do not depend on it.",
+    ),
+)
+
+
+@click.command(cls=ConfiguredCommand, known=evaluating)
+@click.argument("first", metavar="FIRST")
+@click.argument("second", metavar="SECOND")
+@truth_options
+@protocol_options
+@selection_options
+@compare_options
+@output_options
+@config_options
+@strict_option
+@general_options
+@click.pass_obj
+def command(session: Session, /, first: str, second: str, **options: Any) -> None:
+    """Compare two detectors on the same ground truth.
+
+    FIRST and SECOND are their detections. Prints every number of both with its difference and the
+    interval of that, and the classes and images that changed most.
+    """
+    if "-" in (first, second):
+        raise UsageError("a comparison reads both detectors from files, not from stdin")
+    options["dt"] = first
+    inputs = Inputs.from_options(options)
+    rules = rules_from(options, Protocol, inputs.format.protocol)
+    outputs = Outputs.from_options(options, [*inputs.paths(), second])
+    for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
+        if sink.name not in FORMATS:
+            raise UsageError(f"a comparison has no form as {sink.name}; use {', '.join(FORMATS)}")
+    outputs.check()
+    _compare(inputs, second, (rules, outputs), options, session)
+
+
+def _compare(
+    inputs: Inputs,
+    second: str,
+    how: tuple[Protocol, Outputs],
+    options: Mapping[str, Any],
+    session: Session,
+) -> None:
+    rules, outputs = how
+    inputs = inputs.hashed(outputs.want_digests)
+    sources = inputs.begin()
+    from detap.report.sections.comparison import (  # numpy, while reading
+        comparison_report,
+    )
+
+    truth, before = inputs.read(sources)
+    after = inputs.read_detections(second, truth)
+    session.timed("reading")
+    comparison = _evaluated((truth, before, after), rules, options)
+    session.timed("comparing")
+    report = comparison_report(
+        comparison,
+        inputs=_described((truth, before, after), digests=outputs.want_digests),
+        notes=tuple(dict.fromkeys((*comparison.first.notes, *comparison.second.notes))),
+        most=options["most"],
+    )
+    chosen = selection(comparison.second, truth, after, options)
+    report = report._replace(blocks=(*report.blocks, *chosen))
+    for note in report.notes:
+        session.note(note)
+    session.check_warnings()
+    outputs.write(report, (*truth.files, *before.files, *after.files))
+
+
+def _described(
+    tables: "tuple[GroundTruth, Detections, Detections]", *, digests: bool
+) -> list[dict[str, Any]]:
+    from detap.report.inputs import describe  # imported already
+
+    truth, before, after = tables
+    return [
+        *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
+        *describe("first", before.files, digests=digests),
+        *describe("second", after.files, digests=digests),
+    ]
+
+
+def _evaluated(
+    tables: "tuple[GroundTruth, Detections, Detections]",
+    rules: Protocol,
+    options: Mapping[str, Any],
+) -> "Comparison":
+    from detap.analysis.comparison import compare, numbered_alike  # numpy
+    from detap.evaluation.detection import score_tables
+
+    truth, before, after = tables
+    chosen, before = selected(truth, before, options)
+    _, after = selected(truth, after, options)
+    before, after = numbered_alike(before, after)
+    threads = options["threads"]
+    return compare(
+        score_tables(chosen, before, rules, threads=threads),
+        score_tables(chosen, after, rules, threads=threads),
+        confidence=options["confidence"],
+        resamples=options["resamples"],
+        seed=options["seed"],
+        threads=threads,
+    )

@@ -1,0 +1,174 @@
+"""``detap config``: what is in force for a command, and where each value came from."""
+
+import json
+import os
+from typing import Any, NamedTuple
+
+import click
+from click.core import ParameterSource
+
+from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.rank import classification, retrieval
+from detap.cli.options import Option, general_options, option, stack
+from detap.cli.settings.command import (
+    ConfiguredCommand,
+    blame_file,
+    config_options,
+    defaults_of,
+    options_of,
+    setting_name,
+    settings_of,
+)
+from detap.cli.settings.file import Settings
+from detap.report.names import printable, width
+
+show_options = stack(
+    option("--all", "everything", group="Output", is_flag=True, help="Show defaults as well."),
+    option(
+        "--output-format",
+        group="Output",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        help="What goes to stdout; a table by default.",
+    ),
+)
+
+
+class _InForce(NamedTuple):
+    name: str
+    value: Any
+    source: str
+
+
+_COMMANDS: dict[str, ConfiguredCommand] = {
+    command.section or "eval": command
+    for command in (evaluating, retrieval, classification)
+    if isinstance(command, ConfiguredCommand)
+}
+
+
+class _Showing(ConfiguredCommand):
+    """The command, with the settings of the one that it shows."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments, and read the settings of the command that they name."""
+        shown = next((name for name in args if name in _COMMANDS), "eval")
+        self.section, self.known = _COMMANDS[shown].section, _COMMANDS[shown]
+        return super().parse_args(ctx, args)
+
+
+@click.command(cls=_Showing)
+@click.argument("shown", metavar="[COMMAND]", type=click.Choice(list(_COMMANDS)), default="eval")
+@show_options
+@config_options
+@general_options
+@click.pass_context
+def command(ctx: click.Context, /, shown: str, everything: bool, output_format: str) -> None:
+    """Show what is in force for a command, and where each value came from.
+
+    COMMAND is eval, which compare follows, rank-retrieval or rank-classification. Its own line wins
+    over the environment, and that over the file.
+    """
+    from detap.report.writing import write_stdout  # not for --help
+
+    settings = settings_of(ctx)
+    found = _in_force(_COMMANDS[shown], settings, everything)
+    text = _as_json(settings, found) if output_format == "json" else _as_table(settings, found)
+    write_stdout(text.encode("utf-8", "backslashreplace"))
+
+
+def _in_force(command: ConfiguredCommand, settings: Settings, everything: bool) -> list[_InForce]:
+    context = click.Context(command, info_name=command.name)
+    context.default_map = defaults_of(command, settings)
+    found = []
+    for parameter in options_of(command):
+        value, source = parameter.consume_value(context, {})
+        name = setting_name(parameter)
+        # A wrong value is said here as it would be by eval.
+        if source in (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP):
+            context.set_parameter_source(str(parameter.name), source)
+            _check(context, parameter, value, settings)
+        told = _source(parameter, source, settings)
+        if told is not None:
+            found.append(_InForce(name, _plain(value), told))
+        elif everything:
+            default = parameter.get_default(context)
+            found.append(_InForce(name, _plain(default), "default"))
+    return found
+
+
+def _check(context: click.Context, parameter: click.Option, value: Any, settings: Settings) -> None:
+    context.meta["detap.settings"] = settings
+    try:
+        parameter.type_cast_value(context, value)
+    except click.BadParameter as error:
+        error.param = error.param or parameter
+        blame_file(context, error)
+        raise
+
+
+def _source(
+    parameter: click.Option, source: ParameterSource | None, settings: Settings
+) -> str | None:
+    if source is ParameterSource.ENVIRONMENT:
+        variable = parameter.envvar if isinstance(parameter, Option) else None
+        return f"${variable}"
+    if source is ParameterSource.DEFAULT_MAP:
+        place = settings.origins.get(setting_name(parameter), "")
+        return " ".join(part for part in (_near(settings), place) if part)
+    return None
+
+
+def _near(settings: Settings) -> str:
+    near = os.path.relpath(str(settings.path))
+    return str(settings.path) if near.startswith(os.path.join(os.pardir, os.pardir)) else near
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return None
+
+
+def _as_json(settings: Settings, found: list[_InForce]) -> str:
+    record = {
+        "file": None if settings.path is None else _near(settings),
+        "targets": list(settings.targets),
+        "settings": {entry.name: {"value": entry.value, "source": entry.source} for entry in found},
+    }
+    return json.dumps(record, indent=2) + "\n"
+
+
+def _as_table(settings: Settings, found: list[_InForce]) -> str:
+    lines = []
+    if settings.path is None:
+        lines.append("no file: neither detap.toml nor [tool.detap] in pyproject.toml")
+    else:
+        lines.append(f"file: {printable(_near(settings))}")
+    if settings.targets:
+        lines.append(f"targets: {', '.join(map(printable, settings.targets))}")
+    rows = [(entry.name, _shown(entry.value), printable(entry.source)) for entry in found]
+    sizes = [max((width(row[place]) for row in rows), default=0) for place in (0, 1)]
+    if rows:
+        lines.append("")
+    lines += [
+        "  ".join(
+            [
+                *(
+                    cell + " " * (size - width(cell))
+                    for cell, size in zip(row, sizes, strict=False)
+                ),
+                row[2],
+            ]
+        )
+        for row in rows
+    ]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return printable(" ".join(map(str, value))) or "-"
+    return "-" if value is None else printable(value)

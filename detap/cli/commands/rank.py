@@ -1,0 +1,503 @@
+"""``detap rank``: score rankings: retrievals, and classifications by scores."""
+
+import os
+from collections.abc import Mapping, Sequence
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from detap.cli.gates import Gates, interval_options, limit_options, say
+from detap.cli.options import (
+    Decorator,
+    axis_options,
+    general_options,
+    option,
+    output_options,
+    rules_from,
+    stack,
+    strict_option,
+)
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.values import Whole
+from detap.errors import InputError, Problem, UsageError
+from detap.formats.reading.stream import STDIN
+from detap.gates.judging import Judged, Kept, Spelling, judge
+from detap.protocols.ranking import Classification, Retrieval
+
+if TYPE_CHECKING:
+    from detap.gates.ranked import Ranked
+    from detap.ranking.classification import ClassificationResult
+    from detap.ranking.retrieval import RetrievalResult
+    from detap.report.model import Report
+    from detap.tables.detection import SourceFile
+    from detap.tables.ranking import Gallery, Run, Samples
+
+_DATA = ("json", "csv")
+_ARRAYS = ("queries", "gallery", "query_labels", "gallery_labels")
+_ONLY = {
+    "similarity": "embeddings",
+    "exclude_self": "galleries",
+    "missing_queries": "runs",
+    "relevant_from": "grades",
+    "gain": "grades",
+}
+"""Rules that mean something for some inputs alone, and for which."""
+
+
+def _input(*names: str, holds: str = "path", **attributes: Any) -> Decorator[Any]:
+    return option(*names, group="Input", holds=holds, **attributes)
+
+
+def _output(*names: str, **attributes: Any) -> Decorator[Any]:
+    return option(*names, group="Output", **attributes)
+
+
+retrieval_inputs = stack(
+    _input(
+        "--npz",
+        holds="path",
+        metavar="FILE",
+        help="One file with query_codes and gallery_codes (or ..._embeddings, or scores), "
+        "query_labels and gallery_labels (or relevance).",
+    ),
+    _input("--run", metavar="FILE", help="Ranked items: TREC, CSV or JSON; - is stdin."),
+    _input("--qrels", metavar="FILE", help="Judgements of a run: TREC, CSV or JSON."),
+    _input(
+        "--queries",
+        holds="path",
+        metavar="FILE",
+        help="Embeddings of queries, .npy; with the next three.",
+    ),
+    _input("--gallery", metavar="FILE", help="Embeddings of items, .npy."),
+    _input("--query-labels", metavar="FILE", help="Their labels, .npy."),
+    _input("--gallery-labels", metavar="FILE", help="Their labels, .npy."),
+    _input(
+        "--codes",
+        holds="text",
+        is_flag=True,
+        help="The .npy files hold binary codes, not embeddings.",
+    ),
+)
+
+retrieval_rules = axis_options(
+    Retrieval, "DETAP_RANK_PROTOCOL", "By default ir_measures for a run, else retrieval."
+)
+
+retrieval_outputs = stack(
+    option(
+        "--measures",
+        group="Selection",
+        multiple=True,
+        metavar="LIST",
+        help="Only these numbers: mAP@100,P@10. Where all are at a k, a large gallery is only "
+        "searched for the first k.",
+    ),
+    output_options,
+    _output("--per-query", is_flag=True, help="Show every query, however many there are."),
+    _output(
+        "--curves",
+        holds="path",
+        metavar="FILE",
+        help="Write precision and recall over ranks, and at 11 levels, as .json or .csv.",
+    ),
+    _output("--losses", is_flag=True, help="Report what the losses of training make of it."),
+    _output(
+        "--batches",
+        type=Whole(1, 1_000_000),
+        metavar="N",
+        help="Report the decomposability gap of the items in N batches, with its bounds.",
+    ),
+)
+
+retrieval_gates = stack(
+    limit_options,
+    option(
+        "--baseline-ranking",
+        "baseline_detections",
+        holds="path",
+        envvar="DETAP_BASELINE_RANKING",
+        group="Gates (exit status 1 where one fails)",
+        metavar="FILE",
+        help="An earlier ranking of the same queries, in the form of --npz or --run, to compare "
+        "with by --max-drop and --max-rise.",
+    ),
+    interval_options("--baseline-ranking"),
+)
+
+threads_option = option(
+    "--threads",
+    group="General",
+    type=Whole(1, 1024),
+    metavar="N",
+    help="Threads; as many as the machine has by default. The numbers do not depend on it.",
+)
+
+
+@click.group()
+def command() -> None:
+    """Score rankings: retrievals, and classifications by scores."""
+
+
+@command.command(cls=ConfiguredCommand, section="rank-retrieval")
+@retrieval_inputs
+@retrieval_rules
+@retrieval_outputs
+@retrieval_gates
+@threads_option
+@config_options
+@strict_option
+@general_options
+@click.pass_obj
+def retrieval(session: Session, /, **options: Any) -> int:
+    """Score a retrieval: mAP and mAP@k, precision, recall, nDCG and more.
+
+    Input is a run with judgements, or codes, embeddings or scores with labels.
+    """
+    read = _retrieval_input(options)
+    gates = Gates.from_options(options, _RANKINGS)
+    given = tuple(name for name in _ONLY if options[name] is not None)
+    rules = rules_from(options, Retrieval, "ir_measures" if read.kind == "run" else "retrieval")
+    outputs = _outputs(options, read, gates)
+    return _score_retrieval(_Work(read, gates, outputs, options, session), rules, given)
+
+
+classification_inputs = stack(
+    _input(
+        "--npz",
+        holds="path",
+        metavar="FILE",
+        help="One file with scores (N, K) and labels (N,) or (N, K).",
+    ),
+    _input(
+        "--scores",
+        holds="path",
+        metavar="PATH",
+        help="Scores: CSV or JSON; or a folder of VOC's ..._cls_<set>_<class>.txt.",
+    ),
+    _input(
+        "--labels",
+        holds="path",
+        metavar="PATH",
+        help="Labels: CSV or JSON; or a VOC root, or its ImageSets/Main.",
+    ),
+    _input(
+        "--image-set", holds="text", metavar="NAME", help="VOC: the set, where there are several."
+    ),
+)
+
+classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
+
+
+@command.command(cls=ConfiguredCommand, section="rank-classification")
+@classification_inputs
+@classification_rules
+@output_options
+@_output("--per-query", is_flag=True, help="Show every class, however many there are.")
+@limit_options
+@config_options
+@strict_option
+@general_options
+@click.pass_obj
+def classification(session: Session, /, **options: Any) -> int:
+    """Score a classification by its scores: AP per class, mAP, AP@k per sample."""
+    read = _classification_input(options)
+    gates = Gates.from_options(options, _RANKINGS)
+    rules = rules_from(options, Classification, "voc2012")
+    outputs = _outputs(options, read, gates)
+    return _score_classification(_Work(read, gates, outputs, options, session), rules)
+
+
+# --- what is read
+
+
+class _Input(NamedTuple):
+    """Which files, and as what.
+
+    Attributes
+    ----------
+    kind : {"npz", "run", "arrays", "files", "voc"}
+    paths : tuple of str
+        In the order that the reader takes them.
+    reading : dict
+        What else it takes.
+    """
+
+    kind: str
+    paths: tuple[str, ...]
+    reading: Mapping[str, Any]
+
+    def read_retrieval(self, instead: str | None = None) -> "Run | Gallery":
+        """Read the files; `instead` stands for the first, in the same form."""
+        reader = import_module("detap.formats.ranking.runs")
+        name = {"npz": "read_npz_retrieval", "run": "read_run", "arrays": "read_arrays"}[self.kind]
+        paths = self.paths if instead is None else (instead, *self.paths[1:])
+        found: Run | Gallery = getattr(reader, name)(*paths, **self.reading)
+        return found
+
+    def read_samples(self) -> "Samples":
+        reader = import_module("detap.formats.ranking.samples")
+        name = {"npz": "read_npz_samples", "files": "read_samples", "voc": "read_voc"}[self.kind]
+        found: Samples = getattr(reader, name)(*self.paths, **self.reading)
+        return found
+
+
+def _retrieval_input(options: dict[str, Any]) -> _Input:
+    npz, run, qrels = (options.pop(name) for name in ("npz", "run", "qrels"))
+    arrays = {name: options.pop(name) for name in _ARRAYS}
+    codes = options.pop("codes")
+    given = [
+        text
+        for text, present in (
+            ("--npz", npz),
+            ("--run", run or qrels),
+            ("--queries", any(arrays.values())),
+        )
+        if present
+    ]
+    if len(given) != 1:
+        what = f"{' and '.join(given)} were given" if given else "no input was given"
+        raise UsageError(
+            f"{what}: give --npz FILE; or --run and --qrels; or --queries, --gallery, "
+            "--query-labels and --gallery-labels"
+        )
+    if codes and given != ["--queries"]:
+        raise UsageError("--codes says what the .npy files hold; it goes with --queries")
+    if npz:
+        return _Input("npz", (npz,), {})
+    if run or qrels:
+        _need({"--run": run, "--qrels": qrels})
+        if run == STDIN == qrels:
+            raise UsageError("only one of --run and --qrels can come from stdin")
+        return _Input("run", (run, qrels), {})
+    _need({f"--{name.replace('_', '-')}": path for name, path in arrays.items()})
+    return _Input("arrays", tuple(arrays.values()), {"kind": "codes" if codes else "embeddings"})
+
+
+def _classification_input(options: dict[str, Any]) -> _Input:
+    npz, scores, labels, image_set = (
+        options.pop(name) for name in ("npz", "scores", "labels", "image_set")
+    )
+    if bool(npz) == bool(scores or labels):
+        raise UsageError("give --npz FILE, or --scores and --labels")
+    if npz:
+        if image_set:
+            raise UsageError("--image-set is for VOC's folders")
+        return _Input("npz", (npz,), {})
+    _need({"--scores": scores, "--labels": labels})
+    if "\0" not in labels and os.path.isdir(labels):
+        return _Input("voc", (labels, scores), {"image_set": image_set})
+    if image_set:
+        raise UsageError("--image-set is for VOC's folders, and --labels is none")
+    return _Input("files", (scores, labels), {})
+
+
+def _need(paths: Mapping[str, str | None]) -> None:
+    for name, path in paths.items():
+        if not path:
+            others = ", ".join(other for other, value in paths.items() if value)
+            raise UsageError(f"{others} needs {name} beside it")
+
+
+_RANKINGS = Spelling(
+    options=True,
+    earlier="--baseline-ranking",
+    names={"baseline_detections": "baseline_ranking"},
+)
+
+
+def _outputs(options: dict[str, Any], read: _Input, gates: Gates) -> Outputs:
+    inputs = [path for path in (*read.paths, *gates.paths()) if path != STDIN]
+    curves = options.get("curves")
+    if curves is not None:
+        from detap.report.sinks.curves import check_extension  # rarely wanted
+
+        check_extension(curves)
+    outputs = Outputs.from_options(options, inputs, [] if curves is None else [curves])
+    outputs.check()
+    return outputs
+
+
+class _Work(NamedTuple):
+    """One run of a command."""
+
+    read: _Input
+    gates: Gates
+    outputs: Outputs
+    options: Mapping[str, Any]
+    session: Session
+
+    @property
+    def want_digests(self) -> bool:
+        return self.outputs.want_digests or self.gates.want_digests
+
+    def finish(self, report: "Report", judged: Judged, read: "Sequence[SourceFile]") -> int:
+        """Say the notes, write the report everywhere, and return the exit status."""
+        from detap.report.sections.gates import judged_blocks
+        from detap.report.sections.ranking import brief  # not for --help
+
+        report = report._replace(
+            blocks=(*judged_blocks(judged), *report.blocks), notes=(*report.notes, *judged.notes)
+        )
+        self.session.done()
+        for note in report.notes:
+            self.session.note(note)
+        status = say(judged, self.session)
+        self.session.check_warnings()
+        short = report if self.options["per_query"] else brief(report)
+        for sink, path in self.outputs.files:
+            if sink.name in _DATA:
+                from detap.report.sinks.registry import Style  # only with such a file
+
+                self.outputs.write_file(path, sink.render(report, Style()), read)
+        rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
+        full = self.outputs.stdout.name in _DATA
+        self.outputs._replace(files=rest).write(report if full else short, read)
+        self.session.timed("reporting")
+        return status
+
+
+def _refuse_useless(given: tuple[str, ...], table: "Run | Gallery") -> None:
+    """Refuse options that would change nothing, rather than drop them in silence."""
+    kind = getattr(table, "kind", "run")
+    means = {"run": ("runs", "grades"), "embeddings": ("galleries", "embeddings")}
+    for name in given:
+        if _ONLY[name] not in means.get(kind, ("galleries",)):
+            option_name = f"--{name.replace('_', '-')}"
+            raise UsageError(
+                f"{option_name} is for {_ONLY[name]}: of this input it changes nothing"
+            )
+
+
+def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> int:
+    baseline = work.gates.read_baseline()
+    from detap.ranking.measures import measures  # numpy comes with it
+    from detap.ranking.retrieval import evaluate
+    from detap.report.sections import ranking
+
+    names = _names(work.options["measures"])
+    measures(rules, names)  # a misspelt one is told before anything is read
+    work.session.timed("starting")
+    work.session.doing("Reading")
+    table = work.read.read_retrieval()
+    _refuse_useless(given, table)
+    work.session.timed("reading")
+    threads = work.options["threads"]
+    share = [0.0]
+    work.session.doing("Ranking", lambda: share[0])
+    result = evaluate(
+        table, rules, names=names, threads=threads, progress=partial(share.__setitem__, 0)
+    )
+    work.session.timed("ranking")
+    before = None
+    if work.gates.before is not None:
+        then = work.read.read_retrieval(work.gates.before)
+        before = evaluate(then, rules, names=names, threads=threads)
+        _check_alike(result, before, work.gates.before)
+    objectives = None
+    if work.options["losses"] or work.options["batches"]:
+        from detap.ranking.objectives import objectives as compute  # seldom wanted
+
+        work.session.doing("Computing losses")
+        with_losses, batches = work.options["losses"], work.options["batches"]
+        objectives = compute(table, rules, with_losses=with_losses, batches=batches)
+    inputs = _described(table, work) if work.want_digests else []
+    report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
+    judged = Judged()
+    if work.gates.any:
+        earlier = None
+        if before is not None:
+            earlier = _ranked(ranking.retrieval_report(before), before)
+        judged = _judge(work, report, _ranked(report, result), baseline, earlier)
+    if work.options["curves"] is not None:
+        from detap.report.sections.curves import retrieval_curves  # rarely wanted
+        from detap.report.sinks.curves import render
+
+        path = work.options["curves"]
+        work.outputs.write_file(path, render(retrieval_curves(result), path), table.files)
+    return work.finish(report, judged, table.files)
+
+
+def _score_classification(work: _Work, rules: Classification) -> int:
+    baseline = work.gates.read_baseline()
+    from detap.ranking.classification import evaluate  # numpy comes with it
+    from detap.report.sections import ranking
+
+    table = work.read.read_samples()
+    result: ClassificationResult = evaluate(table, rules)
+    inputs = _described(table, work) if work.want_digests else []
+    report = ranking.classification_report(result, inputs=inputs)
+    judged = Judged()
+    if work.gates.any:
+        judged = _judge(work, report, _ranked(report), baseline)
+    return work.finish(report, judged, table.files)
+
+
+def _ranked(report: "Report", result: "RetrievalResult | None" = None) -> "Ranked":
+    from detap.gates.ranked import Ranked  # only with gates
+
+    unit = "query" if report.kind == "retrieval" else "class"
+    return Ranked(report.summary, report.table.rows, unit, result)
+
+
+def _judge(
+    work: _Work,
+    report: "Report",
+    now: "Ranked",
+    baseline: Kept | None,
+    earlier: "Ranked | None" = None,
+) -> Judged:
+    from detap.report.sinks.json import as_dict  # only with gates
+
+    demands = work.gates.demands
+    return judge(demands, now, lambda: as_dict(report), kept=baseline, before=earlier)
+
+
+def _names(given: tuple[str, ...]) -> list[str] | None:
+    names = [name.strip() for part in given for name in part.split(",") if name.strip()]
+    return names or None
+
+
+def _check_alike(now: "RetrievalResult", then: "RetrievalResult", path: str) -> None:
+    if now.queries != then.queries or (now.relevant != then.relevant).any():
+        raise InputError(
+            Problem(path, "", "ranks other queries, or has other relevant items", "give the same")
+        )
+
+
+# --- what the report says of its inputs
+
+
+def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, Any]]:
+    """Describe each input; labels within an archive have a sha256 of their own."""
+    from detap.report.inputs import describe  # only for reports that show it
+
+    kind = work.read.kind
+    roles = {
+        "npz": ("scores",),
+        "run": ("run", "qrels"),
+        "arrays": ("scores", "scores", "labels", "labels"),
+        "files": ("scores", "labels"),
+        "voc": ("scores", "labels"),
+    }[kind]
+    sources = list(zip(roles, table.files, strict=True))
+    if kind == "npz":
+        sources.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))
+    return [entry for role, file in sources for entry in describe(role, (file,), digests=True)]
+
+
+def _labels_digest(table: "Run | Gallery | Samples") -> str:
+    """Return the sha256 of what is relevant, whichever archive holds it."""
+    from hashlib import sha256  # only for reports that show it
+
+    names = ("query_labels", "gallery_labels", "grade", "truth")
+    whole = sha256()
+    for name in names:
+        column = getattr(table, name, None)
+        if column is not None:
+            whole.update(f"{name} {column.dtype.str} {column.shape}\n".encode())
+            whole.update(column.tobytes())
+    return whole.hexdigest()

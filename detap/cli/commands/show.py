@@ -1,0 +1,92 @@
+"""``detap show``: what became of every detection and ground truth of one image."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from detap.cli.commands.eval import command as evaluating
+from detap.cli.inputs import Inputs
+from detap.cli.options import (
+    general_options,
+    input_options,
+    option,
+    output_options,
+    protocol_options,
+    rules_from,
+    strict_option,
+)
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.values import Share
+from detap.errors import UsageError
+from detap.protocols import Protocol
+
+FORMATS = ("table", "json", "csv", "markdown")
+"""What an image can be written as."""
+
+_at_iou = option(
+    "--at-iou",
+    group="Protocol (what is left out stays the preset's)",
+    type=Share(),
+    metavar="X",
+    help="Judge at this one of the IoU thresholds; 0.5 by default, the lowest where that is none.",
+)
+
+
+@click.command(cls=ConfiguredCommand, known=evaluating)
+@click.argument("image", metavar="IMAGE")
+@input_options
+@protocol_options
+@_at_iou
+@output_options
+@config_options
+@strict_option
+@general_options
+@click.pass_obj
+def command(session: Session, /, image: str, **options: Any) -> None:
+    """Show what became of every detection and ground truth of an image, and why.
+
+    IMAGE is its id (COCO) or name (VOC). Detections come by falling score.
+    """
+    inputs = Inputs.from_options(options)
+    rules = rules_from(options, Protocol, inputs.format.protocol)
+    outputs = Outputs.from_options(options, inputs.paths())
+    for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
+        if sink.name not in FORMATS:
+            raise UsageError(f"an image has no form as {sink.name}; use {', '.join(FORMATS)}")
+    outputs.check()
+    _show(inputs, image, (rules, outputs), options, session)
+
+
+def _show(
+    inputs: Inputs,
+    image: str,
+    how: tuple[Protocol, Outputs],
+    options: Mapping[str, Any],
+    session: Session,
+) -> None:
+    rules, outputs = how
+    inputs = inputs.hashed(outputs.want_digests)
+    sources = inputs.begin()
+    from detap.analysis.verdicts import verdicts  # numpy, while reading
+    from detap.evaluation.detection import score_tables
+    from detap.report.inputs import describe_inputs
+    from detap.report.sections.image import image_report
+
+    truth, detections = inputs.read(sources)
+    session.timed("reading")
+    result = score_tables(truth, detections, rules, evidence=True)
+    found = verdicts(result, image, iou=options["at_iou"])
+    session.timed("judging")
+    report = image_report(
+        result,
+        found,
+        inputs=describe_inputs(truth, detections, digests=outputs.want_digests),
+        notes=result.notes,
+    )
+    for note in report.notes:
+        session.note(note)
+    session.check_warnings()
+    outputs.write(report, (*truth.files, *detections.files))

@@ -1,0 +1,101 @@
+"""What is worth saying of a result's tables, where they score next to nothing."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from detap.errors import Note
+from detap.evaluation.results import Result
+
+_LOW = 0.05
+
+
+def notes_of_arrays(result: Result) -> Iterator[Note]:
+    """Say of tables that came from arrays what readers say of files.
+
+    Parameters
+    ----------
+    result : Result
+        Of :func:`detap.evaluate`.
+    """
+    truth, detections = result.ground_truth, result.detections
+    # Where pixels are counted inclusively, corners that coincide are a box of one pixel.
+    hollow = not result.protocol.pixel_edge
+    if not truth.files and hollow and (empty := int(np.count_nonzero(truth.box_area <= 0))):
+        message = "ground truth boxes have no area: nothing can find them"
+        yield Note("zero-area-ground-truth", message, empty)
+    if detections.files:
+        return
+    if not len(detections):
+        yield Note("no-detections", "there is no detection: every AP is 0")
+    score = detections.score
+    if outside := int(np.count_nonzero((score < 0) | (score > 1))):
+        message = (
+            f"scores lie outside 0 to 1 ({score.min():.6g} to {score.max():.6g}); only their "
+            "order counts"
+        )
+        yield Note("scores-outside-unit", message, outside, warning=False)
+    if hollow and (empty := int(np.count_nonzero(detections.box_area <= 0))):
+        message = "detections have no area: they are false positives"
+        yield Note("zero-area-detections", message, empty, warning=False)
+
+
+def suspicions_of(result: Result) -> tuple[Note, ...]:
+    """Return what looks wrong about tables that score next to nothing; nothing where they score.
+
+    The sample of overlaps is taken only where the average precision at the lowest threshold is
+    below 0.05, so that it costs nothing where all is well.
+
+    Parameters
+    ----------
+    result : Result
+        Of :func:`detap.evaluate`.
+    """
+    try:
+        return _suspicions_of(result)
+    except Exception:  # advice: for want of memory, or whatever else, the numbers stand without
+        return ()
+
+
+def _suspicions_of(result: Result) -> tuple[Note, ...]:
+    from detap.analysis.examination.suspicions import suspicions  # noqa: PLC0415 - seldom needed
+
+    truth, detections = result.ground_truth, result.detections
+    if not len(detections) or not len(truth):
+        return ()
+    reached = result.recall[0, :, 0, -1]
+    if result.average_precision.size and result.protocol.pairing == "ranked":
+        reached = result.average_precision[0, :, 0]
+    defined = reached[~np.isnan(reached)]
+    if not len(defined) or float(defined.mean()) >= _LOW:
+        return ()
+    known = {note.code for note in result.notes}
+    return tuple(note for note in suspicions(truth, detections) if not _said(note.code, known))
+
+
+def _said(code: str, known: set[str]) -> bool:
+    """Return whether a reader has said the same already, under its own name."""
+    # Readers go by the images' borders, of which both sides' boxes may have crossed one.
+    for ending, other in (
+        ("look-like-corners", "look-like-corners"),
+        ("look-relative", "relative-boxes"),
+    ):
+        if code.endswith(ending):
+            return any(name.endswith(other) for name in known)
+    return code in known
+
+
+_LITTLE = 0.05
+"""A headline below this is worth a second look at the tables."""
+
+
+def with_advice(result: Result) -> Result:
+    """Return the result with notes of what looks wrong about its tables, where anything does."""
+    little = next(iter(result.summary.values())) < _LITTLE
+    from_files = result.ground_truth.files and result.detections.files
+    if from_files and not little:
+        return result
+    found = () if from_files else tuple(notes_of_arrays(result))
+    result = replace(result, notes=(*result.notes, *found))
+    return replace(result, notes=(*result.notes, *suspicions_of(result))) if little else result

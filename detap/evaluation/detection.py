@@ -1,0 +1,239 @@
+"""Scoring detections against ground truths: the door to the house.
+
+No formula is here: :func:`evaluate` brings tables and protocol together (scene.py), has core score
+them, and puts names on what comes back (results.py).
+"""
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from detap.core.finishing import Scores, finish
+from detap.errors import DetapWarning, UsageError
+from detap.evaluation.advice import with_advice
+from detap.evaluation.results import Curve, Matches, Result, every_cell
+from detap.evaluation.scene import Scene
+from detap.protocols import Protocol
+from detap.protocols import protocol as preset
+from detap.tables.detection import Detections, Flags, GroundTruth, Name
+from detap.tables.doubts import AS_IS, check_fractions
+
+__all__ = ["Curve", "Matches", "Result", "evaluate", "on_images", "select", "with_advice"]
+
+Table = TypeVar("Table", GroundTruth, Detections)
+
+
+def evaluate(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    protocol: Protocol | str = "coco",
+    *,
+    threads: int | None = None,
+    matches: bool = False,
+    evidence: bool = False,
+    as_is: bool = False,
+) -> Result:
+    """Score detections against ground truths.
+
+    Parameters
+    ----------
+    ground_truth : GroundTruth
+        G rows.
+    detections : Detections
+        N rows, on images of `ground_truth`; numbered as it, or renumbered here.
+    protocol : Protocol or str
+        How; a preset's name will do.
+    threads : int, optional
+        As many as the machine has, by default. The result does not depend on it.
+    matches : bool
+        Whether to keep what became of each detection as arrays, ``Result.matches``.
+    evidence : bool
+        Whether to keep it as bits from the start, because ``Result.evidence`` will be asked for;
+        otherwise asking matches once more.
+    as_is : bool
+        Whether boxes that look like fractions of the image's size are scored for all that, with a
+        warning.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    InputError
+        Where a detection lies on an image that the ground truth does not have, or boxes look like
+        fractions of the image's size, where pixels are due.
+    UsageError
+        Where the protocol is unknown or contradicts itself.
+
+    Warns
+    -----
+    DetapWarning
+        For each note of the result that is a warning.
+    """
+    if as_is and isinstance(ground_truth, GroundTruth) and AS_IS not in ground_truth.notes:
+        ground_truth = replace(ground_truth, notes=(*ground_truth.notes, AS_IS))
+    result = with_advice(
+        score_tables(
+            ground_truth,
+            detections,
+            protocol,
+            threads=threads,
+            matches=matches,
+            evidence=evidence,
+        )
+    )
+    for note in result.notes:
+        if note.warning:
+            warnings.warn(DetapWarning(note), stacklevel=2)
+    return result
+
+
+def score_tables(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    protocol: Protocol | str = "coco",
+    *,
+    threads: int | None = None,
+    matches: bool = False,
+    evidence: bool = False,
+) -> Result:
+    """Score as :func:`evaluate` does, but warn of nothing and look for nothing suspicious.
+
+    For what scores the same tables again: their parts, or another order of them.
+    """
+    for table, kind in ((ground_truth, GroundTruth), (detections, Detections)):
+        if not isinstance(table, kind):
+            raise UsageError(
+                f"a {type(table).__name__} stands where {kind.__name__} are due; "
+                f"{kind.__name__}.from_arrays makes them, and evaluate takes the ground truth first"
+            )
+    if not isinstance(protocol, Protocol | str):
+        raise UsageError(f"protocol {protocol!r} is neither a Protocol nor the name of a preset")
+    rules = preset(protocol) if isinstance(protocol, str) else protocol
+    doubts = set(check_fractions(ground_truth, detections)).difference(detections.notes)
+    if doubts:
+        detections = replace(detections, notes=(*detections.notes, *sorted(doubts, key=str)))
+    scene = Scene(ground_truth, detections.numbered_as(ground_truth), rules, threads)
+    if rules.pairing == "coverage":
+        return _result(scene, scene.cover())
+    cells = every_cell(rules) if matches else [(0, 0)] if evidence else None
+    return _result(scene, scene.score(evidence=cells))
+
+
+def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:
+    """Return the result on some of its images alone; no box is matched again.
+
+    Parameters
+    ----------
+    result : Result
+    images : iterable of int or str
+        What they are called.
+    threads : int, optional
+        As for :func:`evaluate`.
+
+    Raises
+    ------
+    UsageError
+        Where a name is unknown, with near ones, or none is given.
+    """
+    kept = frozenset(images)
+    truth, detections = select(result.ground_truth, result.detections, images=kept)
+    scene = Scene(truth, detections, result.protocol, threads)
+    if result.protocol.pairing == "coverage":
+        return _result(scene, scene.cover())
+    numbers = [n for n, name in enumerate(result.ground_truth.images) if name in kept]
+    return _result(scene, finish(result.evidence.of_images(numbers), threads=threads))
+
+
+def _result(scene: Scene, scores: Scores) -> Result:
+    truth, detections = scene.ground_truth, scene.detections
+    return Result(
+        protocol=scene.protocol,
+        ground_truth=truth,
+        detections=detections,
+        classes=scene.classes,
+        average_precision=scores.average,
+        recall=scores.recall,
+        precision=scores.precision[-1].transpose(1, 2, 3, 0),
+        ground_truths=scores.counts[0],
+        neutral=scores.counts[1],
+        detections_count=scores.counts[2],
+        true_positives=scores.counts[3],
+        false_positives=scores.counts[4],
+        duplicates=scores.counts[5],
+        within=scores.counts[6],
+        notes=(*truth.notes, *detections.notes, *scene.notes(scores)),
+        _scene=scene,
+        _evidence=scores.evidence,
+    )
+
+
+def select(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    *,
+    classes: Iterable[str] | None = None,
+    images: Iterable[Name] | None = None,
+) -> tuple[GroundTruth, Detections]:
+    """Return both tables with only some classes and images, numbered anew.
+
+    Parameters
+    ----------
+    ground_truth, detections : GroundTruth, Detections
+        `detections` is renumbered as `ground_truth` first.
+    classes : iterable of str, optional
+        Names; the order is that of the tables.
+    images : iterable of int or str, optional
+        What the images are called.
+
+    Raises
+    ------
+    UsageError
+        Where a name is unknown, with near ones, or none is given.
+    """
+    detections = detections.numbered_as(ground_truth)
+    keep_class = _wanted("class", detections.classes, classes)
+    keep_image = _wanted("image", ground_truth.images, images)
+    new_class = np.cumsum(keep_class, dtype=np.int32) - np.int32(1)
+    new_image = np.cumsum(keep_image, dtype=np.int32) - np.int32(1)
+
+    def names(values: tuple[Name, ...], keep: Flags) -> tuple[Name, ...]:
+        return tuple(value for value, wanted in zip(values, keep, strict=False) if wanted)
+
+    def shrink(table: Table) -> Table:
+        rows = table.select(keep_image[table.image] & keep_class[table.label])
+        return replace(
+            rows,
+            image=new_image[rows.image],
+            label=new_class[rows.label],
+            images=names(table.images, keep_image),
+            classes=tuple(map(str, names(table.classes, keep_class))),
+            class_ids=names(table.class_ids, keep_class),
+        )
+
+    smaller = shrink(ground_truth)
+    if smaller.image_sizes is not None:
+        smaller = replace(smaller, image_sizes=smaller.image_sizes[keep_image])
+    return smaller, shrink(detections)
+
+
+def _wanted(
+    what: str, names: tuple[Name, ...] | tuple[str, ...], chosen: Iterable[Name] | None
+) -> Flags:
+    if chosen is None:
+        return np.ones(len(names), np.bool_)
+    wanted = set(chosen)
+    if not wanted:
+        raise UsageError(f"no {what} is selected")
+    unknown = sorted(map(str, wanted - set(names)))
+    if unknown:
+        from difflib import get_close_matches  # noqa: PLC0415 - only after a slip
+
+        near = get_close_matches(unknown[0], [str(name) for name in names], n=3)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        raise UsageError(f"{what} {unknown[0]!r} is not in the ground truth{hint}")
+    return np.array([name in wanted for name in names], np.bool_)

@@ -1,0 +1,413 @@
+"""What an evaluation gives: its numbers as arrays with named axes, and by name."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import product
+from math import nan
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core import curves as core_curves
+from detap.core.evidence import Cell, Evidence
+from detap.core.finishing import finish
+from detap.errors import Note, UsageError
+from detap.evaluation.scene import Scene
+from detap.protocols import Measure, Protocol
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
+
+if TYPE_CHECKING:
+    from detap.analysis.calibration import Calibration
+    from detap.analysis.confusion import Confusion, Rule
+    from detap.analysis.errors import Convention, Errors
+    from detap.analysis.operating import OperatingPoint
+
+Counts = NDArray[np.int64]
+
+
+class Matches(NamedTuple):
+    """What became of each detection; rows are those of ``Result.detections``.
+
+    Attributes
+    ----------
+    ground_truth : (A, T, N) int32
+        The row of ``Result.ground_truth`` that it was matched to, or -1.
+    neutral : (A, T, N) bool
+        Whether it counts neither way.
+    counted : (N,) bool
+        Whether it is within the largest detection limit; if not, it counts nowhere.
+    overlap : (N,) float64
+        Its largest overlap with any ground truth of its class and image.
+    """
+
+    ground_truth: Integers
+    neutral: Flags
+    counted: Flags
+    overlap: Floats
+
+
+class Curve(NamedTuple):
+    """The precision-recall curve of one class at one IoU threshold, all areas, largest limit.
+
+    Attributes
+    ----------
+    label : int
+        The class, an index into ``Result.classes``.
+    threshold : float
+        The IoU threshold.
+    score, precision, recall : (n,) float64
+        One raw point per detection that counts, by falling score.
+    levels, interpolated : (R,) float64
+        The recall levels and the interpolated precision there; where the protocol takes all
+        points, the recall of each true positive and the envelope there.
+    average_precision : float
+        NaN where undefined.
+    """
+
+    label: int
+    threshold: float
+    score: Floats
+    precision: Floats
+    recall: Floats
+    levels: Floats
+    interpolated: Floats
+    average_precision: float
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """The numbers of one evaluation. Undefined is NaN.
+
+    Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, N detections.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        How they were made.
+    ground_truth, detections : GroundTruth, Detections
+        The rows as scored, numbered alike.
+    classes : tuple of str
+        The names of the K classes; ``("all",)`` where classes were scored as one.
+    iou_thresholds : (T,) float64
+    recall_levels : (R,) float64
+        Empty where the protocol takes all points.
+    area_ranges : tuple of A str
+    detection_limits : tuple of M int or None
+    average_precision : (T, K, A) float64
+        At the largest detection limit.
+    recall : (T, K, A, M) float64
+        Final recall.
+    precision : (T, R, K, A) float64
+        Interpolated, at the largest detection limit.
+    ground_truths, neutral, detections_count, true_positives, false_positives, duplicates, within \
+: (K,) int64
+        At the lowest threshold, all areas and the largest limit: ground truths that count and
+        those that do not, detections, true and false positives, the false positives that reach a
+        ground truth another detection has taken, and detections within the limit.
+    evidence : Evidence
+        What became of each detection, as bits over the thresholds.
+    matches : Matches or None
+        The same as arrays, where they were asked for.
+    notes : tuple of Note
+        What the readers and the evaluation noticed.
+    """
+
+    protocol: Protocol
+    ground_truth: GroundTruth
+    detections: Detections
+    classes: tuple[str, ...]
+    average_precision: Floats
+    recall: Floats
+    precision: Floats
+    ground_truths: Counts
+    neutral: Counts
+    detections_count: Counts
+    true_positives: Counts
+    false_positives: Counts
+    duplicates: Counts
+    within: Counts
+    notes: tuple[Note, ...]
+    _scene: Scene = field(repr=False)
+    _evidence: Evidence | None = field(default=None, repr=False)
+
+    @property
+    def iou_thresholds(self) -> Floats:
+        """The IoU thresholds, (T,) float64."""
+        return np.array(self.protocol.iou_thresholds)
+
+    @property
+    def recall_levels(self) -> Floats:
+        """The recall levels of interpolation, (R,) float64."""
+        return np.array(self.protocol.recall_levels)
+
+    @property
+    def area_ranges(self) -> tuple[str, ...]:
+        """The names of the A area ranges."""
+        return tuple(band.name for band in self.protocol.area_ranges)
+
+    @property
+    def detection_limits(self) -> tuple[int | None, ...]:
+        """The M detection limits; None is no limit."""
+        return self.protocol.detection_limits
+
+    @cached_property
+    def summary(self) -> dict[str, float]:
+        """The protocol's numbers by name, the headline first; NaN where undefined."""
+        return {entry.name: self._mean(entry) for entry in self.protocol.measures()}
+
+    @cached_property
+    def by_class(self) -> dict[str, Floats]:
+        """The numbers of the summary for each class, (K,) float64, by name.
+
+        A mean over one class is called AP whatever the protocol calls the mean over all.
+        """
+        named = {
+            entry.name.removeprefix("m") if entry.quantity == "AP" else entry.name: entry
+            for entry in self.protocol.measures()
+        }
+        return {name: self._class_means(entry) for name, entry in named.items()}
+
+    def class_measures(self, label: int) -> dict[str, float]:
+        """Return the numbers of the summary for one class, by name."""
+        return {name: float(values[label]) for name, values in self.by_class.items()}
+
+    def measure(self, name: str) -> float:
+        """Return a number by its name, also one that the summary leaves out, such as ``"AP90"``.
+
+        Raises
+        ------
+        KeyError
+            Where the protocol has no such number.
+        """
+        return self._mean(self.protocol.measure(name))
+
+    def measure_by_class(self, name: str) -> Floats:
+        """Return a number of each class, (K,) float64, by the name of the mean over classes.
+
+        Raises
+        ------
+        KeyError
+            Where the protocol has no such number.
+        """
+        return self._class_means(self.protocol.measure(name))
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What became of each detection; made when it is first asked for, and kept.
+
+        Its rows are those of ``detections``, its ground truths those of ``ground_truth``. The
+        ground truth that each matched is kept for the first area range and threshold.
+
+        Raises
+        ------
+        UsageError
+            Where the protocol pairs by coverage.
+        """
+        return self._evidence or self._matched([(0, 0)])
+
+    def evidence_with(self, *cells: Cell) -> Evidence:
+        """Return the evidence with the ground truths matched in area ranges at thresholds.
+
+        Parameters
+        ----------
+        *cells : (int, int)
+            Each an area range and a threshold. Of others than are kept, all is matched again.
+        """
+        return self.evidence if {*cells} <= {*self.evidence.cells} else self._matched(cells)
+
+    def _matched(self, cells: Iterable[Cell]) -> Evidence:
+        rules = self.protocol
+        if rules.pairing == "coverage":
+            raise UsageError(
+                f"protocol {rules.name} pairs by coverage: no detection is right or wrong there"
+            )
+        evidence = self._scene.score(evidence=tuple(cells)).evidence
+        assert evidence is not None
+        return evidence
+
+    @cached_property
+    def matches(self) -> Matches | None:
+        """What became of each detection as arrays, where they were asked for."""
+        evidence, cells = self._evidence, every_cell(self.protocol)
+        if evidence is None or evidence.cells != cells:
+            return None
+        neutral = np.array([evidence.is_neutral(*cell) for cell in cells])
+        shape = (len(self.area_ranges), len(self.iou_thresholds), len(evidence))
+        return Matches(
+            evidence.truth.reshape(shape),
+            neutral.reshape(shape),
+            evidence.counted,
+            evidence.overlap,
+        )
+
+    def with_matches(self) -> "Result":
+        """Return the same result with its matches."""
+        if self.matches is not None:
+            return self
+        return replace(self, _evidence=self._matched(every_cell(self.protocol)))
+
+    def full_precision(self) -> Floats:
+        """Return interpolated precision at every detection limit, (T, R, K, A, M) float64.
+
+        pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
+        """
+        scores = finish(self.evidence, threads=self._scene.threads, all_limits=True)
+        return scores.precision.transpose(2, 3, 4, 1, 0)
+
+    def curves(self) -> list[Curve]:
+        """Return the precision-recall curve of each class that has one, at each threshold."""
+        if self.protocol.pairing == "coverage":
+            return []
+        return [
+            self._curve(label, t)
+            for label in range(len(self.classes))
+            if self.ground_truths[label]
+            for t in range(len(self.protocol.iou_thresholds))
+        ]
+
+    def errors(
+        self, convention: "Convention" = "protocol", *, iou: float | None = None
+    ) -> "Errors":
+        """Return the errors of the detector by type, and what each costs.
+
+        See :func:`detap.analysis.errors.errors`.
+        """
+        from detap.analysis.errors import errors  # noqa: PLC0415 - it stands on this module
+
+        return errors(self, convention, iou=iou)
+
+    def confusion(
+        self,
+        rule: "Rule" = "protocol",
+        *,
+        score: float | None = None,
+        iou: float | None = None,
+    ) -> "Confusion":
+        """Return which classes the detector takes for which.
+
+        See :func:`detap.analysis.confusion.confusion`.
+        """
+        from detap.analysis.confusion import confusion  # noqa: PLC0415 - it stands on this module
+
+        return confusion(self, rule, score=score, iou=iou)
+
+    def operating_point(
+        self, score: float | None = None, *, iou: float | None = None
+    ) -> "OperatingPoint":
+        """Return precision, recall and F1 at a score threshold, or where F1 is largest.
+
+        See :func:`detap.analysis.operating.sweeps`, which gives them over the score.
+        """
+        from detap.analysis.operating import (  # noqa: PLC0415 - it stands on this module
+            operating_point,
+        )
+
+        return operating_point(self, "best" if score is None else score, iou=iou)
+
+    def calibration(self, *, bins: int = 10, iou: float | None = None) -> "Calibration":
+        """Return how far the scores are from what they claim.
+
+        See :func:`detap.analysis.calibration.calibration`.
+        """
+        from detap.analysis.calibration import (  # noqa: PLC0415 - it stands on this module
+            calibration,
+        )
+
+        return calibration(self, bins=bins, iou=iou)
+
+    def _curve(self, label: int, t: int) -> Curve:
+        rows = self.evidence.ranking.of_class(label)
+        rows = rows[~self.evidence.is_neutral(0, t, rows)]
+        good = self.evidence.is_found(0, t, rows)
+        found = np.cumsum(good)
+        positives = int(self.ground_truths[label])
+        hits = core_curves.hits_of(good)
+        guard = self.protocol.precision_guard
+        levels = self.recall_levels
+        if len(levels):
+            interpolated = core_curves.interpolated_precision(hits, positives, levels, guard=guard)
+        else:
+            levels = np.arange(1, len(hits) + 1) / positives
+            interpolated = core_curves.envelope(hits, guard=guard)
+        return Curve(
+            label=label,
+            threshold=self.protocol.iou_thresholds[t],
+            score=self.evidence.score[rows],
+            precision=found / (np.arange(1, len(rows) + 1) + guard),
+            recall=found / positives,
+            levels=levels,
+            interpolated=interpolated,
+            average_precision=float(self.average_precision[t, label, 0]),
+        )
+
+    def _mean(self, entry: Measure) -> float:
+        if entry.quantity == "AR":
+            return _mean_of_defined(self.recall[:, :, entry.area, entry.limit])
+        rows = _threshold_rows(entry)
+        average = self.average_precision[rows, :, entry.area]
+        if self.protocol.absent_class == "zero":
+            return _mean_of_defined(np.nan_to_num(average))
+        if self.protocol.interpolation == "101-point":
+            # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
+            # a mean of means would differ in the last bits.
+            return _mean_of_defined(self.precision[rows, :, :, entry.area])
+        return _mean_of_defined(average)
+
+    def _class_means(self, entry: Measure) -> Floats:
+        if entry.quantity == "AR":
+            values = self.recall[:, :, entry.area, entry.limit]
+        else:
+            rows = _threshold_rows(entry)
+            values = self.average_precision[rows, :, entry.area]
+            if self.protocol.interpolation == "101-point" and self.precision.size:
+                block = self.precision[rows, :, :, entry.area]
+                values = block.reshape(-1, block.shape[2])
+            if self.protocol.absent_class == "zero":
+                values = np.nan_to_num(values)
+        # Each class's values side by side, so that numpy adds them in the order of a flat mean.
+        means: Floats = np.ascontiguousarray(values.T).mean(axis=1)
+        return means
+
+
+def every_cell(protocol: Protocol) -> tuple[Cell, ...]:
+    """Return each area range with each threshold, as numbers."""
+    return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
+
+
+def _mean_of_defined(values: Floats) -> float:
+    defined = values[~np.isnan(values)]
+    return float(np.mean(defined)) if len(defined) else float("nan")
+
+
+def _threshold_rows(entry: Measure) -> slice:
+    if entry.threshold is None:
+        return slice(None)
+    return slice(entry.threshold, entry.threshold + 1)
+
+
+def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
+    """Return one row per class: its name and id, its numbers, its counts; NaN is undefined."""
+    protocol = result.protocol
+    classes = len(result.classes)
+    ids = [None] * classes if protocol.class_agnostic else result.detections.class_ids
+    # AP comes first and is always there, undefined where the protocol has none.
+    columns: dict[str, Sequence[str | int | float | None]] = {
+        "name": result.classes,
+        "id": ids,
+        "AP": [nan] * classes,
+    }
+    columns |= {name: values.tolist() for name, values in result.by_class.items()}
+    if protocol.headline == "mAP":
+        columns["recall"] = result.recall[:, :, 0, -1].mean(axis=0).tolist()
+    columns |= {
+        "ground_truths": result.ground_truths.tolist(),
+        "neutral": result.neutral.tolist(),
+        "detections": result.detections_count.tolist(),
+        "within_limit": result.within.tolist(),
+        "true_positives": result.true_positives.tolist(),
+        "false_positives": result.false_positives.tolist(),
+        "duplicates": result.duplicates.tolist(),
+    }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

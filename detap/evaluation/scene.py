@@ -1,0 +1,238 @@
+"""Two tables and a protocol, brought together as the columns and rules that core works on."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from detap.core.evidence import Cell
+from detap.core.finishing import Scores
+from detap.core.matching import Boxes, score
+from detap.core.overlap import pixel_areas
+from detap.core.proposals import coverage, recall_of_coverage
+from detap.core.rules import Rules
+from detap.errors import Note, UsageError
+from detap.protocols import Protocol
+from detap.tables.columns import MOST_ROWS, check_threads
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
+
+
+class Scene:
+    """Two tables and a protocol, as the columns and rules that core takes."""
+
+    def __init__(
+        self,
+        ground_truth: GroundTruth,
+        detections: Detections,
+        rules: Protocol,
+        threads: int | None,
+    ) -> None:
+        check_threads(threads)
+        if rules.class_agnostic and rules.ties == "image":
+            # Where pycocotools ignores classes it lists an image's boxes class by class, and ties
+            # and equal overlaps follow that order.
+            ground_truth = ground_truth.select(np.argsort(ground_truth.label, kind="stable"))
+            detections = detections.select(np.argsort(detections.label, kind="stable"))
+        self.protocol = rules
+        self.ground_truth = ground_truth
+        self.detections = _as_written(detections, rules)
+        self.threads = threads
+        self.classes = ("all",) if rules.class_agnostic else self.detections.classes
+        self.neutral = _flagged(ground_truth, rules.neutral)
+        self.absorbing = _flagged(ground_truth, rules.absorbing)
+        self.void = ground_truth.zero_id & (rules.id_zero == "no-match")
+
+    def _label(self, column: Integers) -> Integers:
+        return np.zeros_like(column) if self.protocol.class_agnostic else column
+
+    def boxes(self) -> tuple[Boxes, Boxes]:
+        """Return the columns of the detections and of the ground truths."""
+        truth, claim = self.ground_truth, self.detections
+        if self.protocol.pixel_edge:
+            truth_area, claim_area = pixel_areas(truth.corners), pixel_areas(claim.corners)
+        else:
+            truth_area, claim_area = truth.box_area, claim.box_area
+        annotated = truth.area if self.protocol.area_source == "annotation" else truth_area
+        return (
+            Boxes(
+                claim.image,
+                self._label(claim.label),
+                claim.corners,
+                claim_area,
+                claim_area,
+                claim.score,
+            ),
+            Boxes(
+                truth.image,
+                self._label(truth.label),
+                truth.corners,
+                truth_area,
+                annotated,
+                np.zeros(0),
+            ),
+        )
+
+    def score(self, *, evidence: Iterable[Cell] | None = None) -> Scores:
+        """Let detections claim ground truths by falling score."""
+        detections, truths = self.boxes()
+        image_wide = self.protocol.limit_scope != "class"
+        return score(
+            detections,
+            truths,
+            neutral=self.neutral,
+            absorbing=self.absorbing,
+            void=self.void,
+            images=len(self.ground_truth.images),
+            classes=len(self.classes),
+            rules=rules_of(self.protocol),
+            threads=self.threads,
+            evidence=evidence,
+            rank=_rank_in_image(self.detections) if image_wide else None,
+        )
+
+    def cover(self) -> Scores:
+        """Pair ground truths off with proposals by falling overlap."""
+        rules = self.protocol
+        if not rules.class_agnostic:
+            raise UsageError("pairing by coverage takes proposals, which have no classes")
+        detections, truths = self.boxes()
+        self._check_pairs(detections, truths)
+        counted = np.array(
+            [
+                (truths.area >= band.low) & (truths.area <= band.high) & ~self.neutral
+                for band in rules.area_ranges
+            ]
+        )
+        if rules.empty_images == "left-out":
+            counted &= np.isin(truths.image, detections.image)
+        images = len(self.ground_truth.images)
+        covered = coverage(
+            detections,
+            truths,
+            counted=counted,
+            images=images,
+            limits=rules.detection_limits,
+            pixel_edge=rules.pixel_edge,
+        )
+        thresholds = np.array(rules.search_thresholds)
+        recall = recall_of_coverage(covered, counted, thresholds, strict=rules.strict_iou)
+        most = rules.detection_limits[-1]
+        per_image = np.bincount(detections.image, minlength=images)
+        within = int(np.minimum(per_image, len(self.detections) if most is None else most).sum())
+        positives = counted.sum(axis=1, dtype=np.int64)
+        found = round(float(np.nan_to_num(recall[0, 0, -1])) * int(positives[0]))
+        counts = [
+            int(positives[0]),
+            len(truths.image) - int(positives[0]),
+            len(detections.image),
+            found,
+            within - found,
+            0,
+            within,
+        ]
+        return Scores(
+            precision=np.full((1, len(positives), len(thresholds), 0, 1), np.nan),
+            average=np.full((len(thresholds), 1, len(positives)), np.nan),
+            recall=recall[:, None],
+            positives=positives[:, None],
+            counts=np.array(counts, np.int64)[:, None],
+        )
+
+    def _check_pairs(self, detections: Boxes, truths: Boxes) -> None:
+        """Refuse images of more pairs than int32 can number."""
+        images = len(self.ground_truth.images)
+        most = self.protocol.detection_limits[-1]
+        proposals = np.bincount(detections.image, minlength=images)
+        pairs = np.bincount(truths.image, minlength=images) * (
+            proposals if most is None else np.minimum(proposals, most)
+        )
+        if pairs.max(initial=0) > MOST_ROWS:
+            at = int(pairs.argmax())
+            raise UsageError(
+                f"image {self.ground_truth.images[at]!r} has {pairs[at]} pairs of proposal and "
+                f"ground truth; at most {MOST_ROWS} can be numbered: lower the detection limit"
+            )
+
+    def notes(self, scores: Scores) -> list[Note]:
+        """Return what is worth saying about the evaluation itself."""
+        found = []
+        truth, rules = self.ground_truth, self.protocol
+        for flag in ("difficult", "crowd"):
+            count = int(getattr(truth, flag).sum())
+            if count and flag not in rules.neutral:
+                found.append(
+                    Note(
+                        f"{flag}-counted",
+                        f"ground truths marked {flag} count as normal ones under {rules.name}; "
+                        f"--neutral {','.join((*rules.neutral, flag))} leaves them out",
+                        count,
+                    )
+                )
+        strangers = (scores.counts[0] == 0) & (scores.counts[1] == 0) & (scores.counts[2] > 0)
+        # Of classes that the ground truth does not even list, the VOC reader has said so.
+        if any(note.code == "unknown-classes" for note in self.detections.notes):
+            strangers[len(truth.classes) :] = False
+        if strangers.any():
+            names = [self.classes[k] for k in np.flatnonzero(strangers)]
+            found.append(
+                Note(
+                    "detections-only",
+                    f"detections of classes without ground truth ({', '.join(names[:3])}"
+                    + (", ..." if len(names) > 3 else "")
+                    + ") are false positives that no AP shows",
+                    int(scores.counts[2][strangers].sum()),
+                )
+            )
+        return found
+
+
+def rules_of(protocol: Protocol) -> Rules:
+    """Return a protocol as the plain values that core takes."""
+    return Rules(
+        thresholds=protocol.search_thresholds,
+        strict=protocol.strict_iou,
+        best_free=protocol.candidate == "best-free",
+        last_of_equal=protocol.equal_iou == "last",
+        area_ranges=tuple((band.low, band.high) for band in protocol.area_ranges),
+        limits=protocol.detection_limits,
+        ties_by_image=protocol.ties == "image",
+        levels=protocol.recall_levels,
+        one_by_one=protocol.interpolation == "11-point",
+        guard=protocol.precision_guard,
+        pixel_edge=protocol.pixel_edge,
+    )
+
+
+def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
+    marked = np.zeros(len(truth), np.bool_)
+    for flag in flags:
+        marked |= getattr(truth, flag)
+    return marked
+
+
+def _as_written(table: Detections, rules: Protocol) -> Detections:
+    """Return the detections as the protocol sees them: rounded, where it says so.
+
+    Rounding goes through text, as it does in the implementation that rounds.
+    """
+    if rules.score_decimals is not None:
+        table = replace(table, score=_through_text(table.score, rules.score_decimals))
+    if rules.box_decimals is not None:
+        corners = _through_text(table.corners, rules.box_decimals)
+        sides = corners[:, 2:] - corners[:, :2]
+        table = replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
+    return table
+
+
+def _rank_in_image(table: Detections) -> Integers:
+    """Return each detection's place, from 0, among those of its image by falling score."""
+    order = np.lexsort((-table.score, table.image))
+    image = table.image[order]
+    rank = np.empty(len(table), np.int32)
+    rank[order] = np.arange(len(table)) - np.searchsorted(image, image, side="left")
+    return rank
+
+
+def _through_text(values: Floats, decimals: int) -> Floats:
+    flat = [float(f"{value:.{decimals}f}") for value in values.ravel().tolist()]
+    return np.array(flat, np.float64).reshape(values.shape)

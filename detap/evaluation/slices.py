@@ -1,0 +1,187 @@
+"""Parts of the images by tag: night and day, one camera and another.
+
+Tags come from a file, or from an attribute that the ground truth's own files give each image.
+"""
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from detap.errors import InputError, Note, Problem
+
+if TYPE_CHECKING:
+    from detap.tables.detection import GroundTruth, Name
+
+_HEADINGS = ("image", "tag")
+_LONGEST = 200
+
+
+def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Name"]], list[Note]]:
+    """Read which images bear which tags.
+
+    Parameters
+    ----------
+    path : str
+        A JSON object, from image to tag or list of tags, or from tag to list of images; or CSV
+        with a line ``image,tag`` and then one such pair a line.
+    images : iterable of int or str
+        The images that there are.
+
+    Returns
+    -------
+    slices : dict of str to list
+        From tag to images, in the order of `images`; tags in the order of their first use.
+    notes : list of Note
+        Images of the file that are not among `images`, and those without a tag.
+
+    Raises
+    ------
+    InputError
+        Where the file is neither.
+    """
+    known = {str(name): name for name in images}
+    pairs = list(_pairs(path, known))
+    tags: dict[str, set[str]] = {}
+    strangers: set[str] = set()
+    tagged: set[str] = set()
+    for image, tag in pairs:
+        members = tags.setdefault(tag, set())
+        if image in known:
+            members.add(image)
+            tagged.add(image)
+        else:
+            strangers.add(image)
+    if strangers and not tagged:
+        raise InputError(
+            Problem(
+                path,
+                "",
+                f"no image that it names is in the ground truth; one is {min(strangers)!r}",
+                "name images as the ground truth does",
+            )
+        )
+    notes = []
+    if strangers:
+        told = f"slices name images that the ground truth has not, such as {min(strangers)!r}"
+        notes.append(Note("slice-unknown-image", told, len(strangers)))
+    bare = [name for name in known if name not in tagged]
+    if bare:
+        told = f"images are in no slice, such as {bare[0]!r}"
+        notes.append(Note("slice-without-tag", told, len(bare), warning=False))
+    return _in_order(tags, known), notes
+
+
+def slices_by(
+    attributes: "Mapping[Name, Any]", attribute: str, images: "Iterable[Name]"
+) -> tuple[dict[str, list["Name"]], list[Note]]:
+    """Return slices by the value that each image has of an attribute.
+
+    Parameters
+    ----------
+    attributes : mapping
+        From image to value; images without one are left out.
+    attribute : str
+        Its name.
+    images : iterable of int or str
+        The images that there are.
+    """
+    known = {str(name): name for name in images}
+    tags: dict[str, set[str]] = {}
+    for image, value in attributes.items():
+        if value is not None and str(image) in known:
+            text = value if isinstance(value, str) else json.dumps(value)
+            tags.setdefault(f"{attribute}={text[:_LONGEST]}", set()).add(str(image))
+    notes = []
+    bare = len(known) - sum(map(len, tags.values()))
+    if bare:
+        told = f"images have no attribute {attribute!r} and are in no slice"
+        notes.append(Note("slice-without-tag", told, bare, warning=False))
+    return dict(sorted(_in_order(tags, known).items())), notes
+
+
+def _in_order(tags: Mapping[str, set[str]], known: "Mapping[str, Name]") -> dict[str, list["Name"]]:
+    return {
+        tag: [name for text, name in known.items() if text in members]
+        for tag, members in tags.items()
+    }
+
+
+def _pairs(path: str, known: "Mapping[str, Name]") -> Iterator[tuple[str, str]]:
+    """Yield each pair of image and tag."""
+    from detap.formats.reading.stream import read_bytes  # noqa: PLC0415 - opened safely, as any input
+
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(Problem(path, f"byte {error.start}", "is not UTF-8")) from None
+    if os.path.splitext(path)[1].lower() == ".csv":
+        return _csv_pairs(path, text)
+    return _json_pairs(path, text, known)
+
+
+def _csv_pairs(path: str, text: str) -> Iterator[tuple[str, str]]:
+    rows = csv.reader(StringIO(text), strict=True)
+    try:
+        headings = next(rows, None)
+        if headings is None or tuple(cell.strip().lower() for cell in headings) != _HEADINGS:
+            raise InputError(
+                Problem(path, "line 1", "does not read image,tag", "begin the file with that line")
+            )
+        for row in rows:
+            if not row:
+                continue
+            if len(row) != len(_HEADINGS) or not all(row):
+                raise InputError(
+                    Problem(
+                        path,
+                        f"line {rows.line_num}",
+                        f"has {len(row)} columns, or an empty one",
+                        "write image,tag; an image of several tags takes several lines",
+                    )
+                )
+            yield row[0], row[1]
+    except csv.Error as error:
+        raise InputError(Problem(path, f"line {rows.line_num}", f"is not CSV: {error}")) from None
+
+
+def _json_pairs(path: str, text: str, known: "Mapping[str, Name]") -> Iterator[tuple[str, str]]:
+    try:
+        record = json.loads(text, object_pairs_hook=_without_repeats)
+    except (ValueError, RecursionError) as error:
+        raise InputError(Problem(path, "", f"is not JSON: {error}")) from None
+    if not isinstance(record, dict) or not record:
+        raise InputError(
+            Problem(path, "", "is no JSON object", 'write {"image": ["tag"]} or {"tag": ["image"]}')
+        )
+    # Keys are images where more of them are known images than of the values.
+    keys = sum(key in known for key in record)
+    values = sum(str(entry) in known for value in record.values() for entry in _listed(value))
+    for key, value in record.items():
+        for entry in _listed(value):
+            if isinstance(entry, bool) or not isinstance(entry, str | int):
+                raise InputError(
+                    Problem(path, f"entry {key!r}", f"{entry!r} is no name", "list names")
+                )
+            yield (key, str(entry)) if keys >= values else (str(entry), key)
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise ValueError(f"the key {key!r} is there twice")
+        found[key] = value
+    return found
+
+
+def sliced_images(truth: "GroundTruth", images: "Iterable[Name]") -> list["Name"]:
+    """Return those of the images that a table has."""
+    known = set(truth.images)
+    return [name for name in images if name in known]

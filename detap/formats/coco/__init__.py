@@ -1,0 +1,1 @@
+"""COCO: ground truth and results, in JSON."""

@@ -1,0 +1,290 @@
+"""Records of COCO files: objects of which a few values are read and the rest is skipped.
+
+The records of a file are mostly written alike. So the text between two values is kept, and in the
+next record compared as a whole; only where it differs is it read as JSON.
+Only functions to be inlined: nothing of this module exists when the program runs.
+"""
+
+from libc.math cimport fabs, floor, isfinite
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+
+from detap.formats.reading._bytes cimport ALL_BITS, Bytes, is_digit, is_word, load
+from detap.formats.json._grammar cimport (
+    Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
+)
+from detap.formats.reading._numbers cimport read_integer, read_number
+
+
+cdef enum:
+    SLOTS = 48
+    WORDS = 6
+
+cdef enum Field:
+    OTHER, ID, IMAGE_ID, CATEGORY_ID, BBOX, AREA, ISCROWD, IGNORE, ISGROUPOF, SCORE, WIDTH, HEIGHT
+    NAME
+
+cdef enum Kind:
+    RESULT, ANNOTATION, IMAGE, CATEGORY, SKIPPED
+
+cdef struct Slot:
+    int length                  # of the literal, from the value before to the value; -1: too long
+    Field field
+    uint64_t hashed             # of the key
+    uint64_t[WORDS] words
+    uint64_t[WORDS] masks
+
+cdef struct Shape:
+    int count
+    Slot[SLOTS] slots
+
+
+cdef struct Text:
+    Bytes at                    # a string within the bytes at hand, UTF-8; NULL: none
+    Py_ssize_t length
+    bint escapes
+
+
+cdef struct Row:
+    int64_t id, image, category
+    Text id_text, image_text, category_text     # where the id is a string
+    double[4] box
+    double area, score, width, height
+    uint8_t crowd, ignore, group_of
+    Text name
+    uint32_t seen               # bits by field
+
+
+cdef inline Field _field(Kind kind, Bytes key, Py_ssize_t length) noexcept nogil:
+    """Tell which value a key announces; the key is without its quotes."""
+    if kind == IMAGE:
+        if is_word(key, length, b"id", 2):
+            return ID
+        if is_word(key, length, b"width", 5):
+            return WIDTH
+        return HEIGHT if is_word(key, length, b"height", 6) else OTHER
+    if kind == CATEGORY:
+        if is_word(key, length, b"id", 2):
+            return ID
+        return NAME if is_word(key, length, b"name", 4) else OTHER
+    if is_word(key, length, b"image_id", 8):
+        return IMAGE_ID
+    if is_word(key, length, b"category_id", 11):
+        return CATEGORY_ID
+    if is_word(key, length, b"bbox", 4):
+        return BBOX
+    if kind == RESULT:
+        return SCORE if is_word(key, length, b"score", 5) else OTHER
+    if is_word(key, length, b"id", 2):
+        return ID
+    if is_word(key, length, b"area", 4):
+        return AREA
+    if is_word(key, length, b"iscrowd", 7):
+        return ISCROWD
+    if is_word(key, length, b"ignore", 6):
+        return IGNORE
+    return ISGROUPOF if is_word(key, length, b"isgroupof", 9) else OTHER
+
+
+cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
+    """Tell whether the text from here to the next value is the same as in the last record.
+
+    Space that begins where the value is due belongs to the text, which then is not the same.
+    """
+    cdef uint64_t difference = (load(p) ^ slot.words[0]) & slot.masks[0]
+    cdef int i
+    if slot.length < 0 or p[slot.length] <= 32:
+        return False
+    for i in range(1, (slot.length + 7) >> 3):
+        difference |= (load(p + 8 * i) ^ slot.words[i]) & slot.masks[i]
+    return difference == 0
+
+
+cdef inline Bytes _learn(
+    Cursor *cursor, Shape *shape, int place, Kind kind, Bytes start
+) noexcept nogil:
+    """Read the next key, and keep it as what the next record has in this place.
+
+    The keys before it in this record are those of the slots before: so a repeated one is found.
+    """
+    cdef Slot *slot = &shape.slots[place]
+    cdef Bytes p = skip_space(start), key
+    cdef int i, left
+    if place == SLOTS:
+        return fail(cursor, p)
+    if place:
+        if p[0] != c',':
+            return fail(cursor, p)
+        p = skip_space(p + 1)
+    key = p
+    p = skip_key(cursor, p, &slot.hashed)
+    if p == NULL:
+        return NULL
+    for i in range(place):
+        if shape.slots[i].hashed == slot.hashed:
+            return fail(cursor, key)
+    slot.field = _field(kind, key + 1, p - key - 2)
+    p = skip_colon(cursor, p)
+    if p == NULL:
+        return NULL
+    if p >= cursor.end:
+        return fail(cursor, p)
+    slot.length = <int>(p - start) if p - start <= 8 * WORDS else -1
+    for i in range((slot.length + 7) >> 3):
+        left = slot.length - 8 * i
+        slot.masks[i] = ALL_BITS if left >= 8 else (<uint64_t>1 << (8 * left)) - 1
+        slot.words[i] = load(start + 8 * i) & slot.masks[i]
+    shape.count = place + 1
+    return p
+
+
+cdef inline Bytes _read_box(Cursor *cursor, Bytes p, double *box) noexcept nogil:
+    """Read [x, y, width, height]: finite, of finite corners and area."""
+    cdef int i
+    if p[0] != c'[':
+        return fail(cursor, p)
+    p += 1
+    for i in range(4):
+        p = skip_space(p)
+        p = read_number(p, cursor.end, &cursor.failed, &box[i])
+        if p == NULL:
+            return NULL
+        p = skip_space(p)
+        if p[0] != (c']' if i == 3 else c','):
+            return fail(cursor, p)
+        p += 1
+    if not (isfinite(box[2] * box[3]) and isfinite(box[0] + box[2])
+            and isfinite(box[1] + box[3])):
+        return fail(cursor, p)
+    return p
+
+
+cdef inline Bytes _read_score(Cursor *cursor, Bytes p, double *score) noexcept nogil:
+    """Read a score, unless it may be a whole number that float64 rounds: two could become one."""
+    cdef Bytes behind = read_number(p, cursor.end, &cursor.failed, score)
+    cdef Bytes at = p
+    if behind == NULL or fabs(score[0]) < 9007199254740992.0:
+        return behind
+    while at < behind:
+        if at[0] == c'.' or at[0] | 32 == c'e':
+            return behind
+        at += 1
+    return fail(cursor, p)
+
+
+cdef inline Bytes _read_whole(Cursor *cursor, Bytes p, int64_t *value) noexcept nogil:
+    """Read a number that is whole, and below the floats that stand for several integers."""
+    cdef double number
+    p = read_number(p, cursor.end, &cursor.failed, &number)
+    if p == NULL:
+        return NULL
+    if not -2.0**53 < number < 2.0**53 or number != floor(number):
+        return fail(cursor, p)
+    value[0] = <int64_t>number
+    return p
+
+
+cdef inline Bytes _read_flag(Cursor *cursor, Bytes p, uint8_t *flag) noexcept nogil:
+    """Read 0, 1, true or false."""
+    cdef int64_t value
+    if p[0] == c't' or p[0] == c'f':
+        flag[0] = p[0] == c't'
+        return skip_word(cursor, p, b"true", 4) if flag[0] else skip_word(cursor, p, b"false", 5)
+    if (p[0] | 1) == c'1' and not (is_digit(p[1]) or p[1] == c'.' or p[1] | 32 == c'e'):
+        flag[0] = p[0] - 48
+        return p + 1
+    p = _read_whole(cursor, p, &value)
+    if p == NULL or value >> 1:
+        return fail(cursor, p) if p != NULL else NULL
+    flag[0] = <uint8_t>value
+    return p
+
+
+cdef inline Bytes _read_text(Cursor *cursor, Bytes p, Text *text) noexcept nogil:
+    """Read a string."""
+    cdef Bytes behind
+    if p[0] != c'"':
+        return fail(cursor, p)
+    behind = skip_string(cursor, p, &text.escapes)
+    text.at = p + 1
+    text.length = behind - p - 2
+    return behind
+
+
+cdef inline Bytes _read_identifier(
+    Cursor *cursor, Bytes p, int64_t *value, Text *text
+) noexcept nogil:
+    """Read an id: an integer, or a float that is one, or a string."""
+    cdef Bytes behind
+    text.at = NULL
+    if p[0] == c'"':
+        return _read_text(cursor, p, text)
+    behind = read_integer(p, &cursor.failed, value)
+    return behind if behind != NULL else _read_whole(cursor, p, value)
+
+
+cdef inline Bytes _read_value(
+    Cursor *cursor, Row *row, Field field, Bytes p, int depth
+) noexcept nogil:
+    row.seen |= <uint32_t>1 << <int>field
+    if field == BBOX:
+        return _read_box(cursor, p, row.box)
+    if field == IMAGE_ID:
+        return _read_identifier(cursor, p, &row.image, &row.image_text)
+    if field == CATEGORY_ID:
+        return _read_identifier(cursor, p, &row.category, &row.category_text)
+    if field == SCORE:
+        return _read_score(cursor, p, &row.score)
+    if field == OTHER:
+        return skip_value(cursor, p, depth)
+    if field == ID:
+        return _read_identifier(cursor, p, &row.id, &row.id_text)
+    if field == AREA:
+        return read_number(p, cursor.end, &cursor.failed, &row.area)
+    if field == ISCROWD:
+        return _read_flag(cursor, p, &row.crowd)
+    if field == IGNORE:
+        return _read_flag(cursor, p, &row.ignore)
+    if field == ISGROUPOF:
+        return _read_flag(cursor, p, &row.group_of)
+    if field == NAME:
+        return _read_text(cursor, p, &row.name)
+    if field == WIDTH:
+        return read_number(p, cursor.end, &cursor.failed, &row.width)
+    return read_number(p, cursor.end, &cursor.failed, &row.height)
+
+
+cdef inline Bytes read_record(
+    Cursor *cursor, Shape *shape, Row *row, Kind kind, Bytes p, int depth
+) noexcept nogil:
+    """Read one record, an object at level `depth`."""
+    cdef int place = 0
+    cdef Bytes q
+    if p[0] != c'{':
+        return fail(cursor, p)
+    p += 1
+    row.seen = 0
+    while True:
+        if place < shape.count and _matches(p, &shape.slots[place]):
+            p += shape.slots[place].length
+        else:
+            q = skip_space(p)
+            if q[0] == c'}':
+                return q + 1
+            p = _learn(cursor, shape, place, kind, p)
+            if p == NULL:
+                return NULL
+        p = _read_value(cursor, row, shape.slots[place].field, p, depth + 1)
+        if p == NULL:
+            return NULL
+        place += 1
+        if p[0] == c'}':
+            return p + 1
+
+
+cdef inline double put_corners(const Row *row, double *corners) noexcept nogil:
+    """Write the corners of a row's box, and return the area of the box."""
+    corners[0] = row.box[0]
+    corners[1] = row.box[1]
+    corners[2] = row.box[2] + row.box[0]
+    corners[3] = row.box[3] + row.box[1]
+    return row.box[2] * row.box[3]

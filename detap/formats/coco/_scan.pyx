@@ -1,0 +1,1039 @@
+"""Regular COCO JSON straight from bytes to columns, without a Python object per record.
+
+The scanners read a file block by block, one record at a time, without the GIL and without numpy.
+Of what is not wanted (polygons above all) only the syntax is checked. They decline whatever is
+not of the regular shape, valid or not, and leave it to the careful reader: they must never accept
+what that one refuses, nor give other values.
+
+Here are the files as a whole; `_json_records.pxd` reads a record, `_json_grammar.pxd` steps over
+the rest, `_numbers` converts numbers and `_id_tables` numbers ids.
+"""
+
+from libc.math cimport NAN
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, malloc, qsort, realloc
+from libc.string cimport memcmp, memcpy, memmove, memset
+
+from detap.formats.reading._bytes cimport Bytes, is_word
+from detap.formats.reading._columns cimport grow, take
+from detap.formats.reading._id_tables cimport IdTable, are_distinct, ascend, listed, renumber
+from detap.formats.json._grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
+from detap.formats.coco._records cimport (
+    ANNOTATION, AREA, BBOX, CATEGORY, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD,
+    ISGROUPOF, Kind, NAME, RESULT, Row, SCORE, SKIPPED, Shape, Text, WIDTH, put_corners,
+    read_record,
+)
+from detap.formats.reading._names cimport Names, names_close, names_find, names_open
+
+
+cdef extern from *:
+    """
+    #ifdef _WIN32
+    #include <io.h>
+    #define detap_read(fd, to, count, at) _read(fd, to, (unsigned)(count))
+    #define DETAP_AT_ONCE 0
+    #else
+    #include <unistd.h>
+    #define detap_read(fd, to, count, at) pread(fd, to, count, (off_t)(at))
+    #define DETAP_AT_ONCE 1
+    #endif
+    """
+    Py_ssize_t _read "detap_read"(int, void *, size_t, uint64_t) noexcept nogil
+    bint AT_ONCE "DETAP_AT_ONCE"
+
+
+cdef enum:
+    BLOCK = 262144
+    PADDING = 128       # readable behind the bytes at hand, all zero
+    PAUSED = 2          # the array goes on where another scan has begun
+    NEARBY = 64         # a step that fails this close to their end is taken again with more
+
+
+cdef enum Part:
+    NO_PART, OTHER_PART, IMAGES, ANNOTATIONS, CATEGORIES, PREDICTIONS
+
+
+cdef Part _part(Bytes key, Py_ssize_t length) noexcept nogil:
+    if is_word(key, length, b"images", 6):
+        return IMAGES
+    if is_word(key, length, b"annotations", 11):
+        return ANNOTATIONS
+    if is_word(key, length, b"categories", 10):
+        return CATEGORIES
+    return PREDICTIONS if is_word(key, length, b"predictions", 11) else OTHER_PART
+
+
+cdef struct Kept:
+    # A part of the file, for Python to read.
+    char *bytes
+    size_t length
+
+
+cdef bint _identify(const Text *text, Names *names, Py_ssize_t *named, int64_t *to) noexcept nogil:
+    """Put the number of a string, if there is one, in place of an id; count those put."""
+    cdef int32_t number
+    if text.at == NULL:
+        return True
+    number = names_find(names, <const char *>text.at, text.length, True)
+    to[0] = number
+    named[0] += 1
+    return number >= 0
+
+
+cdef list _strings(const Names *names):
+    """Return the strings that JSON text stands for; UnicodeError where it is half of a pair."""
+    cdef list found = []
+    cdef bytes text
+    cdef int32_t i
+    for i in range(names.count):
+        text = names.text[names.start[i] : names.start[i + 1]]
+        if b"\\" in text:
+            from json import loads
+
+            found.append(loads(b'"%b"' % text))
+            found[i].encode()
+        else:
+            found.append(text.decode())
+    return found
+
+
+cdef IdTable _numbering(const Names *names, Py_ssize_t named, Py_ssize_t count, known):
+    """Return the table that numbers `count` ids, or the strings in their place, by a sequence."""
+    cdef dict place
+    if named == 0:
+        return IdTable(known if count else ())
+    if named != count:
+        raise TypeError("ids are partly numbers and partly strings")
+    place = {name: i for i, name in enumerate(known)}
+    return listed([place.get(name, -1) for name in _strings(names)])
+
+
+cdef class _Scan:
+    """What both scanners share: the bytes at hand, and the steps through a document.
+
+    A step that fails close to the end of the bytes at hand is taken again with more of them.
+
+    Parameters
+    ----------
+    descriptor : int
+        Of the file, or -1.
+    reader : callable or None
+        Where there is no descriptor: gives the next bytes, at most as many as asked for.
+    most_bytes, most_records, nesting : int
+        The limits.
+
+    Attributes
+    ----------
+    regular : bool
+        Whether the file was read; else it is for the careful reader.
+    count : int
+        Records read.
+    repeated : int
+        Bytes stepped over once more than they need have been, as their block ended too early.
+    images, categories : bytes
+        The lists under these keys of the outermost object, where they are kept.
+    """
+
+    cdef int descriptor
+    cdef object reader
+    cdef object error           # what the reader raised
+    cdef uint8_t *bytes
+    cdef size_t capacity, have, at, start
+    cdef uint64_t given_bytes, most_bytes
+    cdef uint64_t start_offset  # where in the file the scan begins
+    cdef uint64_t stop_offset   # where it pauses, if a record begins there; 0: nowhere
+    cdef bint cancelled
+    cdef bint ended
+    cdef Cursor cursor
+    cdef Shape shape
+    cdef Row row
+    cdef uint64_t hashed        # of the last key
+    cdef Py_ssize_t rows, room, most_records
+    cdef uint64_t[64] top       # the keys of the outermost object
+    cdef int top_count
+    cdef Kept kept_images, kept_categories
+    cdef Names image_names, category_names      # where ids are strings
+    cdef Py_ssize_t named_images, named_categories
+    cdef readonly bint regular
+    cdef readonly uint64_t repeated
+
+    def __cinit__(self, int descriptor, reader, most_bytes, most_records, nesting):
+        self.descriptor = descriptor
+        self.reader = reader
+        self.most_bytes = most_bytes
+        self.most_records = most_records
+        self.cursor.deepest = min(nesting, 64)
+        names_open(&self.image_names)
+        names_open(&self.category_names)
+
+    def __dealloc__(self):
+        free(self.bytes)
+        free(self.kept_images.bytes)
+        free(self.kept_categories.bytes)
+        names_close(&self.image_names)
+        names_close(&self.category_names)
+
+    @property
+    def count(self):
+        return self.rows
+
+    @property
+    def images(self):
+        return self.kept_images.bytes[: self.kept_images.length]
+
+    @property
+    def categories(self):
+        return self.kept_categories.bytes[: self.kept_categories.length]
+
+    cdef check(self):
+        """Raise what the reader raised."""
+        if self.error is not None:
+            raise self.error
+
+    cdef Py_ssize_t read_into(self, uint8_t *to, size_t count) noexcept nogil:
+        if self.descriptor >= 0:
+            return _read(self.descriptor, to, count, self.start_offset + self.given_bytes)
+        with gil:
+            try:
+                block = self.reader(count)
+                memcpy(to, <const char *>(<bytes>block), min(<size_t>len(block), count))
+                return len(block) if <size_t>len(block) <= count else -1
+            except BaseException as error:
+                self.error = error
+                return -1
+
+    cdef bint more(self) noexcept nogil:
+        """Read another block behind what is not yet done with; False on failure."""
+        cdef Py_ssize_t got
+        cdef size_t larger
+        cdef uint8_t *grown
+        if self.at:
+            memmove(self.bytes, self.bytes + self.at, self.have - self.at)
+            self.have -= self.at
+            self.at = 0
+        if self.have + BLOCK > self.capacity:
+            larger = max(2 * self.capacity, <size_t>(2 * BLOCK))
+            grown = <uint8_t *>realloc(self.bytes, larger + PADDING)
+            if grown == NULL:
+                return False
+            self.bytes = grown
+            self.capacity = larger
+        got = self.read_into(self.bytes + self.have, BLOCK)
+        if got < 0 or self.cancelled:
+            return False
+        self.ended = got == 0
+        self.have += got
+        self.given_bytes += got
+        memset(self.bytes + self.have, 0, PADDING)
+        self.cursor.end = self.bytes + self.have
+        return self.given_bytes <= self.most_bytes
+
+    cdef bint again(self) noexcept nogil:
+        """After a failed step: read more if it may have failed for want of bytes.
+
+        At least as much as the step has seen in vain, so that a long gap or string is not stepped
+        over once for each block.
+        """
+        cdef uint64_t seen = self.have - self.at
+        cdef uint64_t due = self.given_bytes + seen
+        if self.ended or self.cursor.failed + NEARBY < self.cursor.end:
+            return False
+        self.repeated += seen
+        while True:
+            if not self.more():
+                return False
+            if self.ended or self.given_bytes >= due:
+                return True
+
+    cdef bint begin(self) noexcept nogil:
+        """Read the first block and step over a byte order mark."""
+        while self.have < 4 and not self.ended:
+            if not self.more():
+                return False
+        if memcmp(self.bytes, b"\xef\xbb\xbf", 3) == 0:
+            self.at = 3
+        return True
+
+    cdef uint8_t next(self) noexcept nogil:
+        """Step to the next byte that is no space and return it; 0 at the end."""
+        cdef Bytes p
+        while True:
+            p = skip_space(self.bytes + self.at)
+            self.at = p - self.bytes
+            if p < self.cursor.end or self.ended:
+                return p[0]
+            if not self.more():
+                return 0
+
+    cdef bint finish(self) noexcept nogil:
+        """Tell whether nothing follows."""
+        return self.next() == 0 and self.ended and self.at == self.have
+
+    cdef bint skip(self) noexcept nogil:
+        """Step over a value at level 2, which `start` and `at` enclose."""
+        cdef Bytes p
+        while True:
+            self.cursor.keys = 0
+            p = skip_value(&self.cursor, self.bytes + self.at, 2)
+            # A number may go on where the bytes at hand end.
+            if p != NULL and (p < self.cursor.end or self.ended):
+                self.start = self.at
+                self.at = p - self.bytes
+                return True
+            if p != NULL:
+                self.cursor.failed = p
+            if not self.again():
+                return False
+
+    cdef Part key(self) noexcept nogil:
+        """Step over a key of the outermost object, its colon and the space behind it."""
+        cdef bint escapes
+        cdef Bytes p, start
+        cdef Part part
+        while True:
+            start = self.bytes + self.at
+            p = start
+            if p[0] == c'"':
+                p = skip_string(&self.cursor, p, &escapes)
+                if p != NULL:
+                    self.hashed = hash_of(start, p - start)
+                    part = _part(start + 1, p - start - 2)
+                    p = skip_space(p)
+                    if p[0] == c':':
+                        self.at = p + 1 - self.bytes
+                        return NO_PART if escapes or self.next() == 0 else part
+                    self.cursor.failed = p
+            else:
+                self.cursor.failed = p
+            if not self.again():
+                return NO_PART
+
+    cdef inline uint64_t offset(self, Bytes p) noexcept nogil:
+        """Return where in the file a byte at hand lies."""
+        return self.start_offset + self.given_bytes - <uint64_t>(self.cursor.end - p)
+
+    cdef int array(self, Kind kind, int depth) noexcept nogil:
+        """Step through an array of records; `at` is behind its bracket. False declines."""
+        cdef Bytes p
+        cdef bint first = True
+        self.shape.count = 0
+        if self.cursor.deepest < depth + 2:
+            return False
+        while True:
+            p = skip_space(self.bytes + self.at)
+            if self.stop_offset and self.offset(p) == self.stop_offset and p < self.cursor.end:
+                self.at = p - self.bytes
+                return PAUSED
+            if first and p[0] == c']':
+                self.at = p + 1 - self.bytes
+                return True
+            self.cursor.keys = 0
+            if kind == SKIPPED:
+                p = skip_value(&self.cursor, p, depth + 1)
+            else:
+                p = read_record(&self.cursor, &self.shape, &self.row, kind, p, depth + 1)
+            if p != NULL:
+                p = skip_space(p)
+                if p[0] == c',' or p[0] == c']':
+                    if kind != SKIPPED and not self.commit(kind):
+                        return False
+                    first = False
+                    self.at = p + 1 - self.bytes
+                    if p[0] == c']':
+                        return True
+                    continue
+                self.cursor.failed = p
+            if not self.again():
+                return False
+
+    cdef bint commit(self, Kind kind) noexcept nogil:
+        """Append `row` to the columns; False declines it."""
+        return True
+
+    cdef bint members(self) noexcept nogil:
+        """Step through the outermost object; `at` is behind its brace. False declines."""
+        cdef uint8_t c
+        cdef Part part
+        self.next()
+        self.cursor.keys = 0
+        while True:
+            part = self.key()
+            if part == NO_PART or self.is_repeated():
+                return False
+            if not self.member(part, self.bytes[self.at] == c'['):
+                return False
+            c = self.next()
+            self.at += 1
+            if c == c'}':
+                return True
+            if c != c',':
+                return False
+            self.next()
+
+    cdef bint member(self, Part part, bint array) noexcept nogil:
+        """Read the value of a key of the outermost object: here, keep the lists."""
+        if part == IMAGES:
+            return self.skip() and self.keep(&self.kept_images)
+        if part == CATEGORIES:
+            return self.skip() and self.keep(&self.kept_categories)
+        if array:
+            self.at += 1
+            return self.array(SKIPPED, 2)
+        return self.skip()
+
+    cdef bint is_repeated(self) noexcept nogil:
+        cdef int i
+        for i in range(self.top_count):
+            if self.top[i] == self.hashed:
+                return True
+        if self.top_count == 64:
+            return True
+        self.top[self.top_count] = self.hashed
+        self.top_count += 1
+        return False
+
+    cdef bint keep(self, Kept *kept) noexcept nogil:
+        """Copy the value just stepped over."""
+        kept.length = self.at - self.start
+        kept.bytes = <char *>malloc(kept.length + 1)
+        if kept.bytes == NULL:
+            return False
+        memcpy(kept.bytes, self.bytes + self.start, kept.length)
+        return True
+
+
+cdef class ListsScan(_Scan):
+    """A file of which only `images` and `categories` are wanted; parameters as of `_Scan`."""
+
+    def run(self):
+        """Scan the file; returns whether it was regular."""
+        with nogil:
+            self.regular = self.begin() and self.next() == c'{'
+            self.at += 1
+            self.regular = self.regular and self.members() and self.finish()
+        self.check()
+        return self.regular
+
+
+cdef class ResultsScan(_Scan):
+    """A results file being scanned; the parameters are those of `_Scan`.
+
+    Attributes
+    ----------
+    paused : bool
+        Whether the scan goes on where another has begun; see `split_at`.
+    """
+
+    cdef int64_t *images
+    cdef int64_t *categories
+    cdef double *corners
+    cdef double *areas
+    cdef double *scores
+    cdef bint found
+    cdef ResultsScan rest
+    cdef readonly bint paused
+
+    def __dealloc__(self):
+        free(self.images)
+        free(self.categories)
+        free(self.corners)
+        free(self.areas)
+        free(self.scores)
+
+    def run(self):
+        """Scan the file; returns whether it was regular, and has not `paused`."""
+        cdef int state
+        with nogil:
+            state = self.document()
+            self.end(state)
+        self.check()
+        return self.regular
+
+    def run_rest(self, uint64_t start):
+        """Scan the file from a place on where a record of the outermost array seems to begin.
+
+        Whether one does only the scan of what comes before can tell: see `split_at`.
+        """
+        cdef int state
+        self.start_offset = start
+        with nogil:
+            state = self.more() and self.array(RESULT, 1) and self.finish()
+            self.end(state)
+        self.check()
+        return self.regular
+
+    def split_at(self, uint64_t stop):
+        """Let `run` pause where a record begins at this place."""
+        self.stop_offset = stop
+
+    def resume(self):
+        """Go on after a pause, to the end; returns whether the file was regular."""
+        cdef int state
+        self.stop_offset = 0
+        self.paused = False
+        with nogil:
+            state = self.array(RESULT, 1) and self.finish()
+            self.end(state)
+        self.check()
+        return self.regular
+
+    def append(self, ResultsScan rest):
+        """Take what another scan read from the place on where this one has paused.
+
+        Returns whether the file was regular.
+        """
+        self.rest = rest
+        self.paused = False
+        self.regular = rest.regular and self.rows + rest.rows <= self.most_records
+        return self.regular
+
+    @property
+    def given(self):
+        """How many bytes have been taken; a thread may ask while another scans."""
+        return self.given_bytes
+
+    def cancel(self):
+        """Let a scan in another thread end soon, with nothing."""
+        self.cancelled = True
+
+    @property
+    def count(self):
+        return self.rows + (self.rest.rows if self.rest is not None else 0)
+
+    cdef void end(self, int state) noexcept nogil:
+        self.regular = state == True
+        self.paused = state == PAUSED
+        if not self.paused:
+            free(self.bytes)
+            self.bytes = NULL
+
+    cdef int document(self) noexcept nogil:
+        cdef uint8_t first
+        cdef int state
+        if not self.begin():
+            return False
+        first = self.next()
+        self.at += 1
+        if first == c'[':
+            state = self.array(RESULT, 1)
+            return self.finish() if state == True else state
+        self.stop_offset = 0
+        return first == c'{' and self.members() and self.found and self.finish()
+
+    cdef bint member(self, Part part, bint array) noexcept nogil:
+        """Read the one list of detections; as for the rest, the lists that name them are kept."""
+        if not array or (part != ANNOTATIONS and part != PREDICTIONS):
+            return _Scan.member(self, part, array)
+        if self.found:
+            return False
+        self.found = True
+        self.at += 1
+        return self.array(RESULT, 2) != False
+
+    cdef bint commit(self, Kind kind) noexcept nogil:
+        cdef Py_ssize_t i = self.rows
+        cdef Row *row = &self.row
+        cdef uint32_t due = (1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>BBOX
+                             | 1 << <int>SCORE)
+        if row.seen & due != due or i == self.most_records:
+            return False
+        if i == self.room and not self.enlarge():
+            return False
+        self.areas[i] = put_corners(row, self.corners + 4 * i)
+        self.images[i] = row.image
+        self.categories[i] = row.category
+        self.scores[i] = row.score
+        self.rows = i + 1
+        return (
+            _identify(&row.image_text, &self.image_names, &self.named_images, &self.images[i])
+            and _identify(
+                &row.category_text, &self.category_names, &self.named_categories,
+                &self.categories[i])
+        )
+
+    cdef bint enlarge(self) noexcept nogil:
+        cdef Py_ssize_t room = max(2 * self.room, <Py_ssize_t>8192)
+        self.room = room
+        return (
+            grow(<void **>&self.images, room, sizeof(int64_t))
+            and grow(<void **>&self.categories, room, sizeof(int64_t))
+            and grow(<void **>&self.corners, room, 4 * sizeof(double))
+            and grow(<void **>&self.areas, room, sizeof(double))
+            and grow(<void **>&self.scores, room, sizeof(double))
+        )
+
+    def columns(self, images, list categories):
+        """Return the columns, numbered by the ids of the ground truth.
+
+        Parameters
+        ----------
+        images : sequence of int or str
+        categories : list of int or str
+
+        Returns
+        -------
+        tuple or None
+            image, label, corners, box_area, score, and a dict of how many detections each
+            unknown category has. Unknown categories are numbered behind the known ones, in the
+            order of the dict. None where an image is unknown. The scan is empty afterwards.
+
+        Raises
+        ------
+        TypeError, OverflowError, UnicodeError
+            Where ids are of two kinds, beyond 64 bits, or no text.
+        """
+        cdef dict counted = {}
+        cdef Py_ssize_t count
+        if not self.number_images(images):
+            return None
+        self.count_unknown(categories, counted)
+        self.number_categories(categories + list(counted))
+        if self.rest is not None and not self.join():
+            raise MemoryError
+        count = self.rows
+        self.rows = self.room = 0
+        return (
+            take(<void **>&self.images, count, 1, 4, b"i"),
+            take(<void **>&self.categories, count, 1, 4, b"i"),
+            take(<void **>&self.corners, count, 4, 8, b"d"),
+            take(<void **>&self.areas, count, 1, 8, b"d"),
+            take(<void **>&self.scores, count, 1, 8, b"d"),
+            counted,
+        )
+
+    cdef bint number_images(self, known) except -1:
+        """Number the images, unless one is unknown."""
+        cdef IdTable table = _numbering(&self.image_names, self.named_images, self.rows, known)
+        cdef Py_ssize_t unknown
+        with nogil:
+            unknown = renumber(self.images, self.rows, table)
+        return not unknown and (self.rest is None or self.rest.number_images(known))
+
+    cdef IdTable category_table(self, list known):
+        return _numbering(&self.category_names, self.named_categories, self.rows, known)
+
+    cdef number_categories(self, list known):
+        cdef IdTable table = self.category_table(known)
+        with nogil:
+            renumber(self.categories, self.rows, table)
+        if self.rest is not None:
+            self.rest.number_categories(known)
+
+    cdef count_unknown(self, list categories, dict counted):
+        """Count the detections of each category that is not known."""
+        cdef IdTable known = self.category_table(categories)
+        cdef list names = _strings(&self.category_names)
+        cdef Py_ssize_t i, unknown = 0
+        if names and categories and type(categories[0]) is not str:
+            raise TypeError("ids are strings here, numbers there")
+        with nogil:
+            for i in range(self.rows):
+                unknown += known.number(self.categories[i]) < 0
+        if unknown:
+            for i in range(self.rows):
+                if known.number(self.categories[i]) < 0:
+                    name = names[self.categories[i]] if names else self.categories[i]
+                    counted[name] = counted.get(name, 0) + 1
+        if self.rest is not None:
+            self.rest.count_unknown(categories, counted)
+
+    cdef bint join(self):
+        """Move the rows of the rest behind these, a column at a time."""
+        cdef ResultsScan rest = self.rest
+        cdef Py_ssize_t a = self.rows, b = rest.rows
+        cdef bint done
+        with nogil:
+            done = (
+                _move(<void **>&self.images, a * 4, <void **>&rest.images, b * 4)
+                and _move(<void **>&self.categories, a * 4, <void **>&rest.categories, b * 4)
+                and _move(<void **>&self.corners, a * 32, <void **>&rest.corners, b * 32)
+                and _move(<void **>&self.areas, a * 8, <void **>&rest.areas, b * 8)
+                and _move(<void **>&self.scores, a * 8, <void **>&rest.scores, b * 8)
+            )
+        self.rows = a + b
+        rest.rows = rest.room = 0
+        self.rest = None
+        return done
+
+
+cdef bint _move(void **to, Py_ssize_t before, void **rest, Py_ssize_t count) noexcept nogil:
+    """Append one buffer to another, and free it."""
+    cdef void *grown = realloc(to[0], max(before + count, 1))
+    if grown == NULL:
+        return False
+    to[0] = grown
+    memcpy(<char *>grown + before, rest[0], count)
+    free(rest[0])
+    rest[0] = NULL
+    return True
+
+
+def find_record(bytes block):
+    """Return where, in the middle of a list of objects, one seems to begin; -1 if nowhere.
+
+    It is the first brace behind a comma behind a closing brace. In a string or a nested list it
+    would be none, which only shows when what comes before is scanned up to there.
+    """
+    cdef Bytes begin = block
+    cdef Bytes end = begin + len(block), p = skip_space(begin)
+    while p < end:
+        if p[0] == c'}':
+            p = skip_space(p + 1)
+            if p[0] != c',':
+                continue
+            p = skip_space(p + 1)
+            if p[0] == c'{':
+                return p - begin
+        else:
+            p = skip_space(p + 1)
+    return -1
+
+
+def class_names(bytes categories):
+    """Return the name of each category, by ascending id; None where any is not regular.
+
+    Parameters
+    ----------
+    categories : bytes
+        A valid list, as a `TruthScan` met it.
+
+    Returns
+    -------
+    dict of int to str or None
+        None for a category without a name.
+    """
+    cdef bytes padded = categories + bytes(PADDING)
+    cdef Bytes p = padded
+    cdef Cursor cursor
+    cdef Shape shape
+    cdef Row row
+    cdef dict names = {}
+    cursor.end = p + len(categories)
+    cursor.deepest = 64
+    cursor.keys = 0
+    shape.count = 0
+    p = skip_space(p + 1)
+    while p[0] != c']':
+        p = read_record(&cursor, &shape, &row, CATEGORY, p, 3)
+        if p == NULL or not row.seen & (1 << <int>ID) or row.id in names:
+            return None
+        if row.id_text.at != NULL or row.seen & (1 << <int>NAME) and row.name.escapes:
+            return None
+        names[row.id] = (
+            row.name.at[: row.name.length].decode() if row.seen & (1 << <int>NAME) else None
+        )
+        p = skip_space(p)
+        if p[0] == c',':
+            p = skip_space(p + 1)
+    return dict(sorted(names.items()))
+
+
+def nesting(bytes text):
+    """Return how many arrays and objects of JSON text lie inside each other at most.
+
+    Brackets in strings do not count. Of what is no JSON, the answer is merely some number.
+    """
+    cdef Bytes p = text
+    cdef Bytes end = p + len(text)
+    cdef Py_ssize_t depth = 0, deepest = 0
+    cdef bint inside = False
+    with nogil:
+        while p < end:
+            if inside:
+                if p[0] == c'\\':
+                    p += 1
+                elif p[0] == c'"':
+                    inside = False
+            elif p[0] == c'"':
+                inside = True
+            elif p[0] == c'[' or p[0] == c'{':
+                depth += 1
+                deepest = max(deepest, depth)
+            elif p[0] == c']' or p[0] == c'}':
+                depth -= 1
+            p += 1
+    return deepest
+
+
+CAN_SPLIT = bool(AT_ONCE)
+"""Whether two threads can read one file here, each from its own place."""
+
+
+cdef struct Ordered:
+    int64_t id
+    Py_ssize_t row
+
+
+cdef int _compare(const void *a, const void *b) noexcept nogil:
+    cdef int64_t x = (<const Ordered *>a).id, y = (<const Ordered *>b).id
+    return (x > y) - (x < y)
+
+
+cdef struct Truth:
+    int64_t *ids
+    int64_t *images
+    int64_t *categories
+    double *corners
+    double *box_areas
+    double *areas
+    uint8_t *crowd
+    uint8_t *ignore
+    uint8_t *group_of
+
+
+cdef class TruthScan(_Scan):
+    """An instances file being scanned; the parameters are those of `_Scan`.
+
+    Attributes
+    ----------
+    without_id, id_zero, without_area, without_crowd : int
+        How many annotations are so.
+    zero_row : int
+        Where `id_zero` is not 0: the row of the annotation with the id 0.
+    """
+
+    cdef Truth truth
+    cdef int64_t *image_ids
+    cdef double *sizes
+    cdef Py_ssize_t image_count, image_room
+    cdef bint found_images, found_annotations, found_categories
+    cdef IdTable numbers        # of the images
+    cdef list names             # of the images by ascending order, where their ids are strings
+    cdef readonly Py_ssize_t without_id, id_zero, zero_row, without_area, without_crowd
+
+    def __dealloc__(self):
+        free(self.image_ids)
+        free(self.sizes)
+        free(self.truth.ids)
+        free(self.truth.images)
+        free(self.truth.categories)
+        free(self.truth.corners)
+        free(self.truth.box_areas)
+        free(self.truth.areas)
+        free(self.truth.crowd)
+        free(self.truth.ignore)
+        free(self.truth.group_of)
+
+    def run(self):
+        """Scan the file; returns whether it was regular."""
+        cdef bint regular
+        self.numbers = IdTable.__new__(IdTable)
+        with nogil:
+            regular = self.document()
+            free(self.bytes)
+            self.bytes = NULL
+        self.check()
+        regular = regular and (self.named_images == 0 or self.rank_images())
+        with nogil:
+            self.regular = regular and self.sort_images() and self.check_ids()
+        return self.regular
+
+    cdef bint document(self) noexcept nogil:
+        if not self.begin() or self.next() != c'{':
+            return False
+        self.at += 1
+        return (
+            self.members() and self.found_images and self.found_annotations
+            and self.found_categories and self.rows > 0 and self.finish()
+        )
+
+    cdef bint member(self, Part part, bint array) noexcept nogil:
+        if part == IMAGES:
+            self.found_images = True
+            self.at += 1
+            return array and self.array(IMAGE, 2) != False
+        if part == ANNOTATIONS:
+            self.found_annotations = True
+            self.at += 1
+            return array and self.array(ANNOTATION, 2) != False
+        if part == CATEGORIES:
+            self.found_categories = True
+            if not array:
+                return False
+        return _Scan.member(self, part, array)
+
+    cdef bint rank_images(self):
+        """Replace strings by their place among the images in ascending order."""
+        cdef Py_ssize_t count = self.rows + self.image_count, i
+        cdef IdTable ranks
+        cdef list names
+        if self.named_images != count:
+            return False
+        try:
+            names = _strings(&self.image_names)
+        except UnicodeError:
+            return False
+        self.names = sorted({names[self.image_ids[i]] for i in range(self.image_count)})
+        ranks = _numbering(&self.image_names, count, count, self.names)
+        for i in range(self.image_count):
+            self.image_ids[i] = ranks.number(self.image_ids[i])
+        for i in range(self.rows):
+            self.truth.images[i] = ranks.number(self.truth.images[i])
+        return True
+
+    cdef bint commit(self, Kind kind) noexcept nogil:
+        if kind == ANNOTATION:
+            return self.commit_annotation()
+        if kind == IMAGE:
+            return self.commit_image()
+        return True
+
+    cdef bint commit_image(self) noexcept nogil:
+        cdef Py_ssize_t i = self.image_count
+        cdef uint32_t seen = self.row.seen
+        if not seen & (1 << <int>ID) or i == self.most_records:
+            return False
+        if i == self.image_room:
+            self.image_room = max(2 * i, <Py_ssize_t>1024)
+            if not (grow(<void **>&self.image_ids, self.image_room, sizeof(int64_t))
+                    and grow(<void **>&self.sizes, self.image_room, 2 * sizeof(double))):
+                return False
+        self.image_ids[i] = self.row.id
+        self.sizes[2 * i] = self.row.width if seen & (1 << <int>WIDTH) else NAN
+        self.sizes[2 * i + 1] = self.row.height if seen & (1 << <int>HEIGHT) else NAN
+        # What is no size is nothing that can be used, but the careful reader says so.
+        if self.sizes[2 * i] <= 0 or self.sizes[2 * i] >= 2.0**53:
+            self.sizes[2 * i] = NAN
+        if self.sizes[2 * i + 1] <= 0 or self.sizes[2 * i + 1] >= 2.0**53:
+            self.sizes[2 * i + 1] = NAN
+        self.image_count = i + 1
+        return _identify(
+            &self.row.id_text, &self.image_names, &self.named_images, &self.image_ids[i])
+
+    cdef bint commit_annotation(self) noexcept nogil:
+        cdef Py_ssize_t i = self.rows
+        cdef Row *row = &self.row
+        cdef Truth *to = &self.truth
+        cdef uint32_t seen = row.seen
+        cdef uint32_t due = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>BBOX
+        if seen & due != due or i == self.most_records:
+            return False
+        if i == self.room and not self.enlarge():
+            return False
+        to.box_areas[i] = put_corners(row, to.corners + 4 * i)
+        to.areas[i] = to.box_areas[i]
+        if seen & (1 << <int>AREA):
+            if row.area < 0:
+                return False
+            to.areas[i] = row.area
+        else:
+            self.without_area += 1
+        to.crowd[i] = row.crowd if seen & (1 << <int>ISCROWD) else 0
+        self.without_crowd += not seen & (1 << <int>ISCROWD)
+        to.ignore[i] = row.ignore if seen & (1 << <int>IGNORE) else 0
+        to.group_of[i] = row.group_of if seen & (1 << <int>ISGROUPOF) else 0
+        to.images[i] = row.image
+        to.categories[i] = row.category
+        if seen & (1 << <int>ID):
+            to.ids[i - self.without_id] = row.id
+            if row.id_text.at != NULL:
+                # Only whether ids differ matters: where their hashes do not, all is read with care.
+                to.ids[i - self.without_id] = <int64_t>hash_of(row.id_text.at, row.id_text.length)
+                if row.id_text.escapes:
+                    return False
+            elif row.id == 0:
+                self.id_zero += 1
+                self.zero_row = i
+        else:
+            self.without_id += 1
+        self.rows = i + 1
+        return (
+            _identify(&row.image_text, &self.image_names, &self.named_images, &to.images[i])
+            and _identify(
+                &row.category_text, &self.category_names, &self.named_categories,
+                &to.categories[i])
+        )
+
+    cdef bint enlarge(self) noexcept nogil:
+        cdef Py_ssize_t room = max(2 * self.room, <Py_ssize_t>8192)
+        cdef Truth *to = &self.truth
+        self.room = room
+        return (
+            grow(<void **>&to.ids, room, sizeof(int64_t))
+            and grow(<void **>&to.images, room, sizeof(int64_t))
+            and grow(<void **>&to.categories, room, sizeof(int64_t))
+            and grow(<void **>&to.corners, room, 4 * sizeof(double))
+            and grow(<void **>&to.box_areas, room, sizeof(double))
+            and grow(<void **>&to.areas, room, sizeof(double))
+            and grow(<void **>&to.crowd, room, 1)
+            and grow(<void **>&to.ignore, room, 1)
+            and grow(<void **>&to.group_of, room, 1)
+        )
+
+    cdef bint sort_images(self) noexcept nogil:
+        """Bring the images into ascending order, number them, and the annotations by them."""
+        cdef Py_ssize_t count = self.image_count, i
+        cdef Ordered *order
+        cdef double *sizes
+        if not ascend(self.image_ids, count):
+            order = <Ordered *>malloc(max(count, 1) * sizeof(Ordered))
+            sizes = <double *>malloc(max(count, 1) * 2 * sizeof(double))
+            if order == NULL or sizes == NULL:
+                free(order)
+                free(sizes)
+                return False
+            for i in range(count):
+                order[i].id = self.image_ids[i]
+                order[i].row = i
+            qsort(order, count, sizeof(Ordered), _compare)
+            for i in range(count):
+                self.image_ids[i] = order[i].id
+                sizes[2 * i] = self.sizes[2 * order[i].row]
+                sizes[2 * i + 1] = self.sizes[2 * order[i].row + 1]
+            free(order)
+            free(self.sizes)
+            self.sizes = sizes
+            # Equal ids now stand side by side.
+            if not ascend(self.image_ids, count):
+                return False
+        if not self.numbers.build(self.image_ids, count):
+            return False
+        return renumber(self.truth.images, self.rows, self.numbers) == 0
+
+    cdef bint check_ids(self) noexcept nogil:
+        """Tell whether no two annotations have the same id; the ids are not needed after."""
+        cdef Py_ssize_t count = self.rows - self.without_id
+        cdef bint distinct = (
+            ascend(self.truth.ids, count) or are_distinct(self.truth.ids, count)
+        )
+        free(self.truth.ids)
+        self.truth.ids = NULL
+        return distinct
+
+    def columns(self, list categories):
+        """Return the columns, with categories numbered by this list of ids.
+
+        Returns
+        -------
+        tuple or None
+            A list of the image ids, ascending; image_sizes, image, label, corners, box_area,
+            area, crowd, ignore, group_of; None where a category is unknown. The scan is empty
+            afterwards.
+
+        Raises
+        ------
+        TypeError, OverflowError, UnicodeError
+            Where ids are of two kinds, beyond 64 bits, or no text.
+        """
+        cdef Py_ssize_t count = self.rows, i
+        cdef Truth *to = &self.truth
+        cdef Py_ssize_t unknown
+        cdef IdTable table = _numbering(
+            &self.category_names, self.named_categories, count, categories)
+        with nogil:
+            unknown = renumber(to.categories, count, table)
+        if unknown:
+            return None
+        self.rows = self.room = 0
+        return (
+            self.names or [self.image_ids[i] for i in range(self.image_count)],
+            take(<void **>&self.sizes, self.image_count, 2, 8, b"d"),
+            take(<void **>&to.images, count, 1, 4, b"i"),
+            take(<void **>&to.categories, count, 1, 4, b"i"),
+            take(<void **>&to.corners, count, 4, 8, b"d"),
+            take(<void **>&to.box_areas, count, 1, 8, b"d"),
+            take(<void **>&to.areas, count, 1, 8, b"d"),
+            take(<void **>&to.crowd, count, 1, 1, b"?"),
+            take(<void **>&to.ignore, count, 1, 1, b"?"),
+            take(<void **>&to.group_of, count, 1, 1, b"?"),
+        )

@@ -1,0 +1,54 @@
+"""COCO, aside from reading it: detections by themselves, and what images are said to be."""
+
+import json
+from typing import Any
+
+from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.tables.detection import GroundTruth, Name
+
+
+def named(
+    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+) -> tuple[dict[str, Any], GroundTruth]:
+    """Return the ids that a results file names; none where it cannot be read.
+
+    It is a lenient look: the reader then reads the file against these names, so that everything
+    else about it is checked as always.
+    """
+    try:
+        value = json.loads(read_bytes(path, limits).decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        value = []
+    if isinstance(value, dict):
+        value = value.get("annotations") or value.get("predictions")
+    records = [record for record in value or () if isinstance(record, dict)]
+    names: list[set[Name]] = [
+        {name for record in records if (name := _name(record.get(key))) is not None}
+        for key in ("image_id", "category_id")
+    ]
+    return {**options, "limits": limits}, empty_truth(*names)
+
+
+def _name(value: object) -> Name | None:
+    if isinstance(value, bool) or not isinstance(value, int | str | float):
+        return None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return the value of a key of the images' records; the file is read again."""
+    record = json.loads(read_bytes(truth.files[0].path).decode("utf-8-sig"))
+    known = {str(image): image for image in truth.images}
+    return {
+        known[str(_whole(image["id"]))]: image[name]
+        for image in record["images"]
+        if image.get(name) is not None and str(_whole(image["id"])) in known
+    }
+
+
+def _whole(identifier: object) -> object:
+    # The reader takes 7.0 for 7.
+    return int(identifier) if isinstance(identifier, float) else identifier

@@ -1,0 +1,761 @@
+"""The careful reader of COCO files: any valid JSON, and every problem of an invalid file.
+
+It reads record by record with the standard library's scanner. The fast reader is held to its
+results, and hands over to it whatever is not of the regular shape.
+"""
+
+import json
+import math
+from array import array
+from collections.abc import Callable, Container, Iterator, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.formats.coco._scan import nesting
+from detap.formats.coco.columns import (
+    SHAPE_OF_RESULTS,
+    SHAPE_OF_TRUTH,
+    DetectionColumns,
+    TruthColumns,
+    distinct_name,
+)
+from detap.formats.json.text import (
+    MERGE_CONFLICT,
+    JsonText,
+    LongInteger,
+    NotJsonError,
+    decode,
+    looks_like,
+    spelt,
+)
+from detap.formats.reading.appearances import BYTE_ORDER_MARK, MERGE_MARKER
+from detap.formats.reading.problems import Problems
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.tables.detection import GroundTruth, Name
+
+Record = dict[str, Any]
+
+_WHOLE_FLOATS = 2.0**53
+"""From here on, not every integer is a float: a float no longer says which id was meant."""
+
+_NEARBY = 1000
+_BOX_REMEDY = "give [x, y, width, height]"
+
+
+class _Wrong(Exception):  # noqa: N818 - it never leaves this module
+    """A value is not what it should be."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+def _identifier(record: Record, key: str) -> Name:
+    """Return the id under `key`: an integer or a string."""
+    if key not in record:
+        raise _Wrong(f"{key} is missing")
+    value = record[key]
+    if type(value) is int:
+        return value
+    if isinstance(value, str):
+        _check_text(key, value)
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_FLOATS:
+        return int(value)
+    raise _Wrong(f"{key} is {spelt(value)}", "give a whole number or a string")
+
+
+def _check_text(key: str, value: str) -> None:
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise _Wrong(f"{key} holds half of a surrogate pair", "write it as UTF-8") from None
+
+
+def _number(name: str, value: Any) -> float:
+    """Return a finite number as a float."""
+    if type(value) is float and math.isfinite(value):
+        return value
+    if isinstance(value, LongInteger):
+        raise _Wrong(f"{name} is {spelt(value)}, beyond every float", "give a finite number")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise _Wrong(f"{name} is {spelt(value)}", "give a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise _Wrong(f"{name} is {_kind_of_infinity(value)}", "give a finite number")
+    return number
+
+
+def _score(value: Any) -> float:
+    """Return a score, none of whose order is lost: float64 rounds whole numbers from 2^53 on."""
+    number = _number("score", value)
+    if isinstance(value, int) and number != value:
+        raise _Wrong(
+            f"score is {spelt(value)}, which float64 rounds to {number:.0f}",
+            "give scores that float64 holds, such as whole numbers below 2^53",
+        )
+    return number
+
+
+def _kind_of_infinity(value: float) -> str:
+    if isinstance(value, int):
+        return f"{spelt(value)}, beyond every float"
+    return "NaN" if math.isnan(value) else "infinite (as 1e999 is)"
+
+
+def _required(record: Record, key: str) -> Any:
+    if key not in record:
+        raise _Wrong(f"{key} is missing")
+    return record[key]
+
+
+def _box(record: Record) -> tuple[float, float, float, float]:
+    """Return x, y, width, height."""
+    if "bbox" not in record:
+        raise _Wrong("bbox is missing", _BOX_REMEDY)
+    value = record["bbox"]
+    if not isinstance(value, list):
+        raise _Wrong(f"bbox is {spelt(value)}", _BOX_REMEDY)
+    if len(value) != 4:
+        raise _Wrong(f"bbox has {len(value)} numbers: {spelt(value)}", _BOX_REMEDY)
+    if not all(type(side) is float for side in value):
+        value = [_number(f"bbox[{i}]", side) for i, side in enumerate(value)]
+    x, y, width, height = value
+    if not (
+        math.isfinite(width * height) and math.isfinite(x + width) and math.isfinite(y + height)
+    ):
+        _refuse_box(record["bbox"])
+    return x, y, width, height
+
+
+def _refuse_box(box: list[Any]) -> NoReturn:
+    """Say what is wrong with a box of which something is."""
+    for i, side in enumerate(box):
+        _number(f"bbox[{i}]", side)
+    raise _Wrong(f"bbox overflows: {spelt(box)}", "give a box of finite area and corners")
+
+
+def _flag(record: Record, key: str) -> bool:
+    value = record[key]
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return bool(value)
+    raise _Wrong(f"{key} is {spelt(value)}", "give 0 or 1")
+
+
+class _Names:
+    """The ids of one kind that a file uses, each numbered when first met."""
+
+    def __init__(self) -> None:
+        self.number: dict[Name, int] = {}
+        self.rows = array("i")
+
+    def add(self, name: Name) -> None:
+        self.rows.append(self.number.setdefault(name, len(self.number)))
+
+    def numbered(self, dense: dict[Name, int]) -> NDArray[np.int32]:
+        """Return each row's number by `dense`; -1 where that has no such name."""
+        by_first = np.array([dense.get(name, -1) for name in self.number], np.int32)
+        rows = np.frombuffer(self.rows, np.int32) if self.rows else np.zeros(0, np.int32)
+        return by_first[rows] if len(rows) else rows.copy()
+
+
+class _Records:
+    """The array of records under one key: read in turn, repeated ones found."""
+
+    def __init__(self, name: str, cursor: JsonText, problems: Problems, limits: Limits) -> None:
+        self.name = name
+        self.cursor = cursor
+        self.problems = problems
+        self.limits = limits
+        self.count = 0
+        self.repeated = 0
+        self.seen: dict[Name, int] = {}
+        self.starts = array("q")
+
+    def place(self, number: int, identifier: object = None) -> str:
+        named = "" if identifier is None else f" (id {spelt(identifier)})"
+        return f"{self.name}[{number}]{named}"
+
+    def read(self, take: Callable[[Record, int], None]) -> None:
+        """Hand every record to `take`, which raises `_Wrong` where one is not right."""
+        for number in self.cursor.items():
+            if number == self.limits.records:
+                raise NotJsonError(
+                    self.cursor.index,
+                    f"more than {number} records under {self.name}",
+                    "raise the limit on records (--max-records) if that is meant",
+                )
+            self.starts.append(self.cursor.index)
+            before = self.problems.count
+            constants = self.cursor.constants
+            record = self.cursor.value(self.name, number)
+            self._take(record, number, take)
+            if self.cursor.constants > constants and self.problems.count == before:
+                self.problems.add(
+                    self.place(number), "holds NaN or Infinity, which is no JSON", "remove it"
+                )
+            self.count = number + 1
+
+    def _take(self, record: Any, number: int, take: Callable[[Record, int], None]) -> None:
+        if not isinstance(record, dict):
+            self.problems.add(self.place(number), f"is {spelt(record)}", "an object is due")
+            return
+        try:
+            take(record, number)
+        except _Wrong as wrong:
+            identifier = record.get("id")
+            shown = identifier if isinstance(identifier, int | str) else None
+            self.problems.add(self.place(number, shown), wrong.message, wrong.remedy)
+
+    def is_new(self, identifier: Name, record: Record, number: int) -> bool:
+        """Tell whether this id was not met before; an identical record may repeat it."""
+        first = self.seen.setdefault(identifier, number)
+        if first == number:
+            return True
+        if self._record(first) != record:
+            raise _Wrong(
+                f"id {spelt(identifier)} is that of {self.place(first)} too, another record",
+                "give every record an id of its own",
+            )
+        self.repeated += 1
+        return False
+
+    def _record(self, number: int) -> Any:
+        again = JsonText(self.cursor.text, Problems("", 1))
+        again.index = self.starts[number]
+        return again.value("")
+
+
+class _TruthReader:
+    """An instances file, being read."""
+
+    def __init__(self, cursor: JsonText, problems: Problems, limits: Limits) -> None:
+        self.cursor = cursor
+        self.problems = problems
+        self.parts = {
+            name: _Records(name, cursor, problems, limits)
+            for name in ("images", "annotations", "categories")
+        }
+        self.found: set[str] = set()
+        self.sizes: dict[Name, tuple[float, float]] = {}
+        self.class_names: dict[Name, str | None] = {}
+        self.image = _Names()
+        self.label = _Names()
+        self.box = array("d")
+        self.area = array("d")
+        self.flags = {name: bytearray() for name in ("iscrowd", "ignore", "isgroupof")}
+        self.origin = array("q")
+        self.ids = array("q")
+        self.scored = 0
+        self.zero_row = -1
+        self.counts = dict.fromkeys(
+            ("missing-annotation-ids", "missing-area", "missing-iscrowd", "annotation-id-zero"), 0
+        )
+
+    def read(self) -> None:
+        takers = {
+            "images": self._take_image,
+            "annotations": self._take_annotation,
+            "categories": self._take_category,
+        }
+        for key in self.cursor.members():
+            repeated = key in self.found
+            if repeated:
+                _report_repeated(self.problems, key)
+            self.found.add(key)
+            taker = takers.get(key)
+            if taker is None or repeated:
+                _skip(self.cursor, self.problems, key)
+            elif self.cursor.peek() == "[":
+                self.parts[key].read(taker)
+            else:
+                message = f"{key} is {spelt(self.cursor.value(key))}"
+                self.problems.add("", message, f"an array is due: {SHAPE_OF_TRUTH}")
+
+    def read_categories(self) -> None:
+        """Read the list of categories, where it is all there is."""
+        self.parts["categories"].read(self._take_category)
+
+    def _take_image(self, record: Record, number: int) -> None:
+        identifier = _identifier(record, "id")
+        if self.parts["images"].is_new(identifier, record, number):
+            self.sizes[identifier] = (_size(record.get("width")), _size(record.get("height")))
+
+    def _take_category(self, record: Record, number: int) -> None:
+        identifier = _identifier(record, "id")
+        name = record.get("name")
+        if "name" in record and not isinstance(name, str):
+            raise _Wrong(f"name is {spelt(name)}", "give a string")
+        if name is not None:
+            _check_text("name", name)
+        if self.parts["categories"].is_new(identifier, record, number):
+            self.class_names[identifier] = name
+
+    def _take_annotation(self, record: Record, number: int) -> None:
+        has_id = "id" in record
+        identifier = _identifier(record, "id") if has_id else None
+        image = _identifier(record, "image_id")
+        label = _identifier(record, "category_id")
+        x, y, width, height = _box(record)
+        area = _area(record, width, height)
+        flags = {name: name in record and _flag(record, name) for name in self.flags}
+        if identifier is not None and not self.parts["annotations"].is_new(
+            identifier, record, number
+        ):
+            return
+        self.counts["missing-annotation-ids"] += not has_id
+        if identifier == 0:
+            self.counts["annotation-id-zero"] += 1
+            self.zero_row = len(self.area)
+        self.counts["missing-area"] += "area" not in record
+        self.counts["missing-iscrowd"] += "iscrowd" not in record
+        self.scored += "score" in record
+        self.image.add(image)
+        self.label.add(label)
+        self.box.extend((x, y, width, height))
+        self.area.append(area)
+        for name, column in self.flags.items():
+            column.append(flags[name])
+        self.origin.append(number)
+
+    def columns(self) -> TruthColumns:
+        """Return what was read; raise where its parts do not fit each other."""
+        self._check_parts()
+        image_ids = self._sorted("images", self.sizes)
+        class_ids = self._sorted("categories", self.class_names)
+        self.problems.raise_any()
+        image = self.image.numbered({name: i for i, name in enumerate(image_ids)})
+        label = self.label.numbered({name: i for i, name in enumerate(class_ids)})
+        self._check_references("image_id", "images", image, self.image, image_ids)
+        self._check_references("category_id", "categories", label, self.label, class_ids)
+        self.problems.raise_any()
+        box = np.array(self.box, np.float64).reshape(-1, 4)
+        corners = box.copy()
+        corners[:, 2:] += box[:, :2]
+        return TruthColumns(
+            image_ids=image_ids,
+            image_sizes=np.array([self.sizes[i] for i in image_ids], np.float64).reshape(-1, 2),
+            class_ids=class_ids,
+            class_names=tuple(self.class_names[i] for i in class_ids),
+            image=image,
+            label=label,
+            corners=corners,
+            box_area=box[:, 2] * box[:, 3],
+            area=np.array(self.area, np.float64),
+            crowd=_as_flags(self.flags["iscrowd"]),
+            ignore=_as_flags(self.flags["ignore"]),
+            group_of=_as_flags(self.flags["isgroupof"]),
+            records=self.parts["annotations"].count,
+            zero_row=self.zero_row,
+            origin=np.array(self.origin, np.int64) if self.parts["annotations"].repeated else None,
+            counts=self.counts
+            | {f"repeated-{name}": part.repeated for name, part in self.parts.items()},
+        )
+
+    def _check_parts(self) -> None:
+        missing = [name for name in self.parts if name not in self.found]
+        if missing:
+            looks = ""
+            if self.scored or "predictions" in self.found:
+                looks = "; its records have scores, so it looks like results"
+            message = f"has no {' and no '.join(missing)}{looks}"
+            self.problems.lead("", message, SHAPE_OF_TRUTH)
+            return
+        if not self.problems.count and not self.parts["annotations"].count:
+            self.problems.add("", "has no annotations", "there is nothing to score against")
+
+    def _sorted(self, name: str, ids: dict[Name, Any]) -> tuple[Name, ...]:
+        if len({isinstance(identifier, str) for identifier in ids}) > 1:
+            self.problems.add(
+                "", f"the ids of {name} are partly numbers and partly strings", "use one of the two"
+            )
+            return tuple(ids)
+        return tuple(sorted(ids))
+
+    def _check_references(
+        self,
+        key: str,
+        part: str,
+        numbers: NDArray[np.int32],
+        names: _Names,
+        known: Sequence[Name],
+    ) -> None:
+        by_number = list(names.number)
+        records = self.parts["annotations"]
+        for row in np.flatnonzero(numbers < 0).tolist():
+            name = by_number[names.rows[row]]
+            self.problems.add(
+                records.place(self.origin[row]),
+                f"{key} {spelt(name)} is not among the {part}{_other_kind(name, known)}",
+                f"list it under {part}, or remove the annotation",
+            )
+
+
+def _report_repeated(problems: Problems, key: str) -> None:
+    problems.add("", f"key {spelt(key)} stands twice in one object", "keep one of the two")
+
+
+def _skip(cursor: JsonText, problems: Problems, key: str) -> Any:
+    """Read a value that is not needed, or whose parts are checked later; return it."""
+    constants = cursor.constants
+    before = problems.count
+    value = cursor.value(key)
+    if cursor.constants > constants and problems.count == before:
+        problems.add(key, "holds NaN or Infinity, which is no JSON", "remove it")
+    return value
+
+
+def _size(value: Any) -> float:
+    """Return a width or height that can be used, else NaN."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool)
+    if usable and 0 < value < _WHOLE_FLOATS:
+        return float(value)
+    return math.nan
+
+
+def _area(record: Record, width: float, height: float) -> float:
+    if "area" not in record:
+        return width * height
+    area = _number("area", record["area"])
+    if area < 0:
+        raise _Wrong(f"area is {spelt(record['area'])}", "give the area of the object, >= 0")
+    return area
+
+
+def _as_flags(values: bytearray) -> NDArray[np.bool_]:
+    return np.frombuffer(bytes(values), np.bool_).copy()
+
+
+def _other_kind(name: Name, known: Sequence[Name]) -> str:
+    if not known or isinstance(known[0], str) == isinstance(name, str):
+        return ""
+    kinds = ("a number", "strings") if isinstance(known[0], str) else ("a string", "numbers")
+    return f": it is {kinds[0]}, they are {kinds[1]}"
+
+
+def read_truth(data: bytes, file: str, limits: Limits) -> TruthColumns:
+    """Read an instances file.
+
+    Parameters
+    ----------
+    data : bytes
+        The file, expanded.
+    file : str
+        What messages call it.
+    limits : Limits
+        `records`, `nesting` and `problems` are obeyed.
+
+    Raises
+    ------
+    InputError
+        With all problems of the file.
+    """
+    document = _Document(data, file, limits)
+    cursor, problems = document.cursor, document.problems
+    reader = _TruthReader(cursor, problems, limits)
+    with document:
+        first = cursor.peek()
+        if first == "[":
+            problems.lead("", "is a list, as results are", SHAPE_OF_TRUTH)
+            problems.raise_any()
+        if first != "{":
+            raise NotJsonError(cursor.index, "is no JSON object", SHAPE_OF_TRUTH)
+        reader.read()
+        cursor.finish()
+    return reader.columns()
+
+
+def read_categories(data: bytes) -> dict[Name, str | None] | None:
+    """Read the list of categories alone: the name of each id, by ascending id.
+
+    Returns
+    -------
+    dict or None
+        None where anything about it is unusual: then the whole file must be read carefully.
+    """
+    problems = Problems("", 1)
+    try:
+        cursor = JsonText(data.decode(), problems)
+        reader = _TruthReader(cursor, problems, DEFAULT_LIMITS)
+        reader.read_categories()
+        cursor.finish()
+    except (NotJsonError, UnicodeDecodeError):
+        return None
+    names = reader.class_names
+    usual = not problems.count and not reader.parts["categories"].repeated
+    if not usual or len({isinstance(identifier, str) for identifier in names}) > 1:
+        return None
+    return dict(sorted(names.items()))
+
+
+class _ResultsReader:
+    """A results file, being read."""
+
+    def __init__(self, cursor: JsonText, problems: Problems, limits: Limits) -> None:
+        self.cursor = cursor
+        self.problems = problems
+        self.limits = limits
+        self.records = _Records("", cursor, problems, limits)
+        self.found: list[str] = []
+        self.categories: list[Any] = []
+        self.images: list[Any] = []
+        self.image = _Names()
+        self.label = _Names()
+        self.box = array("d")
+        self.score = array("d")
+        self.origin = array("q")
+        self.unscored = 0
+
+    def read(self) -> None:
+        if self.cursor.peek() == "[":
+            self.records.read(self._take)
+            return
+        for key in self.cursor.members():
+            if key in self.found:
+                _report_repeated(self.problems, key)
+            self.found.append(key)
+            if key in ("annotations", "predictions") and self.cursor.peek() == "[":
+                if not self.records.name:
+                    self.records.name = key
+                    self.records.read(self._take)
+                    continue
+                message = "has both annotations and predictions"
+                self.problems.add("", message, "keep the one that holds the detections")
+            if key in ("categories", "images"):
+                value = _skip(self.cursor, self.problems, key)
+                setattr(self, key, value if isinstance(value, list) else [])
+            else:
+                _skip(self.cursor, self.problems, key)
+        if not self.records.name:
+            message = "is an object without a list of annotations or predictions"
+            self.problems.lead("", message, SHAPE_OF_RESULTS)
+
+    def _take(self, record: Record, number: int) -> None:
+        self.unscored += "score" not in record
+        image = _identifier(record, "image_id")
+        label = _identifier(record, "category_id")
+        x, y, width, height = _box(record)
+        score = _score(_required(record, "score"))
+        self.image.add(image)
+        self.label.add(label)
+        self.box.extend((x, y, width, height))
+        self.score.append(score)
+        self.origin.append(number)
+
+    def check_shape(self) -> None:
+        """Lead the problems by what the whole file looks like, where that explains them."""
+        if self.records.count and self.unscored == self.records.count:
+            looks = ""
+            if "images" in self.found and "annotations" in self.found:
+                looks = ": it looks like ground truth, with images and annotations"
+            message = f"none of its {self.records.count} records has a score{looks}"
+            self.problems.instead(message, SHAPE_OF_RESULTS)
+            self.problems.raise_any()
+
+    def columns(
+        self, image_ids: Sequence[Name], class_ids: Sequence[Name], class_names: Sequence[str]
+    ) -> DetectionColumns:
+        """Return what was read, numbered as the ground truth; raise where it does not fit."""
+        due_names = dict(zip(class_ids, class_names, strict=True))
+        for number, category, name, due in misnamed(self.categories, self.label.number, due_names):
+            self.problems.add(
+                f"categories[{number}]",
+                f"category {spelt(category)} is {spelt(name)} here, {spelt(due)} in the "
+                "ground truth",
+                "use the ground truth's category ids",
+            )
+        image = self.image.numbered({name: i for i, name in enumerate(image_ids)})
+        unknown = self._unknown(class_ids)
+        label = self.label.numbered({name: i for i, name in enumerate((*class_ids, *unknown))})
+        self._check_images(image, image_ids)
+        self._check_kinds(class_ids)
+        self.problems.raise_any()
+        box = np.array(self.box, np.float64).reshape(-1, 4)
+        corners = box.copy()
+        corners[:, 2:] += box[:, :2]
+        return DetectionColumns(
+            image=image,
+            label=label,
+            corners=corners,
+            box_area=box[:, 2] * box[:, 3],
+            score=np.array(self.score, np.float64),
+            unknown=unknown,
+            file_names=file_names(self.images),
+        )
+
+    def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
+        """Return how often each category occurs that is not among those known."""
+        rows = np.frombuffer(self.label.rows, np.int32) if self.label.rows else ()
+        listed = set(known)
+        counts = np.bincount(rows, minlength=len(self.label.number)).tolist()
+        return {
+            name: counts[number] for name, number in self.label.number.items() if name not in listed
+        }
+
+    def _check_images(self, image: NDArray[np.int32], image_ids: Sequence[Name]) -> None:
+        unknown = np.flatnonzero(image < 0)
+        if not len(unknown):
+            return
+        names = list(self.image.number)
+        if len(unknown) == len(image):
+            self.problems.instead(
+                "no image in common with the ground truth: image_id is "
+                f"{describe_ids(names)} here, {describe_ids(image_ids)} there",
+                "give the results of the same images",
+            )
+            return
+        for row in unknown.tolist():
+            name = names[self.image.rows[row]]
+            self.problems.add(
+                self.records.place(self.origin[row]),
+                f"image_id {spelt(name)} is not in the ground truth{_other_kind(name, image_ids)}",
+                "score the detections of its images only",
+            )
+
+    def _check_kinds(self, class_ids: Sequence[Name]) -> None:
+        if not class_ids:
+            return
+        names = list(self.label.number)
+        wrong = {name for name in names if isinstance(name, str) != isinstance(class_ids[0], str)}
+        if not wrong:
+            return
+        for row, number in enumerate(self.label.rows):
+            if names[number] in wrong:
+                name = names[number]
+                self.problems.add(
+                    self.records.place(self.origin[row]),
+                    f"category_id {spelt(name)}{_other_kind(name, class_ids)}",
+                    "spell the ids as the ground truth does",
+                )
+
+
+def misnamed(
+    listed: list[Any], used: Container[Name], truth: dict[Name, str]
+) -> Iterator[tuple[int, Name, str, str]]:
+    """Yield the categories in use that the results' own list names otherwise than the truth.
+
+    Yields
+    ------
+    tuple
+        Its number in the list, its id, its name there, and its name in the ground truth.
+    """
+    for number, category in enumerate(listed):
+        if not isinstance(category, dict):
+            continue
+        identifier, name = category.get("id"), category.get("name")
+        if not isinstance(identifier, int | str) or not isinstance(name, str):
+            continue
+        due = truth.get(identifier)
+        if identifier not in used or due is None:
+            continue
+        if due not in (name, distinct_name(name, identifier)):
+            yield number, identifier, name, due
+
+
+def read_listed(data: bytes) -> list[Any]:
+    """Return a list that a scanner has kept: its syntax is known to be right."""
+    value = JsonText(data.decode(), Problems("", 1)).value("") if data else []
+    return value if isinstance(value, list) else []
+
+
+def file_names(images: list[Any]) -> dict[Name, str]:
+    """Return the file name of each image that has one."""
+    return {
+        image["id"]: image["file_name"]
+        for image in images
+        if isinstance(image, dict)
+        and isinstance(image.get("id"), int | str)
+        and isinstance(image.get("file_name"), str)
+    }
+
+
+def read_file_names(data: bytes) -> dict[Name, str]:
+    """Return what an instances file calls each image; only of a file that was read before."""
+    document = json.loads(data.removeprefix(BYTE_ORDER_MARK))
+    return file_names(document["images"])
+
+
+def describe_ids(ids: Sequence[Name]) -> str:
+    """Return in few words what a set of ids looks like."""
+    if not ids:
+        return "none"
+    kind = "strings" if isinstance(ids[0], str) else "numbers"
+    alike = [name for name in ids if isinstance(name, str) == isinstance(ids[0], str)]
+    low, high = min(alike), max(alike)
+    if len(alike) == 1:
+        return spelt(low)
+    return f"one of {len(ids)} {kind} from {spelt(low)} to {spelt(high)}"
+
+
+def read_results(
+    data: bytes,
+    file: str,
+    limits: Limits,
+    truth: GroundTruth,
+) -> DetectionColumns:
+    """Read a results file, numbering images and categories as the ground truth does.
+
+    Parameters
+    ----------
+    data, file, limits
+        As :func:`read_truth` has them; so is what is raised.
+    truth : GroundTruth
+        Its images and classes are what the rows are numbered by.
+    """
+    document = _Document(data, file, limits)
+    cursor, problems = document.cursor, document.problems
+    reader = _ResultsReader(cursor, problems, limits)
+    with document:
+        if cursor.peek() not in ("[", "{"):
+            raise NotJsonError(cursor.index, "is no JSON array", SHAPE_OF_RESULTS)
+        reader.read()
+        cursor.finish()
+    reader.check_shape()
+    return reader.columns(truth.images, truth.class_ids, truth.classes)
+
+
+def _cursor(data: bytes, problems: Problems, limits: Limits) -> JsonText:
+    if not data.strip():
+        problems.add("", "is empty", "fetch or write it again")
+        problems.raise_any()
+    text = decode(data, problems)
+    depth = nesting(data)
+    if depth > limits.nesting:
+        problems.add(
+            "",
+            f"nests arrays and objects {depth} levels deep, {limits.nesting} are allowed",
+            "raise the limit on nesting (--max-nesting) if that is meant",
+        )
+        problems.raise_any()
+    return JsonText(text, problems)
+
+
+class _Document:
+    """A file being read: what turns out to be no JSON becomes the problem that is read first."""
+
+    def __init__(self, data: bytes, file: str, limits: Limits) -> None:
+        self.data = data
+        self.problems = Problems(file, limits.problems)
+        self.cursor = _cursor(data, self.problems, limits)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, _: object, error: object, __: object) -> None:
+        if not isinstance(error, NotJsonError):
+            return
+        near = self.cursor.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
+        name, remedy = looks_like(self.data)
+        if not name and MERGE_MARKER.search(near.encode()):
+            name, remedy = MERGE_CONFLICT
+        if name:
+            self.problems.lead("", f"looks like {name}", remedy)
+        else:
+            self.problems.lead(self.cursor.where(error.index), error.message, error.remedy)
+        self.problems.raise_any()

@@ -1,0 +1,97 @@
+"""What both readers of COCO files hand over: checked columns, not yet tables."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.tables.detection import Flags, Floats, Integers, Name
+
+SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
+SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
+
+
+def distinct_name(name: str, identifier: Name) -> str:
+    """Return the name of a category that bears the same name as another."""
+    return f"{name} (id {identifier})"
+
+
+class TruthColumns(NamedTuple):
+    """An instances file; G annotations in file order, I images and K categories by ascending id.
+
+    Attributes
+    ----------
+    image_ids : tuple of int or str
+        I of them.
+    image_sizes : (I, 2) float64
+        Width and height in pixels; NaN where the file gives none that can be used.
+    class_ids : tuple of int or str
+        K of them.
+    class_names : tuple of str or None
+        K of them; None where the file gives none.
+    image, label : (G,) int32
+        Index into `image_ids` and `class_ids`.
+    corners : (G, 4) float64
+        x, y, x + w, y + h.
+    box_area : (G,) float64
+        w * h.
+    area : (G,) float64
+        As annotated; w * h where the file gives none.
+    crowd, ignore, group_of : (G,) bool
+        The flags `iscrowd`, `ignore` and `isgroupof`.
+    records : int
+        Annotations in the file, repeated ones too.
+    zero_row : int
+        The row of the annotation whose id is 0; -1 where there is none.
+    origin : (G,) int64 or None
+        The record of each row; None where rows are records.
+    counts : dict of str to int
+        How many records lack or have something worth a note, by the note's code.
+    """
+
+    image_ids: tuple[Name, ...]
+    image_sizes: Floats
+    class_ids: tuple[Name, ...]
+    class_names: tuple[str | None, ...]
+    image: Integers
+    label: Integers
+    corners: Floats
+    box_area: Floats
+    area: Floats
+    crowd: Flags
+    ignore: Flags
+    group_of: Flags
+    records: int
+    zero_row: int
+    origin: NDArray[np.int64] | None
+    counts: dict[str, int]
+
+
+class DetectionColumns(NamedTuple):
+    """A results file; N detections in file order.
+
+    Attributes
+    ----------
+    image : (N,) int32
+        Index into the images of the ground truth.
+    label : (N,) int32
+        Index into its K classes; from K on, into `unknown`.
+    corners : (N, 4) float64
+        x, y, x + w, y + h.
+    box_area : (N,) float64
+        w * h.
+    score : (N,) float64
+    unknown : dict of int or str to int
+        How many detections each category has that the ground truth does not list, in the order
+        in which they first occur.
+    file_names : dict of int or str to str
+        What the results file itself calls each image, if it lists any; else empty.
+    """
+
+    image: Integers
+    label: Integers
+    corners: Floats
+    box_area: Floats
+    score: Floats
+    unknown: dict[Name, int]
+    file_names: dict[Name, str]

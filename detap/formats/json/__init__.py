@@ -1,0 +1,1 @@
+"""JSON, exactly and with care."""

@@ -1,0 +1,1 @@
+"""Runs, judgements, galleries and samples."""

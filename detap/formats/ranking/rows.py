@@ -1,0 +1,306 @@
+"""Rows of a query, an item and a number, from TREC text, CSV or JSON.
+
+Whatever the format, each row knows its place in the file, so that every problem can be named.
+"""
+
+import csv
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from io import StringIO
+from math import isfinite
+from typing import Any
+
+from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.formats.reading.problems import Problems
+from detap.formats.reading.stream import Limits, read_bytes
+from detap.formats.text.lines import number_fault, shown
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What the rows of a file hold.
+
+    Attributes
+    ----------
+    what : str
+        How messages call a file of this form.
+    number : str
+        The name of the number.
+    columns : tuple of str
+        Of a line of TREC text; the query, the item and the number among them.
+    default : float or None
+        The number where CSV or JSON has none; None where it must be there.
+    """
+
+    what: str
+    number: str
+    columns: tuple[str, ...]
+    default: float | None = None
+
+
+RUN = Form("a run", "score", ("query", "Q0", "item", "rank", "score", "tag"))
+QRELS = Form("judgements", "relevance", ("query", "iteration", "item", "relevance"), 1.0)
+
+SYNONYMS = {
+    "query": ("query", "query_id", "qid", "q_id"),
+    "item": ("item", "item_id", "doc", "doc_id", "docid", "docno", "document"),
+    "score": ("score", "sim"),
+    "relevance": ("relevance", "rel", "grade", "label"),
+}
+"""The headings and keys by which CSV and JSON may call a column."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """What a file holds, in its order.
+
+    Attributes
+    ----------
+    query, item : list of str
+        Names, to the letter.
+    number : list of float
+        Finite.
+    place : list of int
+        The line, or the record counted from 1.
+    unit : {"line", "record"}
+        What `place` counts.
+    """
+
+    unit: str
+    query: list[str] = field(default_factory=list)
+    item: list[str] = field(default_factory=list)
+    number: list[float] = field(default_factory=list)
+    place: list[int] = field(default_factory=list)
+
+    def add(self, query: str, item: str, number: float, place: int) -> None:
+        """Take one more row."""
+        self.query.append(query)
+        self.item.append(item)
+        self.number.append(number)
+        self.place.append(place)
+
+    def at(self, row: int) -> str:
+        """Return the place of a row as messages call it."""
+        return f"{self.unit} {self.place[row]}"
+
+
+def read_rows(path: Path, form: Form, problems: Problems, limits: Limits) -> Rows:
+    """Return the rows of a file, whichever of the three formats it is in.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; ``"-"`` is stdin.
+    form : Form
+        What it should hold.
+    problems : Problems
+        Receives what is wrong; the caller raises it.
+    limits : Limits
+        Of the file's size and records.
+
+    Raises
+    ------
+    InputError
+        Where the file cannot be read, or holds something else altogether.
+    """
+    data = read_bytes(path, limits)
+    start = data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1]
+    if start in (b"[", b"{"):
+        return _from_json(decode(data, problems), form, problems)
+    refuse_others(data, form.what, "TREC text, CSV or JSON", problems)
+    text = decode(data, problems)
+    first = next((line for line in text.splitlines() if line.strip()), "")
+    if "," in first and len(first.split()) != len(form.columns):
+        return _from_csv(text, form, problems)
+    return _from_trec(text, form, problems)
+
+
+def refuse_others(data: bytes, what: str, forms: str, problems: Problems) -> None:
+    """Refuse data that is plainly something else than text of rows.
+
+    Raises
+    ------
+    InputError
+        Where it looks like a web page, an archive, a pickle, ...
+    """
+    name, _ = ("", "") if data.startswith((b"\xff\xfe", b"\xfe\xff")) else looks_like(data)
+    if name and name != "Python text, not JSON":
+        problems.instead(f"looks like {name}, where {what} is due", f"give {forms}")
+        problems.raise_any()
+
+
+def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
+    rows = Rows("line")
+    query, item = form.columns.index("query"), form.columns.index("item")
+    number = form.columns.index(form.number)
+    due = len(form.columns)
+    for place, line in enumerate(text.split("\n"), 1):
+        parts = line.split()
+        if not parts:
+            continue
+        if len(parts) != due:
+            columns = f"column{'s' * (len(parts) != 1)}"
+            problems.add(
+                f"line {place}",
+                f"has {len(parts)} {columns}, {due} are due",
+                f"write `{' '.join(form.columns)}`",
+            )
+        elif fault := text_fault(parts[number]):
+            problems.add(
+                f"line {place}",
+                f"{form.number} {shown(parts[number])} {fault}",
+                "give a decimal number",
+            )
+        else:
+            rows.add(parts[query], parts[item], float(parts[number]), place)
+    return rows
+
+
+def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
+    """Give the rows of a CSV text that are not blank, with their lines; the headings first."""
+    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    try:
+        for row in reader:
+            if row:
+                yield reader.line_num, [cell.strip() for cell in row]
+    except csv.Error as error:
+        problems.add(f"line {reader.line_num}", f"is not CSV: {error}", "quote it as RFC 4180 says")
+
+
+def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
+    rows = Rows("line")
+    table = csv_table(text, problems)
+    headings = [heading.lower() for heading in next(table, (0, []))[1]]
+    places = {
+        name: next((headings.index(word) for word in SYNONYMS[name] if word in headings), -1)
+        for name in ("query", "item", form.number)
+    }
+    missing = [
+        name
+        for name, place in places.items()
+        if place < 0 and not (name == form.number and form.default is not None)
+    ]
+    if missing:
+        have = ", ".join(map(repr, headings[:10]))
+        problems.instead(
+            f"has no column {' and no column '.join(map(repr, missing))}; it has {have}",
+            f"write a first line query,item,{form.number}",
+        )
+        problems.raise_any()
+    for line, cells in table:
+        if len(cells) != len(headings):
+            message = f"has {len(cells)} fields, {len(headings)} are due"
+            problems.add(f"line {line}", message, "quote fields with commas in them")
+            continue
+        _add_cells(rows, cells, places, (form, line), problems)
+    return rows
+
+
+def _add_cells(
+    rows: Rows,
+    cells: Sequence[str],
+    places: Mapping[str, int],
+    of: tuple[Form, int],
+    problems: Problems,
+) -> None:
+    form, line = of
+    place = places[form.number]
+    number = cells[place] if place >= 0 else str(form.default)
+    fault = text_fault(number)
+    query, item = cells[places["query"]], cells[places["item"]]
+    if fault:
+        problems.add(f"line {line}", f"{form.number} {shown(number)} {fault}", "give a number")
+    elif not query or not item:
+        problems.add(f"line {line}", "has an empty query or item", "name both")
+    else:
+        rows.add(query, item, float(number), line)
+
+
+def _from_json(text: str, form: Form, problems: Problems) -> Rows:
+    rows = Rows("record")
+    reader = JsonText(text, problems)
+    try:
+        if reader.peek() == "[":
+            for index in reader.items():
+                _add_record(rows, reader.value(f"record {index + 1}"), form, problems, index + 1)
+        else:
+            record = 0
+            for query in reader.members():
+                items = reader.value(f"query {spelt(query)}")
+                record = _add_items(rows, query, items, (form, record), problems)
+        reader.finish()
+    except NotJsonError as error:
+        problems.add(reader.where(error.index), error.message, error.remedy)
+    return rows
+
+
+def _add_record(rows: Rows, record: Any, form: Form, problems: Problems, place: int) -> None:
+    where = f"record {place}"
+    if not isinstance(record, dict):
+        remedy = f'write {{"query": ..., "item": ..., "{form.number}": ...}}'
+        problems.add(where, f"is {spelt(record)}, where an object is due", remedy)
+        return
+    query, item, number = (_value(record, name) for name in ("query", "item", form.number))
+    if number is None and form.default is not None:
+        number = form.default
+    if (query := name_of(query)) is None or (item := name_of(item)) is None:
+        problems.add(where, "has no query or no item", "give each as text or a whole number")
+    elif fault := value_fault(number):
+        problems.add(where, f"{form.number} {fault}", "give a finite number")
+    else:
+        rows.add(query, item, float(number), place)
+
+
+def _value(record: Mapping[str, Any], name: str) -> Any:
+    return next((record[word] for word in SYNONYMS[name] if word in record), None)
+
+
+def _add_items(rows: Rows, query: str, items: Any, of: tuple[Form, int], problems: Problems) -> int:
+    form, record = of
+    where = f"query {spelt(query)}"
+    if not isinstance(items, dict):
+        remedy = f'write {{"query": {{"item": {form.number}, ...}}, ...}}'
+        problems.add(where, f"is {spelt(items)}, where an object is due", remedy)
+        return record
+    for item, number in items.items():
+        record += 1
+        if fault := value_fault(number):
+            place = f"{where}, item {spelt(item)}"
+            problems.add(place, f"{form.number} {fault}", "give a finite number")
+        else:
+            rows.add(query, item, float(number), record)
+    return record
+
+
+def name_of(value: Any) -> str | None:
+    """Return what a JSON value calls something, or None where it is no name."""
+    if isinstance(value, str):
+        return value or None
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return None
+
+
+def text_fault(text: str) -> str:
+    """Return why text is no finite number that can be held; empty where it is one."""
+    whole = text.lstrip("+-")
+    if len(whole) > 15 and whole.isascii() and whole.isdigit() and len(whole) <= 309:
+        return value_fault(int(text))
+    return number_fault(text)
+
+
+def value_fault(value: Any) -> str:
+    """Return why a JSON value is no finite number that can be held; empty where it is one."""
+    if value is None:
+        return "is missing"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return f"is {spelt(value)}, no number"
+    try:
+        if isinstance(value, int) and int(float(value)) != value:
+            return "is a whole number that double precision (float64) does not hold"
+        return "" if isfinite(float(value)) else f"is {value}, which is not finite"
+    except OverflowError:
+        return "is too large for a number"

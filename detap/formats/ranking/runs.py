@@ -1,0 +1,484 @@
+"""Retrievals: a run with judgements, or codes, embeddings or scores with labels.
+
+The notes of these readers: ``unjudged-query``, ``unjudged-item``, ``repeated-judgement``,
+``empty-run``, ``packed-codes``.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import InputError, Note, Problem
+from detap.formats.ranking.arrays import Arrays, inexact, names_of, read_npy, read_npz
+from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
+from detap.formats.reading.problems import Problems
+from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, refuse, shown
+from detap.tables.detection import SourceFile
+from detap.tables.ranking import Gallery, Run
+
+__all__ = ["read_arrays", "read_npz_retrieval", "read_run"]
+
+Path = str | os.PathLike[str]
+_MOST_BITS = 65535
+
+
+# --- runs
+
+
+def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
+    """Read the ranked items of queries and the judgements of them.
+
+    Parameters
+    ----------
+    run : str or path
+        TREC text (``query Q0 item rank score tag``; the rank is not looked at), CSV with a line of
+        headings (``query,item,score``), or JSON: a list of objects with these keys, or
+        ``{query: {item: score}}``. ``"-"`` is stdin.
+    qrels : str or path
+        The same with a relevance for a score (TREC: ``query iteration item relevance``); in CSV
+        and JSON it is 1 where it is left out.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    Run
+        Queries in the order of the judgements, rows in the order of the run.
+
+    Raises
+    ------
+    InputError
+        Where a file is no such thing, a number is not finite, an item is ranked twice for a
+        query, or judged differently; or where the two files have no query in common.
+    """
+    if STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels):
+        _refuse_same(run, qrels)
+    judged = _Judgements(qrels, limits)
+    problems = Problems(shown(run), limits.problems)
+    rows = read_rows(run, RUN, problems, limits)
+    problems.raise_any()
+    return _join(rows, judged, problems)
+
+
+def _refuse_same(run: Path, qrels: Path) -> None:
+    if os.path.samefile(run, qrels):
+        refuse(os.fspath(run), "is given as the run and as its judgements", "give both files")
+
+
+class _Judgements:
+    """The grade of each judged item of each query."""
+
+    def __init__(self, path: Path, limits: Limits) -> None:
+        problems = Problems(shown(path), limits.problems)
+        rows = read_rows(path, QRELS, problems, limits)
+        self.grades: dict[str, dict[str, float]] = {}
+        self.repeated = 0
+        first: dict[tuple[str, str], int] = {}
+        columns = zip(rows.query, rows.item, rows.number, strict=True)
+        for row, (query, item, grade) in enumerate(columns):
+            known = self.grades.setdefault(query, {})
+            before = known.setdefault(item, grade)
+            earlier = first.setdefault((query, item), row)
+            if earlier == row:
+                continue
+            self.repeated += 1
+            if before != grade:
+                new, old = (repr(value).removesuffix(".0") for value in (grade, before))
+                message = f"judges item {item!r} of query {query!r} as {new}"
+                remedy = f"{rows.at(earlier)} judges it as {old}; keep one of them"
+                problems.add(rows.at(row), message, remedy)
+        problems.raise_any()
+        if not rows.query:
+            refuse(os.fspath(path), "has no judgement", "give the judgements of the run")
+        self.file = SourceFile(shown(path), len(rows.query))
+        self.path = shown(path)
+
+
+def _join(rows: Rows, judged: _Judgements, problems: Problems) -> Run:
+    queries = tuple(judged.grades)
+    numbers = {query: number for number, query in enumerate(queries)}
+    _refuse_repeated(rows, problems)
+    number = np.array([numbers.get(query, -1) for query in rows.query], np.int64)
+    strangers = {query for query in rows.query if query not in numbers}
+    if rows.query and len(strangers) == len(set(rows.query)):
+        problems.instead(
+            f"has no query in common with {judged.path}: it has {rows.query[0]!r}, the judgements "
+            f"have {queries[0]!r}",
+            "give the run and the judgements of the same queries",
+        )
+    problems.raise_any()
+    order = np.flatnonzero(number >= 0)
+    order = order[np.argsort(number[order], kind="stable")]
+    grades = [judged.grades[rows.query[row]].get(rows.item[row]) for row in order.tolist()]
+    notes = []
+    if judged.repeated:
+        message = "a judgement is repeated: counted once"
+        notes.append(Note("repeated-judgement", message, judged.repeated))
+    if strangers:
+        message = "a query of the run has no judgement: it is left out"
+        notes.append(Note("unjudged-query", message, len(strangers)))
+    if not rows.query:
+        notes.append(Note("empty-run", "the run is empty: no query has a ranking"))
+    unjudged = sum(grade is None for grade in grades)
+    if unjudged:
+        message = "a ranked item has no judgement: it counts as irrelevant"
+        notes.append(Note("unjudged-item", message, unjudged, warning=False))
+    start = np.searchsorted(number[order], np.arange(len(queries) + 1))
+    judged_above = [
+        sorted((grade for grade in items.values() if grade > 0), reverse=True)
+        for items in judged.grades.values()
+    ]
+    return Run(
+        queries=queries,
+        start=start,
+        score=np.array(rows.number, np.float64)[order],
+        grade=np.array([grade or 0.0 for grade in grades], np.float64),
+        name_order=_name_order(rows.item)[order],
+        judged_start=np.cumsum([0, *map(len, judged_above)]),
+        judged=np.array([grade for grades in judged_above for grade in grades], np.float64),
+        present=np.diff(start) > 0,
+        files=(SourceFile(problems.file, len(rows.query)), judged.file),
+        notes=tuple(notes),
+    )
+
+
+def _refuse_repeated(rows: Rows, problems: Problems) -> None:
+    first: dict[tuple[str, str], int] = {}
+    for row, pair in enumerate(zip(rows.query, rows.item, strict=True)):
+        earlier = first.setdefault(pair, row)
+        if earlier != row:
+            message = f"ranks item {pair[1]!r} for query {pair[0]!r}, as {rows.at(earlier)} does"
+            problems.add(rows.at(row), message, "rank it once")
+
+
+def _name_order(names: list[str]) -> NDArray[np.int64]:
+    """Return each name's place among all of them, falling byte by byte, as strcmp orders."""
+    falling = sorted(set(names), key=lambda name: name.encode("utf-8", "surrogateescape"))
+    places = {name: place for place, name in enumerate(reversed(falling))}
+    return np.array([places[name] for name in names], np.int64)
+
+
+# --- galleries
+
+_KEYS = (
+    "query_codes",
+    "gallery_codes",
+    "query_embeddings",
+    "gallery_embeddings",
+    "scores",
+    "query_labels",
+    "gallery_labels",
+    "relevance",
+    "query_names",
+    "gallery_names",
+)
+
+Kind = Literal["codes", "embeddings", "scores"]
+
+
+def read_npz_retrieval(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Gallery | Run:
+    """Read a gallery from one .npz file.
+
+    Parameters
+    ----------
+    path : str or path
+        It has `query_codes` (Q, B) and `gallery_codes` (N, B), of -1 and 1, or 0 and 1, or packed
+        as bytes; or `query_embeddings` (Q, D) and `gallery_embeddings` (N, D); or `scores` (Q, N).
+        Besides, `query_labels` and `gallery_labels`: class numbers or names (Q,), (N,), or 0 and 1
+        for each label (Q, L), (N, L); or, with `scores`, `relevance` (Q, N), grades. Optional:
+        `query_names`, `gallery_names`.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    Gallery or Run
+        A Run where relevance is given item by item.
+
+    Raises
+    ------
+    InputError
+        Where an array is missing, of another shape than due, not finite, or no code or label.
+    """
+    text = os.fspath(path)
+    arrays = read_npz(path, _KEYS, limits)
+    kinds = [kind for kind in ("codes", "embeddings") if f"query_{kind}" in arrays]
+    kinds += ["scores"] * ("scores" in arrays)
+    if len(kinds) != 1:
+        found = f"both {' and '.join(kinds)}" if kinds else "neither codes, embeddings nor scores"
+        refuse(text, f"has {found}", f"give one of them; it has {', '.join(arrays)}")
+    if kinds == ["scores"] and "relevance" in arrays:
+        return _graded(text, arrays)
+    kind = kinds[0]
+    names = ["scores"] if kind == "scores" else [f"query_{kind}", f"gallery_{kind}"]
+    for name in (*names, "query_labels", "gallery_labels"):
+        if name not in arrays:
+            refuse(text, f"has no array {name!r}", f"it has {', '.join(arrays)}")
+    gallery = arrays[names[1]] if len(names) > 1 else None
+    labels = (arrays["query_labels"], arrays["gallery_labels"])
+    where = _Where(text, {}, arrays)
+    return _gallery(kind, arrays[names[0]], gallery, labels, where)  # type: ignore[arg-type]
+
+
+def read_arrays(
+    query: Path,
+    gallery: Path,
+    query_labels: Path,
+    gallery_labels: Path,
+    *,
+    kind: Literal["codes", "embeddings"] = "embeddings",
+    limits: Limits = DEFAULT_LIMITS,
+) -> Gallery:
+    """Read a gallery from .npy files, one for each array.
+
+    Parameters
+    ----------
+    query, gallery, query_labels, gallery_labels : str or path
+        As the arrays of :func:`read_npz_retrieval`.
+    kind : {"codes", "embeddings"}
+        What the first two hold.
+    limits : Limits
+        What is accepted at most.
+
+    Raises
+    ------
+    InputError
+        As :func:`read_npz_retrieval`.
+    """
+    paths = {
+        f"query_{kind}": os.fspath(query),
+        f"gallery_{kind}": os.fspath(gallery),
+        "query_labels": os.fspath(query_labels),
+        "gallery_labels": os.fspath(gallery_labels),
+    }
+    arrays = [read_npy(path, limits) for path in paths.values()]
+    where = _Where("", paths, {})
+    return _gallery(kind, arrays[0], arrays[1], (arrays[2], arrays[3]), where)
+
+
+class _Where:
+    """Which file each array came from: one archive, with all its arrays, or a file each."""
+
+    def __init__(self, archive: str, paths: Mapping[str, str], arrays: Arrays) -> None:
+        self.archive = archive
+        self.paths = paths
+        self.arrays = arrays
+
+    def refuse(self, name: str, message: str, remedy: str, place: str = "") -> None:
+        if self.archive:
+            place = f"array {name!r}" + (f", {place}" if place else "")
+        raise InputError(Problem(self.archive or self.paths[name], place, message, remedy))
+
+    def files(self, records: Mapping[str, int]) -> tuple[SourceFile, ...]:
+        if self.archive:
+            return (SourceFile(self.archive, next(iter(records.values()))),)
+        return tuple(SourceFile(path, records[name]) for name, path in self.paths.items())
+
+
+def _gallery(
+    kind: Kind,
+    query: NDArray[Any],
+    gallery: NDArray[Any] | None,
+    labels: tuple[NDArray[Any], NDArray[Any]],
+    where: _Where,
+) -> Gallery:
+    arrays = where.arrays
+    first = "scores" if kind == "scores" else f"query_{kind}"
+    _check_matrix(query, first, where)
+    notes: tuple[Note, ...] = ()
+    if gallery is None:
+        query, gallery = _numbers(query, first, where), np.zeros((0, 0))
+        items = query.shape[1]
+    else:
+        second = f"gallery_{kind}"
+        _check_matrix(gallery, second, where)
+        if query.shape[1] != gallery.shape[1]:
+            message = f"has {gallery.shape[1]} columns, {first} has {query.shape[1]}"
+            where.refuse(second, message, "give both the same width")
+        items = len(gallery)
+        if kind == "codes":
+            query, gallery, notes = _codes(query, gallery, where)
+        else:
+            query, gallery = _numbers(query, first, where), _numbers(gallery, second, where)
+            common = np.result_type(query, gallery)
+            query, gallery = query.astype(common, copy=False), gallery.astype(common, copy=False)
+    _check_lengths(labels, (len(query), items), first, where)
+    query_labels, gallery_labels = _labels(*labels, where)
+    return Gallery(
+        kind=kind,
+        query=query,
+        gallery=gallery,
+        query_labels=query_labels,
+        gallery_labels=gallery_labels,
+        queries=_names(arrays, "query_names", len(query), where),
+        items=_names(arrays, "gallery_names", items, where) if "gallery_names" in arrays else (),
+        files=where.files(
+            {
+                first: len(query),
+                f"gallery_{kind}": items,
+                "query_labels": len(query),
+                "gallery_labels": items,
+            }
+        ),
+        notes=notes,
+    )
+
+
+def _graded(path: str, arrays: Arrays) -> Run:
+    """Return scores with a grade for each as a run: every query ranks every item."""
+    where = _Where(path, {}, arrays)
+    scores, grades = arrays["scores"], arrays["relevance"]
+    _check_matrix(scores, "scores", where)
+    if grades.shape != scores.shape:
+        where.refuse("relevance", f"has the shape {grades.shape}", f"give {scores.shape}")
+    score = _numbers(scores, "scores", where).astype(np.float64)
+    grade = _numbers(grades, "relevance", where).astype(np.float64)
+    queries, items = scores.shape
+    names = _names(arrays, "gallery_names", items, where)
+    falling = -np.sort(-np.maximum(grade, 0.0), axis=1)
+    positive = falling > 0
+    return Run(
+        queries=_names(arrays, "query_names", queries, where),
+        start=np.arange(queries + 1) * items,
+        score=score.ravel(),
+        grade=grade.ravel(),
+        name_order=np.tile(_name_order(list(names)), queries),
+        judged_start=np.concatenate([[0], np.cumsum(positive.sum(axis=1))]),
+        judged=falling[positive],
+        present=np.ones(queries, np.bool_),
+        files=(SourceFile(path, queries),),
+    )
+
+
+def _names(arrays: Arrays, key: str, count: int, where: _Where) -> tuple[str, ...]:
+    if key not in arrays:
+        return tuple(map(str, range(count)))
+    names = names_of(arrays[key], where.archive, key)
+    if len(names) != count:
+        where.refuse(key, f"has {len(names)} names", f"give {count}")
+    return names
+
+
+def _check_matrix(array: NDArray[Any], name: str, where: _Where) -> None:
+    if array.ndim != 2 or 0 in array.shape:
+        where.refuse(
+            name, f"has the shape {array.shape}", "give (rows, columns), at least one each"
+        )
+
+
+def _numbers(array: NDArray[Any], name: str, where: _Where) -> NDArray[Any]:
+    """Return finite numbers as float32 (where they are float16 or float32) or float64, exactly."""
+    if array.dtype.kind not in "biuf":
+        where.refuse(name, f"has the type {array.dtype}", "give numbers")
+    narrow = array.dtype in (np.float16, np.float32)
+    values = array.astype(np.float32 if narrow else np.float64, copy=False)
+    finite = np.isfinite(array)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0].tolist()
+        message = f"is {array[row, column]}, which is not finite"
+        where.refuse(name, message, "give finite numbers", f"row {row}, column {column}")
+    if rounded := inexact(array):
+        place, message, remedy = rounded
+        where.refuse(name, message, remedy, place)
+    return values
+
+
+def _codes(
+    query: NDArray[Any], gallery: NDArray[Any], where: _Where
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], tuple[Note, ...]]:
+    both = {"query_codes": query, "gallery_codes": gallery}
+    for name, array in both.items():
+        if array.dtype.kind not in "biuf":
+            where.refuse(name, f"has the type {array.dtype}", "give -1 and 1, or 0 and 1")
+    if all(array.dtype == np.uint8 for array in both.values()) and (
+        max(int(array.max()) for array in both.values()) > 1
+    ):
+        bits = [np.unpackbits(array, axis=1).view(np.bool_) for array in both.values()]
+        _check_bits(bits[0].shape[1], where)
+        note = Note("packed-codes", "the codes are bytes: each holds 8 bits", warning=False)
+        return bits[0], bits[1], (note,)
+    low = -1 if any((array == -1).any() for array in both.values()) else 0
+    for name, array in both.items():
+        wrong = (array != low) & (array != 1)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0].tolist()
+            value = array[row, column].item()
+            hint = " (where another code has -1)" if low == -1 and value == 0 else ""
+            where.refuse(
+                name,
+                f"is {value:g}{hint}, where {low} or 1 is due",
+                "give -1 and 1, or 0 and 1, or bytes of 8 bits each (uint8)",
+                f"row {row}, column {column}",
+            )
+    _check_bits(query.shape[1], where)
+    return query == 1, gallery == 1, ()
+
+
+def _check_bits(bits: int, where: _Where) -> None:
+    if bits > _MOST_BITS:
+        where.refuse("query_codes", f"has {bits} bits", f"at most {_MOST_BITS} are supported")
+
+
+def _check_lengths(
+    labels: tuple[NDArray[Any], NDArray[Any]], due: tuple[int, int], first: str, where: _Where
+) -> None:
+    of = (f"{first} has", "scores has" if first == "scores" else "the gallery has")
+    units = ("rows", "columns" if first == "scores" else "rows")
+    names = ("query_labels", "gallery_labels")
+    for name, array, count, whose, unit in zip(names, labels, due, of, units, strict=True):
+        if array.ndim not in (1, 2) or len(array) != count:
+            message = f"has the shape {array.shape}, {whose} {count} {unit}"
+            where.refuse(name, message, f"give ({count},) or ({count}, labels)")
+
+
+def _labels(
+    query: NDArray[Any], gallery: NDArray[Any], where: _Where
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    if query.ndim != gallery.ndim:
+        where.refuse(
+            "gallery_labels",
+            f"has the shape {gallery.shape}, query_labels has {query.shape}",
+            "give class numbers on both sides, or 0 and 1 for each label on both",
+        )
+    if query.ndim == 1:
+        return _classes(query, gallery, where)
+    if query.shape[1] != gallery.shape[1]:
+        message = f"has {gallery.shape[1]} labels, query_labels has {query.shape[1]}"
+        where.refuse("gallery_labels", message, "give both the same labels")
+    for name, array in (("query_labels", query), ("gallery_labels", gallery)):
+        if array.shape[1] == 1:
+            where.refuse(name, "has one column", "give class numbers as (n,)")
+        if array.dtype.kind not in "biuf":
+            where.refuse(name, f"has the type {array.dtype}", "give 0 and 1 for each label")
+        wrong = (array != 0) & (array != 1)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0].tolist()
+            message = f"is {array[row, column].item()!r}, where 0 or 1 is due"
+            remedy = "give 1 for each label that there is; or class numbers as (n,)"
+            where.refuse(name, message, remedy, f"row {row}, column {column}")
+    return query.astype(np.bool_), gallery.astype(np.bool_)
+
+
+def _classes(
+    query: NDArray[Any], gallery: NDArray[Any], where: _Where
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    for name, array in (("query_labels", query), ("gallery_labels", gallery)):
+        if array.dtype.kind == "f" and not (
+            np.isfinite(array).all() and (array == np.floor(array)).all()
+        ):
+            where.refuse(
+                name, "has a class number that is not whole", "give whole numbers or names"
+            )
+    if (query.dtype.kind in "US") != (gallery.dtype.kind in "US"):
+        where.refuse(
+            "gallery_labels", "has names on one side alone", "give names, or numbers, on both"
+        )
+    if query.dtype != gallery.dtype and query.dtype.kind in "biuf":
+        # A type for both may be a float that merges large ones: as Python's whole numbers.
+        query, gallery = (np.array([int(x) for x in y], object) for y in (query, gallery))
+    _, inverse = np.unique(np.concatenate([query, gallery]), return_inverse=True)
+    numbers: NDArray[np.int32] = inverse.astype(np.int32)
+    return numbers[: len(query)], numbers[len(query) :]

@@ -1,0 +1,529 @@
+"""Classifications: a score for each sample and class, and the truth.
+
+The note of these readers: ``class-without-scores``.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import Note, UsageError
+from detap.formats.json.text import JsonText, NotJsonError, decode, spelt
+from detap.formats.ranking.arrays import inexact, names_of, read_npz
+from detap.formats.ranking.rows import (
+    csv_table,
+    name_of,
+    refuse_others,
+    text_fault,
+    value_fault,
+)
+from detap.formats.reading.problems import Problems
+from detap.formats.reading.stream import (
+    DEFAULT_LIMITS,
+    Limits,
+    read_bytes,
+    refuse,
+    refuse_os_error,
+    shown,
+)
+from detap.formats.text.lines import shown as quoted
+from detap.tables.detection import SourceFile
+from detap.tables.ranking import Samples
+
+__all__ = ["read_npz_samples", "read_samples", "read_voc"]
+
+Path = str | os.PathLike[str]
+
+DIFFICULT, NOT_LISTED = -1, -2
+_RESULTS = re.compile(r"(?:^|_)cls_[^_]+_(.+)$")
+
+
+# --- .npz
+
+
+def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
+    """Read a classification from one .npz file.
+
+    Parameters
+    ----------
+    path : str or path
+        It has `scores` (N, K) and `labels`: class numbers from 0 (N,), or names (N,) of
+        `class_names`, or 0 and 1 for each class (N, K). Optional: `difficult` (N, K), 1 where a
+        sample counts neither way; `class_names` (K,); `sample_names` (N,).
+    limits : Limits
+        What is accepted at most.
+
+    Raises
+    ------
+    InputError
+        Where an array is missing, of another shape than due, or not finite.
+    """
+    text = os.fspath(path)
+    keys = ("scores", "labels", "difficult", "class_names", "sample_names")
+    arrays = read_npz(path, keys, limits)
+    for key in ("scores", "labels"):
+        if key not in arrays:
+            refuse(text, f"has no array {key!r}", f"it has {', '.join(arrays)}")
+    scores = arrays["scores"]
+    if scores.ndim != 2 or 0 in scores.shape or scores.dtype.kind not in "biuf":
+        message = f"is {scores.dtype} of the shape {scores.shape}"
+        refuse(text, message, "give numbers, (samples, classes)", "array 'scores'")
+    finite = np.isfinite(scores)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0].tolist()
+        message = f"is {scores[row, column]}, which is not finite"
+        refuse(text, message, "give finite scores", f"array 'scores', row {row}, column {column}")
+    if rounded := inexact(scores):
+        place, message, remedy = rounded
+        refuse(text, message, remedy, f"array 'scores', {place}")
+    samples, count = scores.shape
+    classes = _given_names(arrays, text, "class_names", count)
+    truth = _truth(arrays["labels"], scores.shape, classes, text)
+    if "difficult" in arrays:
+        flags = arrays["difficult"]
+        if flags.shape != scores.shape or not np.isin(flags, (0, 1)).all():
+            remedy = f"give 0 or 1 for each sample and class, {scores.shape}"
+            refuse(text, f"has the shape {flags.shape}", remedy, "array 'difficult'")
+        truth[flags == 1] = DIFFICULT
+    return Samples(
+        score=scores.astype(np.float64),
+        truth=truth,
+        classes=classes,
+        samples=_given_names(arrays, text, "sample_names", samples),
+        files=(SourceFile(text, samples),),
+    )
+
+
+def _given_names(
+    arrays: Mapping[str, NDArray[Any]], path: str, key: str, count: int
+) -> tuple[str, ...]:
+    if key not in arrays:
+        return tuple(map(str, range(count)))
+    names = names_of(arrays[key], path, key)
+    if len(names) != count:
+        refuse(path, f"has {len(names)} names", f"give {count}", f"array {key!r}")
+    return names
+
+
+def _truth(
+    labels: NDArray[Any], shape: tuple[int, ...], classes: tuple[str, ...], path: str
+) -> NDArray[np.int8]:
+    place = "array 'labels'"
+    samples, count = shape
+    if labels.shape == shape and labels.dtype.kind in "biuf":
+        wrong = (labels != 0) & (labels != 1)
+        if wrong.any():
+            row, column = np.argwhere(wrong)[0].tolist()
+            message = f"is {labels[row, column].item():g}, where 0 or 1 is due"
+            remedy = "give 1 for each label that there is; difficult ones go to 'difficult'"
+            refuse(path, message, remedy, f"{place}, row {row}, column {column}")
+        return labels.astype(np.int8)
+    if labels.shape != (samples,):
+        message = f"has the shape {labels.shape}, scores has {shape}"
+        refuse(path, message, f"give ({samples},) or {shape}", place)
+    numbers = _class_numbers(labels, classes, path, place)
+    wrong = (numbers < 0) | (numbers >= count)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        message = f"is {labels[row].item()!r}, where a class from 0 to {count - 1} is due"
+        refuse(path, message, "number classes as the columns of scores", f"{place}, row {row}")
+    truth = np.zeros(shape, np.int8)
+    truth[np.arange(samples), numbers] = 1
+    return truth
+
+
+def _class_numbers(
+    labels: NDArray[Any], classes: tuple[str, ...], path: str, place: str
+) -> NDArray[np.int64]:
+    if labels.dtype.kind == "U":
+        known = {name: number for number, name in enumerate(classes)}
+        return np.array([known.get(name, -1) for name in labels.tolist()], np.int64)
+    whole = labels.dtype.kind in "biu" or (
+        labels.dtype.kind == "f"
+        and bool(np.isfinite(labels).all())
+        and bool((labels == np.floor(labels)).all())
+    )
+    if not whole:
+        refuse(path, f"is {labels.dtype}, no class numbers", "give whole numbers", place)
+    return labels.astype(np.int64)
+
+
+# --- CSV and JSON
+
+
+@dataclass(slots=True)
+class _Cells:
+    """Values by sample and class, in the order of the file."""
+
+    file: str
+    problems: Problems
+    samples: dict[str, int] = field(default_factory=dict)
+    classes: dict[str, int] = field(default_factory=dict)
+    values: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def add(self, sample: str, name: str, value: float, place: str, problems: Problems) -> None:
+        self.samples.setdefault(sample, len(self.samples))
+        self.classes.setdefault(name, len(self.classes))
+        if (sample, name) in self.values:
+            message = f"sample {sample!r} has class {name!r} twice"
+            problems.add(place, message, "keep one of them")
+        self.values[sample, name] = value
+
+
+def read_samples(scores: Path, labels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
+    """Read a classification from CSV or JSON files.
+
+    Parameters
+    ----------
+    scores : str or path
+        CSV with the headings ``sample,<class>,<class>...`` or ``sample,class,score``, or JSON,
+        ``{sample: {class: score}}``.
+    labels : str or path
+        CSV with the headings ``sample,label``, a line for each label of a sample, or
+        ``sample,<class>,...`` with 0 and 1; or JSON, ``{sample: label}`` or
+        ``{sample: [label, ...]}``.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    Samples
+        Samples in the order of the labels, classes in that of the scores.
+
+    Raises
+    ------
+    InputError
+        Where a file is no such thing, a score is not finite or given twice, a sample of the scores
+        has no labels, or a label is no class of the scores.
+    """
+    found, truth = _read(scores, "score", limits), _read(labels, "label", limits)
+    problems = Problems(found.file, limits.problems)
+    strangers = [sample for sample in found.samples if sample not in truth.samples]
+    if len(strangers) == len(found.samples):
+        message = f"has no sample in common with {truth.file}"
+        problems.instead(message, "give the scores and the labels of the same samples")
+    for sample in strangers if not problems.count else ():
+        remedy = "score the samples that have labels"
+        problems.add("", f"sample {sample!r} has no labels in {truth.file}", remedy)
+    problems.raise_any()
+    problems = Problems(truth.file, limits.problems)
+    for name in truth.classes:
+        if name not in found.classes:
+            message = f"label {name!r} is no class of {found.file}"
+            problems.add("", message, "name labels as the classes of the scores")
+    problems.raise_any()
+    shape = len(truth.samples), len(found.classes)
+    score, scored = np.zeros(shape), np.zeros(shape, np.bool_)
+    for (sample, name), value in found.values.items():
+        at = truth.samples[sample], found.classes[name]
+        score[at], scored[at] = value, True
+    flags = np.zeros(shape, np.int8)
+    for (sample, name), value in truth.values.items():
+        flags[truth.samples[sample], found.classes[name]] = int(value)
+    return Samples(
+        score=score,
+        scored=scored,
+        truth=flags,
+        classes=tuple(found.classes),
+        samples=tuple(truth.samples),
+        files=(
+            SourceFile(found.file, len(found.samples)),
+            SourceFile(truth.file, len(truth.samples)),
+        ),
+    )
+
+
+def _read(path: Path, number: str, limits: Limits) -> _Cells:
+    problems = Problems(shown(path), limits.problems)
+    data = read_bytes(path, limits)
+    cells = _Cells(shown(path), problems)
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"{", b"["):
+        _read_json(decode(data, problems), number, cells, problems)
+    else:
+        refuse_others(data, f"a file of {number}s", "CSV or JSON", problems)
+        _read_csv(decode(data, problems), number, cells, problems)
+    problems.raise_any()
+    if not cells.samples:
+        refuse(os.fspath(path), "has no sample", f"give the {number}s of the samples")
+    return cells
+
+
+def _read_csv(text: str, number: str, cells: _Cells, problems: Problems) -> None:
+    table = csv_table(text, problems)
+    headings = next(table, (0, []))[1]
+    lower = [heading.lower() for heading in headings]
+    if len(headings) < 2 or lower[0] != "sample":
+        long = "sample,class,score" if number == "score" else "sample,label"
+        have = ", ".join(map(repr, headings[:6])) or "nothing"
+        problems.instead(
+            f"begins with the headings {have}, where 'sample' comes first",
+            f"write a first line `{long}`, or `sample,` and the classes",
+        )
+        return
+    if len(set(headings)) != len(headings):
+        twice = next(heading for heading in headings if headings.count(heading) > 1)
+        problems.instead(f"has the column {twice!r} twice", "keep one of them")
+        return
+    for line, row in table:
+        if len(row) != len(headings):
+            message = f"has {len(row)} fields, {len(headings)} are due"
+            problems.add(f"line {line}", message, "quote fields with commas in them")
+        elif not row[0]:
+            problems.add(f"line {line}", "names no sample", "name it")
+        else:
+            _add_row(headings, row, number, f"line {line}", cells)
+
+
+def _add_row(
+    headings: Sequence[str], row: Sequence[str], number: str, place: str, cells: _Cells
+) -> None:
+    lower, problems = [heading.lower() for heading in headings], cells.problems
+    if number == "label" and lower == ["sample", "label"]:
+        cells.samples.setdefault(row[0], len(cells.samples))
+        if row[1]:
+            cells.add(row[0], row[1], 1.0, place, problems)
+        return
+    if number == "score" and lower == ["sample", "class", "score"]:
+        pairs: Iterable[tuple[str, str]] = [(row[1], row[2])]
+    else:
+        pairs = zip(headings[1:], row[1:], strict=True)
+    cells.samples.setdefault(row[0], len(cells.samples))
+    for name, value in pairs:
+        if value == "" and number == "score":
+            cells.classes.setdefault(name, len(cells.classes))
+            continue
+        if fault := text_fault(value):
+            problems.add(place, f"{number} {quoted(value)} {fault}", "give a decimal number")
+        elif number == "label" and float(value) not in (0.0, 1.0):
+            problems.add(place, f"label {quoted(value)} is neither 0 nor 1", "give 0 or 1")
+        else:
+            cells.add(row[0], name, float(value), place, problems)
+
+
+def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> None:
+    reader = JsonText(text, problems)
+    try:
+        if reader.peek() != "{":
+            form = "{class: score}" if number == "score" else "[label, ...]"
+            problems.instead("is a JSON array, where an object is due", f"write {{sample: {form}}}")
+            return
+        for sample in reader.members():
+            place = f"sample {spelt(sample)}"
+            value = reader.value(place)
+            if sample in cells.samples:
+                problems.add(place, "stands twice", "keep one of them")
+            cells.samples.setdefault(sample, len(cells.samples))
+            if number == "score":
+                _add_scores(sample, value, place, cells, problems)
+            else:
+                _add_labels(sample, value, place, cells, problems)
+        reader.finish()
+    except NotJsonError as error:
+        problems.add(reader.where(error.index), error.message, error.remedy)
+
+
+def _add_scores(sample: str, value: Any, place: str, cells: _Cells, problems: Problems) -> None:
+    if not isinstance(value, dict):
+        problems.add(place, f"is {spelt(value)}, no object", "write {class: score, ...}")
+        return
+    for name, score in value.items():
+        if fault := value_fault(score):
+            problems.add(f"{place}, class {spelt(name)}", f"score {fault}", "give a finite number")
+        else:
+            cells.add(sample, name, float(score), place, problems)
+
+
+def _add_labels(sample: str, value: Any, place: str, cells: _Cells, problems: Problems) -> None:
+    for label in value if isinstance(value, list) else [value]:
+        name = name_of(label)
+        if name is None:
+            problems.add(place, f"label {spelt(label)} is no name", "give text")
+        else:
+            cells.add(sample, name, 1.0, place, problems)
+
+
+# --- PASCAL VOC
+
+
+class _ImageSets(NamedTuple):
+    """The folder of image sets, the number of each image, and the file of each class."""
+
+    folder: str
+    images: Mapping[str, int]
+    files: Mapping[str, str]
+
+
+def read_voc(
+    image_sets: Path,
+    results: Path,
+    *,
+    image_set: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Samples:
+    """Read the classification task of PASCAL VOC.
+
+    Parameters
+    ----------
+    image_sets : str or path
+        The folder of ``<class>_<set>.txt`` files, whose lines are ``image 1``, ``image -1`` or
+        ``image 0`` (difficult); or a VOC root, whose ImageSets/Main it is.
+    results : str or path
+        The folder of ``..._cls_<set>_<class>.txt`` files, whose lines are ``image score``.
+    image_set : str, optional
+        The set; may be left out where the folder has one.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    Samples
+        Images in the order of the first class's file that lists them, classes sorted by name. An
+        image that a results file leaves out ranks behind all others, as in the development kit.
+
+    Raises
+    ------
+    InputError
+        Where a line is not as due, an image is scored twice or not of the set, or a file is
+        missing.
+    UsageError
+        Where it cannot be told which set is meant.
+    """
+    folder = os.path.join(image_sets, "ImageSets", "Main")
+    folder = folder if os.path.isdir(folder) else os.fspath(image_sets)
+    truths = _truth_files(folder, image_set)
+    problems = Problems(shown(folder), limits.problems)
+    images: dict[str, int] = {}
+    listed = {
+        name: _columns(os.path.join(folder, file), ("image", "label"), problems, limits)
+        for name, file in truths.items()
+    }
+    for name, rows in listed.items():
+        for image, value, place in rows:
+            images.setdefault(image, len(images))
+            if value not in (-1.0, 0.0, 1.0):
+                message = f"label {value:g} of image {image!r} is none of -1, 0, 1"
+                problems.add(f"{truths[name]}: {place}", message, "give -1, 0 or 1")
+    problems.raise_any()
+    if not images:
+        refuse(folder, "lists no image", "give image sets with lines `image label`")
+    shape = len(images), len(truths)
+    truth = np.full(shape, NOT_LISTED, np.int8)
+    of_label = {1.0: 1, -1.0: 0, 0.0: DIFFICULT}
+    for number, rows in enumerate(listed.values()):
+        for image, value, _ in rows:
+            truth[images[image], number] = of_label[value]
+    return _with_results(os.fspath(results), truth, _ImageSets(folder, images, truths), limits)
+
+
+def _with_results(
+    results: str, truth: NDArray[np.int8], sets: _ImageSets, limits: Limits
+) -> Samples:
+    folder, images, truths = sets
+    files = _result_files(results, truths)
+    problems = Problems(shown(results), limits.problems)
+    score, scored = np.zeros(truth.shape), np.zeros(truth.shape, np.bool_)
+    records, absent = 0, 0
+    for number, name in enumerate(truths):
+        if name not in files:
+            absent += 1
+            continue
+        path = os.path.join(results, files[name])
+        for image, value, place in _columns(path, ("image", "score"), problems, limits):
+            records += 1
+            sample = images.get(image, -1)
+            if sample < 0 or truth[sample, number] == NOT_LISTED:
+                message = f"image {image!r} is not in {truths[name]}"
+                problems.add(f"{files[name]}: {place}", message, "score the images of the set")
+                continue
+            score[sample, number], scored[sample, number] = value, True
+    problems.raise_any()
+    note = Note("class-without-scores", "a class has no file of results: its AP is 0", absent)
+    return Samples(
+        score=score,
+        scored=scored,
+        truth=truth,
+        classes=tuple(truths),
+        samples=tuple(images),
+        files=(
+            SourceFile(results, records, tuple(sorted(files.values()))),
+            SourceFile(folder, len(images), tuple(sorted(truths.values()))),
+        ),
+        notes=(note,) if absent else (),
+    )
+
+
+def _text_files(folder: str) -> Iterator[str]:
+    try:
+        names = sorted(os.listdir(folder))
+    except OSError as error:
+        refuse_os_error(folder, error)
+    for name in names:
+        if name.endswith(".txt") and not name.startswith("."):
+            yield name
+
+
+def _truth_files(folder: str, image_set: str | None) -> dict[str, str]:
+    """Return the image set file of each class."""
+    stems = [name.removesuffix(".txt") for name in _text_files(folder)]
+    if image_set is None:
+        sets = sorted({stem.rpartition("_")[2] for stem in stems if "_" in stem})
+        if len(sets) > 1:
+            raise UsageError(f"{folder} has the sets {', '.join(sets)}: name one, --image-set NAME")
+        image_set = sets[0] if sets else ""
+    tail = f"_{image_set}"
+    found = {stem.removesuffix(tail): f"{stem}.txt" for stem in stems if stem.endswith(tail)}
+    found.pop("", None)
+    if not found:
+        message = f"has no file <class>_{image_set or '<set>'}.txt"
+        refuse(folder, message, "give ImageSets/Main, whose files list each class's images")
+    return dict(sorted(found.items()))
+
+
+def _result_files(folder: str, classes: Iterable[str]) -> dict[str, str]:
+    known = set(classes)
+    found: dict[str, str] = {}
+    others = []
+    for file in _text_files(folder):
+        match = _RESULTS.search(file.removesuffix(".txt"))
+        if match is None or match[1] not in known:
+            others.append(file)
+            continue
+        if match[1] in found:
+            message = f"has two files of the class {match[1]!r}: {found[match[1]]} and {file}"
+            refuse(folder, message, "keep one of them")
+        found[match[1]] = file
+    if not found:
+        have = f"; it has {others[0]}" if others else ""
+        refuse(folder, f"has no results of these classes{have}", "name them _cls_<set>_<class>.txt")
+    return found
+
+
+def _columns(
+    path: str, columns: tuple[str, str], problems: Problems, limits: Limits
+) -> list[tuple[str, float, str]]:
+    """Return the image, the number and the place of each line; an image stands there once."""
+    own = Problems(shown(path), limits.problems)
+    text = decode(read_bytes(path, limits), own)
+    name = os.path.basename(path)
+    rows, seen = [], set()
+    for number, line in enumerate(text.split("\n"), 1):
+        parts, place = line.split(), f"line {number}"
+        if not parts:
+            continue
+        if len(parts) != 2:
+            message = f"has {len(parts)} columns, 2 are due"
+            problems.add(f"{name}: {place}", message, f"write `{' '.join(columns)}`")
+        elif fault := text_fault(parts[1]):
+            message = f"{columns[1]} {quoted(parts[1])} {fault}"
+            problems.add(f"{name}: {place}", message, "give a decimal number")
+        elif parts[0] in seen:
+            problems.add(f"{name}: {place}", f"image {parts[0]!r} stands twice", "keep one line")
+        else:
+            seen.add(parts[0])
+            rows.append((parts[0], float(parts[1]), place))
+    return rows

@@ -1,0 +1,1 @@
+"""What the readers of all formats share: files, numbers, columns, ids, problems."""

@@ -1,0 +1,238 @@
+"""Decimal numbers from bytes to the same doubles as Python's float(), without the GIL.
+
+Both scanners of JSON and of VOC read their numbers here. What is short is converted where it
+stands, by one product or quotient of two exact doubles, which is rounded once and hence correctly
+(W. D. Clinger, "How to read floating point numbers accurately", PLDI 1990). Longer numbers are
+`_numbers.scaled`'s, and the few that it leaves open are Python's.
+"""
+
+from libc.math cimport isfinite
+from libc.stdint cimport int64_t, uint64_t
+
+from detap.formats.reading._bytes cimport Bytes, HIGH_BITS, is_digit, load, trailing_zeros
+
+
+cdef extern from *:
+    """
+    #include <float.h>
+    static const double detap_tens[23] = {
+        1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+        1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    static const uint64_t detap_whole_tens[8] = {
+        1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
+
+    /* Where doubles are computed in wider registers, a quotient of two would be rounded twice. */
+    #if defined(FLT_EVAL_METHOD) && FLT_EVAL_METHOD != 0
+    #define DETAP_ROUNDS_ONCE 0
+    #else
+    #define DETAP_ROUNDS_ONCE 1
+    #endif
+
+    #define DETAP_UNSURE -1.0
+    #define DETAP_ZEROS 0x3030303030303030ULL
+    #define DETAP_NO_DIGIT 0x7676767676767676ULL
+    #define DETAP_PAIRS 0x000000FF000000FFULL
+    #define DETAP_UPPER 0x000F424000000064ULL
+    #define DETAP_LOWER 0x0000271000000001ULL
+    """
+    const double[23] TENS "detap_tens"
+    const uint64_t[8] WHOLE_TENS "detap_whole_tens"
+    bint ROUNDS_ONCE "DETAP_ROUNDS_ONCE"
+    double UNSURE "DETAP_UNSURE"    # what no mantissa converts to: the sign is put on afterwards
+    uint64_t ZEROS "DETAP_ZEROS", NO_DIGIT "DETAP_NO_DIGIT"
+    uint64_t PAIRS "DETAP_PAIRS", UPPER "DETAP_UPPER", LOWER "DETAP_LOWER"
+
+
+cdef double scaled(uint64_t mantissa, int64_t power) noexcept nogil
+cdef double shortened(Bytes digits, Bytes end, int64_t power) noexcept nogil
+cdef double by_python(Bytes text, Py_ssize_t length) noexcept nogil
+
+
+cdef inline double converted(uint64_t mantissa, int64_t power) noexcept nogil:
+    """Return mantissa * 10**power, rounded to nearest, ties to even; or UNSURE."""
+    if ROUNDS_ONCE and mantissa <= <uint64_t>1 << 53 and -22 <= power <= 22:
+        if power < 0:
+            return <double>mantissa / TENS[-power]
+        return <double>mantissa * TENS[power]
+    return scaled(mantissa, power)
+
+
+# ---------------------------------------------------------------------------------------------
+# A digit at a time
+
+
+cdef inline Bytes _take_digits(Bytes at, Bytes end, uint64_t *mantissa) noexcept nogil:
+    """Append the digits that follow to a mantissa, which wraps after 19 of them."""
+    while at < end and is_digit(at[0]):
+        mantissa[0] = mantissa[0] * 10 + (at[0] - 48)
+        at += 1
+    return at
+
+
+cdef inline bint read_decimal(
+    Bytes start, Bytes end, Bytes *stop, double *value, bint strict
+) noexcept nogil:
+    """Read a number of any length that begins at `start`, and leave `stop` behind it.
+
+    It is ``[+-]?(d+.?d*|.d+)([eE][+-]?d+)?``, or JSON's where `strict`, with the integer -0 being
+    0. False where there is none: then `stop` is where that shows. `value` may be infinite.
+    """
+    cdef Bytes at = start, first, behind, run
+    cdef uint64_t mantissa = 0
+    cdef Py_ssize_t before, places = 0
+    cdef int64_t written = 0
+    cdef bint negative, down, whole = True
+    negative = at < end and at[0] == c'-'
+    at += negative or (not strict and at < end and at[0] == c'+')
+    first = at
+    at = _take_digits(at, end, &mantissa)
+    before = at - first
+    if strict and (before == 0 or (before > 1 and first[0] == c'0')):
+        stop[0] = first
+        return False
+    if at < end and at[0] == c'.':
+        whole = False
+        run = at + 1
+        at = _take_digits(run, end, &mantissa)
+        places = at - run
+    behind = at
+    if places == 0 and (before == 0 or (strict and not whole)):
+        stop[0] = at
+        return False
+    if at < end and at[0] | 32 == c'e':
+        whole = False
+        at += 1
+        down = at < end and at[0] == c'-'
+        at += down or (at < end and at[0] == c'+')
+        run = at
+        while at < end and is_digit(at[0]):
+            if written < <int64_t>1 << 50:
+                written = written * 10 + (at[0] - 48)
+            at += 1
+        if at == run:
+            stop[0] = at
+            return False
+        written = -written if down else written
+    stop[0] = at
+    if before + places <= 19:
+        value[0] = converted(mantissa, written - places)
+    else:
+        value[0] = shortened(first, behind, written - places)
+    if value[0] == UNSURE:
+        value[0] = by_python(start, at - start)
+    if negative and not (strict and whole and value[0] == 0):
+        value[0] = -value[0]
+    return True
+
+
+# ---------------------------------------------------------------------------------------------
+# Eight digits at a time, of JSON, where 16 bytes behind the end are readable and no digits
+
+
+cdef inline uint64_t _mark_others(uint64_t chunk) noexcept nogil:
+    """Mark the bytes that are no digit; exact up to the first. `chunk` is XORed with zeros."""
+    return ((chunk + NO_DIGIT) | chunk) & HIGH_BITS
+
+
+cdef inline uint64_t _eight(uint64_t chunk) noexcept nogil:
+    """Return the number of which the eight bytes are the digits, the first lowest."""
+    chunk = chunk * 10 + (chunk >> 8)
+    return ((chunk & PAIRS) * UPPER + ((chunk >> 16) & PAIRS) * LOWER) >> 32
+
+
+cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexcept nogil
+
+
+cdef inline Bytes read_number(
+    Bytes start, Bytes end, Bytes *failed, double *value
+) noexcept nogil:
+    """Read a finite number; quick for up to seven digits before and eighteen behind the point.
+
+    Returns what is behind it, or NULL and where it `failed`. One that ends where the bytes do may
+    go on: it fails where it is not of the quick kind.
+    """
+    cdef Bytes p = start
+    cdef bint negative = p[0] == c'-'
+    cdef uint64_t chunk, others, mantissa
+    cdef int bits, digits, places = 0
+    cdef double result
+    p += negative
+    chunk = load(p) ^ ZEROS
+    others = _mark_others(chunk)
+    if others == 0 or others & 0x80:
+        return read_long(start, end, failed, value)
+    bits = trailing_zeros(others) - 7
+    digits = bits >> 3
+    if digits > 1 and p[0] == c'0':
+        failed[0] = p
+        return NULL
+    mantissa = _eight(chunk << (64 - bits))
+    p += digits
+    if p[0] != c'.':
+        if p[0] | 32 == c'e':
+            return read_long(start, end, failed, value)
+        result = <double>mantissa
+        value[0] = -result if negative and mantissa else result
+        return p
+    p += 1
+    chunk = load(p) ^ ZEROS
+    others = _mark_others(chunk)
+    if others & 0x80:
+        failed[0] = p
+        return NULL
+    while others == 0:
+        mantissa = mantissa * 100000000 + _eight(chunk)
+        places += 8
+        p += 8
+        if places > 16:
+            return read_long(start, end, failed, value)
+        chunk = load(p) ^ ZEROS
+        others = _mark_others(chunk)
+    bits = trailing_zeros(others) - 7
+    if bits:
+        mantissa = mantissa * WHOLE_TENS[bits >> 3] + _eight(chunk << (64 - bits))
+        places += bits >> 3
+        p += bits >> 3
+    if digits + places > 19 or p[0] | 32 == c'e':
+        return read_long(start, end, failed, value)
+    if ROUNDS_ONCE and mantissa <= <uint64_t>1 << 53:
+        result = <double>mantissa / TENS[places]
+    else:
+        result = scaled(mantissa, -places)
+        if result == UNSURE:
+            return read_long(start, end, failed, value)
+    value[0] = -result if negative else result
+    return p
+
+
+cdef inline Bytes read_integer(Bytes p, Bytes *failed, int64_t *value) noexcept nogil:
+    """Read an integer of at most 19 digits, below 2**63; returns what is behind it, or NULL."""
+    cdef Bytes first
+    cdef bint negative = p[0] == c'-'
+    cdef uint64_t chunk, others, result = 0
+    cdef int bits
+    p += negative
+    first = p
+    if not is_digit(p[0]) or (p[0] == c'0' and is_digit(p[1])):
+        failed[0] = p
+        return NULL
+    chunk = load(p) ^ ZEROS
+    others = _mark_others(chunk)
+    while others == 0:
+        result = result * 100000000 + _eight(chunk)
+        p += 8
+        if p - first > 16:
+            failed[0] = first
+            return NULL
+        chunk = load(p) ^ ZEROS
+        others = _mark_others(chunk)
+    bits = trailing_zeros(others) - 7
+    if bits:
+        result = result * WHOLE_TENS[bits >> 3] + _eight(chunk << (64 - bits))
+        p += bits >> 3
+    # Nineteen digits fit 64 bits without a sign.
+    if p - first > 19 or result >> 63 or p[0] == c'.' or p[0] | 32 == c'e':
+        failed[0] = p
+        return NULL
+    value[0] = -<int64_t>result if negative else <int64_t>result
+    return p

@@ -1,0 +1,86 @@
+"""The sha256 of inputs, so that a report says what its numbers were computed from."""
+
+import hashlib
+import os
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from detap.formats.reading.stream import (
+    STDIN,
+    Stream,
+    check_same,
+    open_regular,
+    refuse_os_error,
+    shown,
+)
+
+if TYPE_CHECKING:
+    from detap.tables.detection import SourceFile
+
+
+def sha256(
+    path: str | os.PathLike[str],
+    members: Iterable[str] = (),
+    known: Mapping[str, str] | None = None,
+) -> str:
+    """Return the sha256 of a file, or of the named files of a folder, in hexadecimal.
+
+    Parameters
+    ----------
+    path : str or path
+        The file as it lies on the disk (gzip is not expanded), or the folder.
+    members : iterable of str
+        For a folder: the files that were read, as paths relative to it. The digest is taken over
+        the lines ``<digest>  <name>`` of each, sorted by name, as ``sha256sum`` prints them; so
+        it depends neither on where the folder lies nor on the order of its entries.
+    known : mapping of str to str, optional
+        The digests of members, or of the file by the name "", that were taken while they were
+        read; the others are read again.
+
+    Raises
+    ------
+    InputError
+        Where a file cannot be read.
+    """
+    names = sorted(members)
+    known = known or {}
+    if not names:
+        return known.get("") or _file_digest(os.fspath(path))
+    listed = (
+        f"{known.get(name) or _file_digest(os.path.join(path, name))}  {name}\n" for name in names
+    )
+    return hashlib.sha256("".join(listed).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+def sha256_of_source(source: "SourceFile") -> str | None:
+    """Return the sha256 of an input: taken while it was read, else now; None for lost stdin."""
+    if source.sha256 or source.path in {STDIN, shown(STDIN)}:
+        return source.sha256 or None
+    return sha256(source.path, source.members)
+
+
+def sha256_of_stream(stream: Stream) -> str:
+    """Return the sha256 of the file that a stream reads, in another thread, say.
+
+    Raises
+    ------
+    InputError
+        Where it cannot be read, or is no longer the file that its path leads to.
+    """
+    return _file_digest(stream.path, stream.status)
+
+
+def sha256_of_names(names: Iterable[object]) -> str:
+    """Return the sha256 of a list of images, one a line, in hexadecimal."""
+    listed = "\n".join(map(str, names))
+    return hashlib.sha256(listed.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _file_digest(path: str, before: os.stat_result | None = None) -> str:
+    with os.fdopen(open_regular(path), "rb", buffering=0) as file:
+        if before is not None:
+            check_same(path, before, os.fstat(file.fileno()))
+        try:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            refuse_os_error(path, error)

@@ -1,0 +1,25 @@
+"""An empty ground truth of the names that detections mention."""
+
+import os
+from collections.abc import Iterable
+
+import numpy as np
+
+from detap.tables.detection import GroundTruth, Name
+
+Path = str | os.PathLike[str]
+
+
+def empty_truth(images: Iterable[Name], classes: Iterable[Name]) -> GroundTruth:
+    """Return a ground truth without any box."""
+    return GroundTruth.from_arrays(
+        image=np.zeros(0, np.int64),
+        label=np.zeros(0, np.int64),
+        boxes=np.zeros((0, 4)),
+        images=_sorted(images),
+        classes={name: str(name) for name in _sorted(classes)},
+    )
+
+
+def _sorted(names: Iterable[Name]) -> tuple[Name, ...]:
+    return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))

@@ -1,0 +1,324 @@
+"""Opening inputs: only regular files, never more of them than the limits allow.
+
+An input comes from strangers. A FIFO would hang, a device may act, a small archive may expand
+without end: each is refused with a message before anything is read from it.
+"""
+
+import errno
+import io
+import os
+import stat
+import sys
+from dataclasses import dataclass
+from typing import Any, BinaryIO, NoReturn, cast
+
+from detap.errors import InputError, Problem, UsageError
+
+GZIP_MAGIC = b"\x1f\x8b"
+_BLOCK = 1 << 20
+_EXPANSION_FLOOR = 16 << 20
+
+STDIN = "-"
+"""The path that means standard input."""
+
+
+MOST_RECORDS = 2**31 - 1
+"""Rows are numbered in int32: as `detap.tables.columns.MOST_ROWS`, without importing numpy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a reader accepts at most, each checked before memory is spent; and what it notes.
+
+    Attributes
+    ----------
+    file_bytes : int
+        Bytes of one file, also after expansion.
+    expansion : int
+        How many times larger than the compressed file its content may be (the first 16 MiB of
+        content are always allowed).
+    records : int
+        Images, annotations or detections in one input; at most :data:`MOST_RECORDS`.
+    nesting : int
+        Levels of JSON arrays and objects, or of XML elements, inside each other.
+    problems : int
+        How many problems an error lists; the rest is only counted.
+    digests : bool
+        Whether the sha256 of each input is taken while it is read, for a report.
+
+    Raises
+    ------
+    UsageError
+        Where more records are wanted than can be numbered.
+    """
+
+    file_bytes: int = 16 << 30
+    expansion: int = 200
+    records: int = 200_000_000
+    nesting: int = 100
+    problems: int = 20
+    digests: bool = False
+
+    def __post_init__(self) -> None:
+        if self.records > MOST_RECORDS:
+            raise UsageError(f"a limit of {self.records} records is above {MOST_RECORDS}")
+
+
+DEFAULT_LIMITS = Limits()
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+_REASONS = {
+    errno.ENOENT: ("does not exist", "check the path"),
+    errno.EACCES: ("may not be read", "check its permissions"),
+    errno.EPERM: ("may not be read", "check its permissions"),
+    errno.ELOOP: ("is a loop of links", "name the file itself"),
+    errno.ENOTDIR: ("does not exist: a part of the path is no folder", "check the path"),
+    errno.ENAMETOOLONG: ("is too long for a path", "check the path"),
+}
+
+
+def refuse(path: str, message: str, remedy: str = "", place: str = "") -> NoReturn:
+    """Raise the :class:`InputError` that says `message` of `path`."""
+    raise InputError(Problem(shown(path), place, message, remedy))
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """Return `path` as messages call it."""
+    text = os.fspath(path)
+    return "<stdin>" if text == STDIN else text
+
+
+def refuse_os_error(path: str, error: OSError) -> NoReturn:
+    """Raise the :class:`InputError` that says what the system said of `path`."""
+    message, remedy = _REASONS.get(
+        error.errno or 0, (f"cannot be read: {error.strerror or error}", "")
+    )
+    raise InputError(Problem(shown(path), "", message, remedy)) from error
+
+
+def _check_regular(path: str, mode: int) -> None:
+    if stat.S_ISREG(mode):
+        return
+    kind = next((name for test, name in _KINDS if test(mode)), "no regular file")
+    refuse(path, f"is {kind}, where a file is due", "name a regular file")
+
+
+def open_regular(path: str | os.PathLike[str]) -> int:
+    """Open a regular file for reading and return its descriptor, which the caller closes.
+
+    Anything else is refused without being opened, so that a FIFO cannot hang and a device cannot
+    act. Between the look and the opening the path may come to mean something else: the opening
+    does not block either, and the look is repeated on the descriptor.
+
+    Raises
+    ------
+    InputError
+        Where the path does not exist, may not be read, or is no regular file.
+    """
+    text = os.fspath(path)
+    flags = os.O_RDONLY
+    for name in ("O_CLOEXEC", "O_NONBLOCK", "O_NOCTTY", "O_BINARY"):
+        flags |= getattr(os, name, 0)
+    try:
+        _check_regular(text, os.stat(text).st_mode)
+        descriptor = os.open(text, flags)
+    except OSError as error:
+        refuse_os_error(text, error)
+    except ValueError:
+        refuse(repr(text), "is no path: it contains a NUL character")
+    try:
+        _check_regular(text, os.fstat(descriptor).st_mode)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+class Stream:
+    """The bytes of one input from its start to its end, expanded where they are gzip.
+
+    Parameters
+    ----------
+    path : str or path
+        ``"-"`` is standard input.
+    limits : Limits
+        `file_bytes` and `expansion` are obeyed.
+
+    Attributes
+    ----------
+    descriptor : int
+        Of a plain file, from which the bytes may also be read directly; else -1.
+    status : os.stat_result or None
+        Of the file when it was opened; None for standard input.
+    size : int
+        Bytes of the file as it lies on the disk; 0 for standard input.
+
+    Raises
+    ------
+    InputError
+        By any method: too large, expanding too far, damaged, changed while being read.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> None:
+        self.path = os.fspath(path)
+        self.limits = limits
+        self.size = 0
+        self.given = 0
+        self._file: Any = None
+        self._head = b""
+        self._gzip: Any = None
+        self.status: os.stat_result | None = None
+        if self.path == STDIN:
+            self.descriptor = -1
+            self._start_stdin()
+        else:
+            self.descriptor = open_regular(self.path)
+            self.status = os.fstat(self.descriptor)
+            self.size = self.status.st_size
+            self._start_file()
+
+    def _start_stdin(self) -> None:
+        # Through sys.stdin, not descriptor 0, so that a caller may put another stream there.
+        source = getattr(sys.stdin, "buffer", None)
+        if source is None:
+            refuse(self.path, "is closed", "name a file, or pipe one in")
+        self._file = source
+        self._head = source.read(len(GZIP_MAGIC))
+        if self._head == GZIP_MAGIC:
+            compressed = self._head + source.read(self.limits.file_bytes)
+            self.size = len(compressed)
+            self._gzip = gzip_file(io.BytesIO(compressed))
+
+    def _start_file(self) -> None:
+        if self.size > self.limits.file_bytes:
+            self.close()
+            self._too_large()
+        try:
+            magic = self._read_raw(2)
+            os.lseek(self.descriptor, 0, os.SEEK_SET)
+        except BaseException:
+            self.close()
+            raise
+        if magic == GZIP_MAGIC:
+            self._file = os.fdopen(self.descriptor, "rb", buffering=_BLOCK)
+            self._gzip = gzip_file(self._file)
+            self.descriptor = -1
+
+    def _read_raw(self, count: int) -> bytes:
+        parts = []
+        while count:
+            try:
+                part = os.read(self.descriptor, count)
+            except OSError as error:
+                refuse_os_error(self.path, error)
+            if not part:
+                break
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def read(self, count: int = _BLOCK) -> bytes:
+        """Return the next bytes, at most `count` or a little more; none at the end."""
+        if self._gzip is not None:
+            block = self._expand(count)
+        elif self._head:
+            block, self._head = self._head, b""
+        else:
+            block = self._read_plain(count)
+        self.given += len(block)
+        if self.given > self.limits.file_bytes:
+            self._too_large()
+        return block
+
+    def _read_plain(self, count: int) -> bytes:
+        try:
+            if self.descriptor >= 0:
+                return os.read(self.descriptor, count)
+            block: bytes = self._file.read(count)
+            return block
+        except OSError as error:
+            refuse_os_error(self.path, error)
+
+    def _expand(self, count: int) -> bytes:
+        import zlib  # most inputs do not need it
+
+        try:
+            block: bytes = self._gzip.read(count)
+        except (EOFError, zlib.error, OSError) as error:
+            refuse(self.path, f"is damaged gzip: {error}", "compress it again or fetch it again")
+        allowed = max(_EXPANSION_FLOOR, self.limits.expansion * self.size)
+        if self.given + len(block) > allowed:
+            refuse(
+                self.path,
+                f"expands to more than {allowed} bytes, {self.limits.expansion} times its size",
+                "raise the limit on expansion (--max-expansion) if the file is to be trusted",
+            )
+        return block
+
+    def _too_large(self) -> NoReturn:
+        refuse(
+            self.path,
+            f"is larger than {self.limits.file_bytes} bytes",
+            "raise the limit on file size (--max-file-size) if that is meant",
+        )
+
+    def read_all(self) -> bytes:
+        """Return every byte from here to the end, and check that the file did not change."""
+        parts = []
+        while block := self.read():
+            parts.append(block)
+        self.check_unchanged()
+        return b"".join(parts)
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that was written to since it was opened."""
+        if self.status is not None:
+            now = os.fstat(self._file.fileno() if self._file is not None else self.descriptor)
+            check_same(self.path, self.status, now)
+
+    def close(self) -> None:
+        """Close the file; standard input stays open."""
+        if self._file is not None and self.path != STDIN:
+            self._file.close()
+        elif self.descriptor >= 0:
+            os.close(self.descriptor)
+        self.descriptor = -1
+
+    def __enter__(self) -> "Stream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check_same(path: str, before: os.stat_result, now: os.stat_result) -> None:
+    """Refuse a file that was written to, or replaced, between two looks at it."""
+    looks = [(s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns) for s in (before, now)]
+    if looks[0] != looks[1]:
+        refuse(path, "changed while it was being read", "try again when it is complete")
+
+
+def gzip_file(compressed: BinaryIO) -> BinaryIO:
+    """Return the expanded content of `compressed` as a stream."""
+    import gzip  # most inputs do not need it
+
+    return cast(BinaryIO, gzip.GzipFile(fileobj=compressed, mode="rb"))
+
+
+def read_bytes(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> bytes:
+    """Return the content of a regular file (or of standard input, ``"-"``), gzip expanded.
+
+    Raises
+    ------
+    InputError
+        As :class:`Stream`.
+    """
+    with Stream(path, limits) as stream:
+        return stream.read_all()

@@ -1,0 +1,1 @@
+"""Folders of text files with a box a line."""

@@ -1,0 +1,157 @@
+"""Scan text files of boxes, a word and some numbers a line, straight into columns.
+
+Only regular lines are read: a word, numbers in plain decimal, blanks between them. A file with
+anything else, or with a box that could be a fault, is declined as a whole, and `_voc_lines` reads
+it with care. What is read here is what is read there, to the last bit.
+"""
+
+from libc.math cimport isfinite
+from libc.stdint cimport int32_t, uint8_t
+
+from detap.formats.reading._names cimport names_find
+from detap.formats.text._folder_scan cimport (
+    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_declined, scan_inputs,
+    scan_number, scan_run, scan_start, scan_words,
+)
+
+import numpy as np
+
+
+cdef struct Form:
+    bint grow       # whether lines may begin with words that are not known
+    bint sides      # whether the last two numbers are width and height
+
+
+cdef bint _is_box(const double *box, bint sides) noexcept nogil:
+    cdef double width, height
+    if sides:
+        if not (isfinite(box[0] + box[2]) and isfinite(box[1] + box[3])):
+            return False
+        width = box[2]
+        height = box[3]
+    else:
+        width = box[2] - box[0]
+        height = box[3] - box[1]
+    return isfinite(width * height)
+
+
+cdef bint _scan_lines(
+    const char *at, const char *end, int32_t file, Scan *scan, void *how
+) noexcept nogil:
+    """Append the lines from `at` to `end`; False where one is not regular."""
+    cdef Form *form = <Form *>how
+    cdef Rows *rows = &scan.rows
+    cdef const char *word
+    cdef double *values
+    cdef bint ascii
+    cdef int32_t number
+    cdef int column
+    while True:
+        while at < end and (at[0] == c' ' or at[0] == c'\t'):
+            at += 1
+        if at == end:
+            return True
+        if at[0] == c'\n':
+            at += 1
+            continue
+        if at[0] == c'\r' and at + 1 < end and at[1] == c'\n':
+            at += 2
+            continue
+        # These begin what is no list of boxes at all: merge markers, JSON, HTML, PDF.
+        if at[0] in (c'<', c'=', c'>', c'[', c'{', c'%'):
+            return False
+        word = at
+        ascii = True
+        while at < end and <uint8_t>at[0] > 32 and at[0] != 127:
+            ascii = ascii and <uint8_t>at[0] < 128
+            at += 1
+        # Whether a new word is UTF-8 is for the careful reader to say.
+        if form.grow and not ascii:
+            return False
+        number = names_find(&scan.names, word, at - word, form.grow)
+        if number < 0 or not rows_reserve(rows):
+            return False
+        values = rows.values + rows.count * rows.width
+        for column in range(rows.width):
+            if at == end or not (at[0] == c' ' or at[0] == c'\t'):
+                return False
+            while at < end and (at[0] == c' ' or at[0] == c'\t'):
+                at += 1
+            if not scan_number(at, end, &at, &values[column]):
+                return False
+        while at < end and (at[0] == c' ' or at[0] == c'\t'):
+            at += 1
+        if at < end and at[0] == c'\r':
+            at += 1
+            if at == end:
+                return False
+        if at < end:
+            if at[0] != c'\n':
+                return False
+            at += 1
+        if not _is_box(values + rows.width - 4, form.sides):
+            return False
+        rows.file[rows.count] = file
+        rows.name[rows.count] = number
+        rows.flag[rows.count] = 0
+        rows.count += 1
+
+
+def scan_files(
+    int folder, list members, list known, *, bint grow, int width, bint sides,
+    size_t file_bytes, size_t records,
+    dict digests=None, bint contents=False,
+):
+    """Scan text files, each whole or not at all.
+
+    Parameters
+    ----------
+    folder : int
+        The descriptor of the folder that they are in, or -1 where `members` are whole paths.
+    members : list of bytes or None
+        The files; None is declined.
+    known : list of bytes
+        The words that a line may begin with, numbered in this order.
+    grow : bool
+        Whether other words may, too; they get the next numbers.
+    width : {4, 5}
+        How many numbers follow: a box, or a score and a box.
+    sides : bool
+        Whether the last two numbers are width and height; else the far corner.
+    file_bytes, records : int
+        The limits: larger files are declined, and so is what comes behind so many rows.
+    digests : dict, optional
+        Gets the sha256 of each file that is not declined, in hexadecimal, by its place in
+        `members`.
+    contents : bool
+        Whether `members` are what the files hold, and not what they are called: for tests.
+
+    Returns
+    -------
+    declined : list of int
+        The files that were not read, by their place in `members`.
+    file, name : (N,) int32 array
+        The file of each row, and the number of its first word.
+    words : list of bytes
+        Those of `known`, then those that were met besides.
+    values : (N, width) float64 array
+    """
+    cdef Scan scan
+    cdef Form form
+    cdef bytes word
+    form.grow = grow
+    form.sides = sides
+    scan_start(&scan, width, records)
+    try:
+        scan_inputs(&scan, folder, members, contents, file_bytes)
+        for word in known:
+            if names_find(&scan.names, word, len(word), True) < 0:
+                raise MemoryError
+        if scan.names.count != len(known):
+            raise ValueError("a known word is listed twice")
+        scan_run(&scan, _scan_lines, &form, digests)
+        words = scan_words(&scan)
+        file, name, _, values = map(np.asarray, scan_columns(&scan))
+        return scan_declined(&scan), file, name, values, words
+    finally:
+        scan_close(&scan)

@@ -1,0 +1,253 @@
+"""The files of a VOC data set: which of a folder's are read, image sets, lists of class names."""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from detap.formats.reading import stream as files
+from detap.formats.reading.stream import Limits
+from detap.formats.text.lines import Problems, UnknownNameError, plain_lines, shown
+from detap.tables.detection import SourceFile
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """Files of one kind in a folder.
+
+    `given` is the path that the user gave, `inside` the folder below it ("" for itself), `members`
+    the name of each file by its stem, sorted by stem, `aside` how many entries were left aside,
+    `odd` the members that are no regular files, `digests` the sha256 of those that
+    were hashed while being read, by number.
+    """
+
+    given: str
+    inside: str
+    suffix: str
+    members: dict[str, str]
+    aside: int = 0
+    odd: frozenset[str] = frozenset()
+    digests: dict[int, str] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The folder that holds the files."""
+        return os.path.join(self.given, self.inside) if self.inside else self.given
+
+    def file(self, member: str) -> str:
+        """Return the path of a member."""
+        return os.path.join(self.path, member) if member else self.given
+
+    def source(self, members: Iterable[str], records: int) -> SourceFile:
+        """Return the members that were read, in the order of their numbers, as an input."""
+        start = f"{self.inside}/" if self.inside else ""
+        names = [start + member for member in members]
+        read = tuple(sorted(filter(None, names)))
+        digest = ""
+        if self.digests:
+            from detap.formats.reading.digest import sha256  # needs hashlib, 0.003 s
+
+            known = {names[number]: digest for number, digest in self.digests.items()}
+            digest = sha256(self.given, read, known)
+        return SourceFile(self.given, records, read, digest)
+
+
+def _list_folder(path: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(path) as entries:
+            return list(entries)
+    except NotADirectoryError:
+        files.refuse(path, "is no folder", "give the folder that holds the files")
+    except OSError as error:
+        files.refuse_os_error(path, error)
+    except ValueError:
+        files.refuse(repr(path), "is no path: it contains a NUL character")
+
+
+def _is_regular(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a loop of links, say
+        return False
+
+
+def _members(given: str, inside: str, suffix: str) -> Folder:
+    """Return the files of a folder with that suffix.
+
+    Hidden files, which systems and editors leave, and sub-folders are left aside.
+    """
+    path = os.path.join(given, inside) if inside else given
+    cut = -len(suffix)
+    members: dict[str, str] = {}
+    odd = set()
+    entries = _list_folder(path)
+    for entry in entries:
+        name = entry.name
+        if name[cut:].lower() != suffix or name[0] == ".":
+            continue
+        if not _is_regular(entry):
+            if os.path.isdir(entry):
+                continue
+            odd.add(name)
+        other = members.setdefault(name[:cut], name)
+        if other != name:
+            message = f"{shown(name)} and {shown(other)} are of the same image"
+            files.refuse(path, message, "keep one of them")
+    ordered = {stem: members[stem] for stem in sorted(members)}
+    return Folder(given, inside, suffix, ordered, len(entries) - len(ordered), frozenset(odd))
+
+
+def ground_truth_folder(path: str) -> Folder:
+    """Return the annotation files of a VOC root, or of the folder that holds them itself."""
+    inside = ""
+    if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
+        inside = "Annotations"
+    folder = _members(path, inside, ".xml")
+    if not folder.members and not inside:
+        folder = _members(path, inside, ".txt")
+    if not folder.members:
+        files.refuse(
+            folder.path,
+            "has no annotation: no file ends with .xml" + ("" if inside else " or .txt"),
+            "give a folder with Annotations, or one that holds the files itself",
+        )
+    return folder
+
+
+def detections_folder(path: str) -> Folder:
+    """Return the text files of a folder of detections, or the one file that is given."""
+    if path == files.STDIN:
+        files.refuse(path, "cannot hold VOC detections: the files' names count", "give a folder")
+    if "\0" in path or not os.path.isdir(path):
+        os.close(files.open_regular(path))
+        stem, suffix = os.path.splitext(os.path.basename(path))
+        return Folder(path, "", suffix, {stem: ""})
+    folder = _members(path, "", ".txt")
+    if not folder.members:
+        looks = ", but some with .xml, as ground truth has" if _has_xml(path) else ""
+        message = f"has no detections: no file ends with .txt{looks}"
+        files.refuse(path, message, "give the folder of the detections")
+    return folder
+
+
+def _has_xml(path: str) -> bool:
+    return any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The images to be read, their files, and where the choice came from."""
+
+    images: tuple[str, ...]
+    members: tuple[str, ...]
+    file: str = ""
+    records: int = 0
+    repeated: int = 0
+
+
+def select_images(
+    folder: Folder, image_set: Path | None, problems: Problems, limits: Limits
+) -> Selection:
+    """Return the images that an image set names, or all of the folder."""
+    if image_set is None:
+        return Selection(tuple(folder.members), tuple(folder.members.values()))
+    file = _image_set_file(folder, os.fspath(image_set))
+    lines = plain_lines(files.read_bytes(file, limits), file, problems)
+    chosen: dict[str, str] = {}
+    for number, text in lines:
+        name = _image_of_line(text, folder.members)
+        if name is None:
+            problems.add(
+                file,
+                f"line {number}",
+                f"{shown(text)} is no image name, or one and -1, 0 or 1",
+                "write one image a line",
+            )
+        elif name not in folder.members:
+            problems.add(
+                file,
+                f"line {number}",
+                f"image {shown(name)} has no {folder.suffix} file in {folder.path}",
+                _missing_remedy(name, folder.members),
+            )
+        else:
+            chosen[name] = folder.members[name]
+    if not lines and not problems.count:
+        problems.add(file, "", "names no image", "list one image a line")
+    repeated = len(lines) - len(chosen)
+    return Selection(tuple(chosen), tuple(chosen.values()), file, len(lines), repeated)
+
+
+def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:
+    if text in members:
+        return text
+    columns = text.split()
+    if len(columns) == 1 or (len(columns) == 2 and columns[1] in {"1", "-1", "0"}):
+        return columns[0]
+    return None
+
+
+def _missing_remedy(name: str, members: Mapping[str, str]) -> str:
+    if os.path.splitext(os.path.basename(name))[0] in members:
+        return "write it without folder and suffix"
+    return "take it off the list, or add the file"
+
+
+def _image_set_file(folder: Folder, image_set: str) -> str:
+    """Return the file of an image set that is given by its name or by its path."""
+    root = folder.given if folder.inside else os.path.join(folder.given, os.pardir)
+    named = os.path.join(root, "ImageSets", "Main", f"{image_set}.txt")
+    is_name = os.path.basename(image_set) == image_set and not image_set.endswith(".txt")
+    if is_name and "\0" not in image_set and os.path.lexists(named):
+        return named
+    if is_name and not os.path.lexists(image_set):
+        files.refuse(
+            image_set,
+            f"is no image set: neither it nor {named} exists",
+            "name a file, or a set under ImageSets/Main",
+        )
+    return image_set
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNames:
+    """The classes that a file lists, for those that number them."""
+
+    file: str = ""
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path | None, problems: Problems, limits: Limits) -> "ClassNames":
+        """Read one class a line; problems are added."""
+        if path is None:
+            return cls()
+        file = os.fspath(path)
+        lines = plain_lines(files.read_bytes(file, limits), file, problems)
+        if not lines and not problems.count:
+            problems.add(file, "", "names no class", "list one class a line")
+        first: dict[str, int] = {}
+        for at, (number, name) in enumerate(lines, 1):
+            if number != at:
+                problems.add(file, f"line {at}", "is blank", "numbers would shift: remove it")
+                break
+            if name in first:
+                message = f"{shown(name)} stands on line {first[name]} already"
+                problems.add(file, f"line {number}", message, "name each class once")
+            first.setdefault(name, number)
+        return cls(file, tuple(name for _, name in lines))
+
+    def resolve(self, word: str) -> str:
+        """Return the class that the first column of a line stands for."""
+        if not self.names or not (word.isascii() and word.isdigit()):
+            return word
+        if int(word[:18]) >= len(self.names):
+            raise UnknownNameError(
+                f"class {shown(word)} is beyond the {len(self.names)} of {self.file}",
+                "classes are numbered from 0; check the list",
+            )
+        return self.names[int(word)]
+
+    def source(self) -> tuple[SourceFile, ...]:
+        """Return the file as an input, if there is one."""
+        return (SourceFile(self.file, len(self.names)),) if self.file else ()

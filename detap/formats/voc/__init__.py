@@ -1,0 +1,1 @@
+"""PASCAL VOC: folders of XML, and the detections that go with them."""

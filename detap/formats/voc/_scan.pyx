@@ -1,0 +1,500 @@
+"""Scan VOC annotations in XML straight into columns.
+
+This is no XML parser. It reads well-formed XML of the plain kind that VOC tools write: elements,
+attributes, text in UTF-8 and the five predefined references. Declarations, DOCTYPE, comments,
+processing instructions, CDATA, character references, prefixes, and any object that is not exactly
+as it should be are declined with the whole file, which lxml then reads with care. So everything
+below has to be stricter than XML, never laxer: what it does not know, it declines.
+"""
+
+from libc.math cimport NAN, isnan, isfinite
+from libc.stdint cimport int32_t, uint8_t
+from libc.stdlib cimport free
+from libc.string cimport memcmp
+
+from detap.formats.reading._bytes cimport Bytes, is_word, skip_character
+from detap.formats.reading._columns cimport grow, take
+from detap.formats.reading._names cimport Names, names_find
+from detap.formats.text._folder_scan cimport (
+    Rows, Scan, rows_reserve, scan_close, scan_columns, scan_declined,
+    scan_inputs, scan_number, scan_run, scan_start, scan_words,
+)
+
+import numpy as np
+
+
+cdef enum:
+    DEEPEST = 32
+    MOST_ATTRIBUTES = 8
+    LONGEST_NAME = 1000     # libxml2 has a limit too, far beyond
+
+
+cdef enum Role:
+    # What an element means, which follows from its tag and from what its parent means.
+    IGNORED
+    ROOT
+    OBJECT
+    BOX
+    SIZE
+    NAME        # from here on, elements that hold text alone
+    DIFFICULT
+    XMIN
+    YMIN
+    XMAX
+    YMAX
+    WIDTH
+    HEIGHT
+
+
+cdef extern from *:
+    """
+    /* What a byte may be: 1 begins a name, 2 continues one, 4 is a blank, 8 is plain text. */
+    #define DETAP_LETTER (1 | 2 | 8)
+    static unsigned char detap_kind[256];
+    static void detap_fill_kinds(void) {
+        int byte;
+        for (byte = 32; byte < 128; byte++) detap_kind[byte] = 8;
+        for (byte = 'a'; byte <= 'z'; byte++) detap_kind[byte] = DETAP_LETTER;
+        for (byte = 'A'; byte <= 'Z'; byte++) detap_kind[byte] = DETAP_LETTER;
+        for (byte = '0'; byte <= '9'; byte++) detap_kind[byte] = 2 | 8;
+        detap_kind['_'] = DETAP_LETTER;
+        detap_kind['-'] = detap_kind['.'] = 2 | 8;
+        detap_kind[' '] = detap_kind['\\t'] = detap_kind['\\n'] = detap_kind['\\r'] = 4 | 8;
+        detap_kind['<'] = detap_kind['&'] = detap_kind[']'] = 0;
+    }
+    """
+    const uint8_t detap_kind[256]
+    void detap_fill_kinds() noexcept nogil
+
+
+cdef enum:
+    BEGINS_NAME = 1
+    IN_NAME = 2
+    BLANK = 4
+    PLAIN = 8
+
+
+detap_fill_kinds()
+
+
+cdef struct Object:
+    # The object being read: which of its parts were seen (bits by role), and their values.
+    int seen
+    int32_t name
+    bint difficult
+    double[4] corners
+
+
+cdef struct Open:
+    # An element that is open.
+    const char *tag
+    size_t length
+    Role role
+
+
+cdef bint _is_object_miswritten(const char *tag, size_t length) noexcept nogil:
+    """Return whether a tag is "object" but for its case."""
+    cdef int i
+    cdef char[6] lower
+    if length != 6:
+        return False
+    for i in range(6):
+        lower[i] = tag[i] | 32
+    return memcmp(lower, b"object", 6) == 0
+
+
+cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
+    if parent == ROOT:
+        if is_word(tag, length, b"object", 6):
+            return OBJECT
+        if is_word(tag, length, b"size", 4):
+            return SIZE
+    elif parent == OBJECT:
+        if is_word(tag, length, b"name", 4):
+            return NAME
+        if is_word(tag, length, b"bndbox", 6):
+            return BOX
+        if is_word(tag, length, b"difficult", 9):
+            return DIFFICULT
+    elif parent == BOX and length == 4:
+        if memcmp(tag, b"xmin", 4) == 0:
+            return XMIN
+        if memcmp(tag, b"ymin", 4) == 0:
+            return YMIN
+        if memcmp(tag, b"xmax", 4) == 0:
+            return XMAX
+        if memcmp(tag, b"ymax", 4) == 0:
+            return YMAX
+    elif parent == SIZE:
+        if is_word(tag, length, b"width", 5):
+            return WIDTH
+        if is_word(tag, length, b"height", 6):
+            return HEIGHT
+    return IGNORED
+
+
+cdef const char *_skip_character(const char *at, const char *end) noexcept nogil:
+    """Return what is behind a character of several bytes in UTF-8, or NULL where it is none."""
+    cdef Bytes behind = skip_character(<Bytes>at, <Bytes>end)
+    # U+FFFE and U+FFFF may not stand in XML.
+    if behind != NULL and memcmp(at, b"\xef\xbf", 2) == 0 and <uint8_t>at[2] >= 0xBE:
+        return NULL
+    return <const char *>behind
+
+
+cdef const char *_skip_reference(const char *at, const char *end) noexcept nogil:
+    """Return what is behind one of the five predefined references, or NULL."""
+    cdef size_t left = end - at
+    if left >= 4 and (memcmp(at, b"&lt;", 4) == 0 or memcmp(at, b"&gt;", 4) == 0):
+        return at + 4
+    if left >= 5 and memcmp(at, b"&amp;", 5) == 0:
+        return at + 5
+    if left >= 6 and (memcmp(at, b"&quot;", 6) == 0 or memcmp(at, b"&apos;", 6) == 0):
+        return at + 6
+    return NULL
+
+
+cdef const char *_skip_text(const char *at, const char *end, bint references) noexcept nogil:
+    """Return the next ``<``; NULL where there is none or the text is not plain."""
+    while at < end:
+        if detap_kind[<uint8_t>at[0]] & PLAIN:
+            at += 1
+        elif at[0] == c'<':
+            return at
+        elif at[0] == c'&' and references:
+            at = _skip_reference(at, end)
+        elif at[0] == c']':
+            # "]]>" may not stand in text.
+            if end - at > 2 and at[1] == c']' and at[2] == c'>':
+                return NULL
+            at += 1
+        elif <uint8_t>at[0] >= 128:
+            at = _skip_character(at, end)
+        else:
+            at = NULL
+        if at == NULL:
+            return NULL
+    return NULL
+
+
+cdef const char *_skip_blanks(const char *at, const char *end) noexcept nogil:
+    while at < end and detap_kind[<uint8_t>at[0]] & BLANK:
+        at += 1
+    return at
+
+
+cdef const char *_skip_name(const char *at, const char *end) noexcept nogil:
+    """Return what is behind a name in ASCII without a prefix, or NULL."""
+    cdef const char *start = at
+    if at == end or not detap_kind[<uint8_t>at[0]] & BEGINS_NAME:
+        return NULL
+    while at < end and detap_kind[<uint8_t>at[0]] & IN_NAME:
+        at += 1
+    return at if at - start <= LONGEST_NAME else NULL
+
+
+cdef const char *_skip_attributes(const char *at, const char *end) noexcept nogil:
+    """Return the ``>`` or ``/>`` that ends a tag whose name ends at `at`, or NULL."""
+    cdef int i
+    cdef const char *names[MOST_ATTRIBUTES]
+    cdef size_t lengths[MOST_ATTRIBUTES]
+    cdef const char *behind
+    cdef char quote
+    cdef int count = 0
+    while True:
+        behind = _skip_blanks(at, end)
+        if behind == end:
+            return NULL
+        if behind[0] == c'>':
+            return behind
+        if behind[0] == c'/':
+            return behind if end - behind > 1 and behind[1] == c'>' else NULL
+        if behind == at or count == MOST_ATTRIBUTES:
+            return NULL
+        at = _skip_name(behind, end)
+        # "xmlns", "xml:space" and their like mean something.
+        if at == NULL or (at - behind >= 3 and memcmp(behind, b"xml", 3) == 0):
+            return NULL
+        for i in range(count):
+            if lengths[i] == <size_t>(at - behind) and memcmp(names[i], behind, lengths[i]) == 0:
+                return NULL
+        names[count] = behind
+        lengths[count] = at - behind
+        count += 1
+        at = _skip_blanks(at, end)
+        if at == end or at[0] != c'=':
+            return NULL
+        at = _skip_blanks(at + 1, end)
+        if at == end or not (at[0] == c'"' or at[0] == c"'"):
+            return NULL
+        quote = at[0]
+        at += 1
+        while at < end and at[0] != quote:
+            if not (detap_kind[<uint8_t>at[0]] & PLAIN or at[0] == c']'):
+                return NULL
+            at += 1
+        if at == end:
+            return NULL
+        at += 1
+
+
+cdef bint _quoted(const char **at, const char *end, const char *word, size_t length) noexcept nogil:
+    """Step over a word in lower case between quotes; in the file it may be in upper case."""
+    cdef size_t i
+    cdef const char *here = at[0]
+    if <size_t>(end - here) < length + 2 or not (here[0] == c'"' or here[0] == c"'"):
+        return False
+    for i in range(length):
+        if here[i + 1] != word[i]:
+            if not (c'a' <= word[i] <= c'z' and (here[i + 1] | 32) == word[i]):
+                return False
+    if here[length + 1] != here[0]:
+        return False
+    at[0] = here + length + 2
+    return True
+
+
+cdef const char *_skip_declaration(const char *at, const char *end) noexcept nogil:
+    """Return what is behind ``<?xml version="1.0" encoding="UTF-8"?>``, or NULL.
+
+    Without declaration that is `at`; the encoding may be missing.
+    """
+    if end - at < 2 or at[0] != c'<' or at[1] != c'?':
+        return at
+    if end - at < 14 or memcmp(at, b"<?xml version=", 14) != 0:
+        return NULL
+    at += 14
+    if not _quoted(&at, end, b"1.0", 3):
+        return NULL
+    if end - at >= 10 and memcmp(at, b" encoding=", 10) == 0:
+        at += 10
+        if not _quoted(&at, end, b"utf-8", 5):
+            return NULL
+    at = _skip_blanks(at, end)
+    if end - at < 2 or at[0] != c'?' or at[1] != c'>':
+        return NULL
+    return at + 2
+
+
+cdef bint _take_text(
+    Role role, const char *at, const char *end, Object *now, double *size, Names *names
+) noexcept nogil:
+    """Take the text of an element that holds text alone; False where it is not as due."""
+    cdef int i
+    cdef const char *stop
+    cdef double value
+    cdef int bit = 1 << <int>role
+    at = _skip_blanks(at, end)
+    while end > at and detap_kind[<uint8_t>(end - 1)[0]] & BLANK:
+        end -= 1
+    if at == end:
+        return False
+    if role == NAME:
+        for i in range(end - at):
+            if <uint8_t>at[i] < 32:
+                return False
+        now.name = names_find(names, at, end - at, True)
+        if now.name < 0:
+            return False
+    elif role == DIFFICULT:
+        if end - at != 1 or not (at[0] == c'0' or at[0] == c'1'):
+            return False
+        now.difficult = at[0] == c'1'
+    else:
+        if not scan_number(at, end, &stop, &value) or stop != end:
+            return False
+        if role == WIDTH or role == HEIGHT:
+            # Written twice, or as 0, which some tools mean for unknown: not regular.
+            if not isnan(size[role - WIDTH]) or value <= 0:
+                return False
+            size[role - WIDTH] = value
+            return True
+        now.corners[role - XMIN] = value
+    if now.seen & bit:
+        return False
+    now.seen |= bit
+    return True
+
+
+cdef bint _take_object(const Object *now, int32_t file, Rows *rows) noexcept nogil:
+    """Append an object that has ended; False where it is not as due."""
+    cdef int i
+    cdef int due = (
+        1 << <int>NAME | 1 << <int>BOX | 1 << <int>XMIN | 1 << <int>YMIN | 1 << <int>XMAX
+        | 1 << <int>YMAX
+    )
+    cdef double width = now.corners[2] - now.corners[0]
+    cdef double height = now.corners[3] - now.corners[1]
+    if now.seen & due != due or not isfinite(width * height):
+        return False
+    if not rows_reserve(rows):
+        return False
+    rows.file[rows.count] = file
+    rows.name[rows.count] = now.name
+    rows.flag[rows.count] = now.difficult
+    for i in range(4):
+        rows.values[4 * rows.count + i] = now.corners[i]
+    rows.count += 1
+    return True
+
+
+cdef struct Form:
+    int deepest
+    double *sizes       # of each file's image, NaN where unknown
+
+
+cdef bint _scan_annotation(
+    const char *at, const char *end, int32_t file, Scan *scan, void *how
+) noexcept nogil:
+    """Append the objects of one file and set the image's size; False where it is declined."""
+    cdef Form *form = <Form *>how
+    cdef double *size = form.sizes + 2 * file
+    cdef Open[DEEPEST] stack
+    cdef Object now
+    cdef int depth = 0
+    cdef bint sized = False
+    cdef Role role
+    cdef const char *tag
+    cdef const char *text = NULL
+    cdef size_t length
+    now.seen = 0
+    now.name = 0
+    now.difficult = False
+    at = _skip_declaration(at, end)
+    if at == NULL:
+        return False
+    at = _skip_blanks(at, end)
+    while True:
+        # Here `at` is at a "<", or at what should be one.
+        if end - at < 2 or at[0] != c'<':
+            return False
+        at += 1
+        if at[0] == c'/':
+            if depth == 0:
+                return False
+            tag = at + 1
+            length = stack[depth - 1].length
+            if <size_t>(end - tag) <= length or memcmp(tag, stack[depth - 1].tag, length) != 0:
+                return False
+            role = stack[depth - 1].role
+            if role >= NAME and not _take_text(role, text, at - 1, &now, size, &scan.names):
+                return False
+            at = _skip_blanks(tag + length, end)
+            if at == end or at[0] != c'>':
+                return False
+            at += 1
+        else:
+            tag = at
+            at = _skip_name(at, end)
+            if at == NULL or depth == form.deepest:
+                return False
+            length = at - tag
+            if depth == 0:
+                role = ROOT
+                if not is_word(tag, length, b"annotation", 10):
+                    return False
+            else:
+                if stack[depth - 1].role >= NAME:
+                    return False
+                role = _role(stack[depth - 1].role, tag, length)
+                if role != OBJECT and _is_object_miswritten(tag, length):
+                    return False
+            at = _skip_attributes(at, end)
+            if at == NULL:
+                return False
+            if role == OBJECT:
+                now.seen = 0
+                now.difficult = False
+            elif role == BOX:
+                if now.seen & 1 << <int>BOX:
+                    return False
+                now.seen |= 1 << <int>BOX
+            elif role == SIZE:
+                if sized:
+                    return False
+                sized = True
+            if at[0] == c'>':
+                at += 1
+                stack[depth].tag = tag
+                stack[depth].length = length
+                stack[depth].role = role
+                depth += 1
+                text = at
+                at = _skip_text(at, end, role < NAME)
+                if at == NULL:
+                    return False
+                continue
+            # An empty element: nothing that is due may be empty.
+            if role >= NAME or depth == 0:
+                return False
+            at += 2
+            depth += 1
+        # An element has ended.
+        depth -= 1
+        if role == OBJECT and not _take_object(&now, file, &scan.rows):
+            return False
+        if depth == 0:
+            return _skip_blanks(at, end) == end
+        at = _skip_text(at, end, True)
+        if at == NULL:
+            return False
+
+
+def scan_files(
+    int folder, list members, *, size_t file_bytes, size_t records, int nesting,
+    dict digests=None, bint contents=False,
+):
+    """Scan annotation files, each whole or not at all.
+
+    Parameters
+    ----------
+    folder : int
+        The descriptor of the folder that they are in.
+    members : list of bytes or None
+        The files; None is declined.
+    file_bytes, records, nesting : int
+        The limits: larger and more deeply nested files are declined, and so is what comes behind
+        so many objects.
+    digests : dict, optional
+        Gets the sha256 of each file that is not declined, in hexadecimal, by its place in
+        `members`.
+    contents : bool
+        Whether `members` are what the files hold, and not what they are called: for tests.
+
+    Returns
+    -------
+    declined : list of int
+        The files that were not read, by their place in `members`.
+    file, name : (G,) int32 array
+        The file of each object, and the number of its class.
+    difficult : (G,) bool array
+    corners : (G, 4) float64 array
+        xmin, ymin, xmax, ymax.
+    words : list of bytes
+        The classes; also those of files that were then declined.
+    sizes : (I, 2) float64 array
+        Width and height of each file's image, NaN where unknown.
+    """
+    cdef Scan scan
+    cdef Form form
+    cdef Py_ssize_t count = len(members), at
+    form.deepest = min(nesting, DEEPEST)
+    form.sizes = NULL
+    scan_start(&scan, 4, records)
+    try:
+        scan_inputs(&scan, folder, members, contents, file_bytes)
+        if not grow(<void **>&form.sizes, count + 1, 2 * sizeof(double)):
+            raise MemoryError
+        for at in range(2 * count):
+            form.sizes[at] = NAN
+        scan_run(&scan, _scan_annotation, &form, digests)
+        for at in range(count):
+            if scan.declined[at]:
+                form.sizes[2 * at] = form.sizes[2 * at + 1] = NAN
+        words = scan_words(&scan)
+        sizes = np.asarray(take(<void **>&form.sizes, count, 2, sizeof(double), b"d"))
+        file, name, difficult, corners = map(np.asarray, scan_columns(&scan))
+        return scan_declined(&scan), file, name, difficult, corners, words, sizes
+    finally:
+        scan_close(&scan)
+        free(form.sizes)

@@ -1,0 +1,67 @@
+"""VOC, aside from reading it: detections by themselves, and what images are said to be."""
+
+import os
+from typing import Any
+
+from detap.errors import UsageError
+from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.formats.text.folder import detections_folder
+from detap.formats.voc.layout import class_of_stem, tell_layout
+from detap.formats.voc.tables import element_text
+from detap.tables.detection import GroundTruth, Name
+
+
+def named(
+    path: Path, *, layout: str | None = None, limits: Limits = DEFAULT_LIMITS, **options: Any
+) -> tuple[dict[str, Any], GroundTruth]:
+    """Return the layout, and the images and classes that text files name.
+
+    It is a lenient look: the reader then reads the files against these names, so that everything
+    else about them is checked as always.
+
+    Raises
+    ------
+    UsageError
+        Where the layout cannot be told.
+    """
+    folder = detections_folder(os.fspath(path))
+    stems = tuple(folder.members)
+    lines = [_columns(folder.file(name), limits) for name in folder.members.values()]
+    if layout is None:
+        first = {stem: found[0][0] for stem, found in zip(stems, lines, strict=True) if found}
+        layout = tell_layout(stems, first, (), ())
+    if layout is None:
+        raise UsageError(
+            "whether a file holds the detections of a class or of an image cannot be told without "
+            "the ground truth; say --layout class-files or --layout image-files"
+        )
+    met = {columns[0] for found in lines for columns in found}
+    by_image = layout == "image-files"
+    classes = met if by_image else {class_of_stem(stem, ()).name for stem in stems}
+    truth = empty_truth(stems if by_image else met, classes)
+    reading = {**options, "layout": layout, "limits": limits}
+    return reading, truth
+
+
+def _columns(path: str, limits: Limits) -> list[list[str]]:
+    """Return the columns of every line that has one and can be read."""
+    text = read_bytes(path, limits).decode("utf-8-sig", "replace")
+    return [columns for line in text.split("\n") if (columns := line.split())]
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return the text of an element, as ``segmented``, or of a path such as ``source/database``.
+
+    The files are read again.
+    """
+    source = truth.files[0]
+    known = {str(image): image for image in truth.images}
+    found: dict[Name, Any] = {}
+    for member in source.members:
+        image = os.path.splitext(os.path.basename(member))[0]
+        path = os.path.join(source.path, member)
+        text = element_text(read_bytes(path), path, name, DEFAULT_LIMITS)
+        if text is not None and image in known:
+            found[known[image]] = text
+    return found

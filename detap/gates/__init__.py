@@ -1,0 +1,1 @@
+"""Numbers against limits: names, verdicts, the one judge, and earlier reports."""

@@ -1,0 +1,309 @@
+"""Earlier reports as baselines: whether they may be compared with, and raising them."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from math import isnan, nan
+from typing import Any
+
+from detap.decimals import same
+from detap.errors import InputError, Problem, UsageError
+from detap.gates.verdicts import Numbers, row_key
+from detap.protocols.measures import AT_THRESHOLD
+
+UNITS = {"classes": "class", "queries": "query"}
+"""What one row is called, by the key of the rows."""
+
+_KINDS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
+_SCHEMA_VERSION = 1
+_CLAIMS = ("detections", "run", "scores")  # roles of inputs that are not the ground truth
+_NOT_RAISED = frozenset(
+    {"ground_truths", "neutral", "detections", "within_limit", "true_positives"}
+    | {"false_positives", "duplicates", "false_negatives", "false-positives-per-image", "score"}
+)
+"""Of which more is not better."""
+
+
+def read_baseline(path: str) -> dict[str, Any]:
+    """Read an earlier JSON report.
+
+    Raises
+    ------
+    InputError
+        Where the file is none.
+    """
+    from detap.formats.reading.stream import read_bytes
+
+    try:
+        record = json.loads(read_bytes(path).decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        _refuse(path, f"is no JSON report: {error}")
+    if not isinstance(record, dict) or "schema_version" not in record:
+        _refuse(path, "is no report of detap")
+    if record["schema_version"] != _SCHEMA_VERSION:
+        _refuse(path, f"has schema version {record['schema_version']!r}, not {_SCHEMA_VERSION}")
+    rows_key = _KINDS.get(str(record.get("kind")))
+    shaped = (
+        rows_key is not None
+        and isinstance(record.get("summary"), dict)
+        and record["summary"]
+        and _are_numbers(record["summary"])
+        and isinstance(record.get(rows_key), list)
+        and all(isinstance(row, dict) and "name" in row for row in record[rows_key])
+        and isinstance(record.get("protocol"), dict)
+        and isinstance(record.get("inputs"), list)
+    )
+    if not shaped:
+        _refuse(path, "is a report of detap that lacks its numbers")
+    return dict(record)
+
+
+def _refuse_constant(text: str) -> None:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _refuse(path: str, message: str) -> None:
+    raise InputError(Problem(path, "", message, "make it with detap eval -o FILE.json"))
+
+
+def _are_numbers(record: Mapping[str, Any]) -> bool:
+    return all(
+        value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+        for value in record.values()
+    )
+
+
+def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Numbers:
+    """Return the numbers of a JSON report.
+
+    Parameters
+    ----------
+    record : mapping
+    at_threshold : bool
+        Whether a class's recall is that at the score threshold where another one goes by that name.
+    """
+    key = _KINDS[record["kind"]]
+    point = record.get("operating_point", {"overall": {}, "classes": []})
+    by_row = {row_key(row): row for row in point["classes"]}
+
+    def more(name: str) -> Any:
+        return {name: point["overall"][name] for name in AT_THRESHOLD if point["overall"]}[name]
+
+    def more_rows(name: str) -> list[Any]:
+        more(name)
+        return [by_row.get(row_key(row), {}).get(name) for row in record[key]]
+
+    return Numbers(
+        headline=next(iter(record["summary"])),
+        summary=record["summary"],
+        rows=rows_beside(record[key], at_threshold),
+        unit=UNITS[key],
+        more=more,
+        more_rows=more_rows,
+        slices={
+            tag: Numbers(
+                headline=next(iter(record["summary"])),
+                summary=part["summary"],
+                rows=rows_beside(part[key], at_threshold),
+                unit=UNITS[key],
+            )
+            for tag, part in record.get("slices", {}).items()
+        },
+    )
+
+
+def rows_beside(
+    rows: Sequence[Mapping[str, Any]], at_threshold: bool
+) -> Sequence[Mapping[str, Any]]:
+    """Return rows without what numbers at a score threshold are called too, where these count."""
+    if not at_threshold or not any(name in rows[0] for name in AT_THRESHOLD if rows):
+        return rows
+    return [{key: row[key] for key in row if key not in AT_THRESHOLD} for row in rows]
+
+
+def other_threshold(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
+    """Return whether the numbers at a score threshold are at another one in two JSON reports.
+
+    Without such numbers they are at the best.
+    """
+    here, there = (
+        record.get("operating_point", {}).get("score_threshold") for record in (now, then)
+    )
+    if here == there or "operating_point" not in then:
+        return []
+    told = ["best" if score is None else repr(score) for score in (there, here)]
+    return [f"score threshold: {told[0]} there, {told[1]} here"]
+
+
+def differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
+    """Return in what two JSON reports differ that makes their numbers incomparable.
+
+    Parameters
+    ----------
+    now, then : mapping
+        As they are in JSON.
+    """
+    return list(_differences(now, then))
+
+
+def _differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> Iterator[str]:
+    if now["kind"] != then["kind"]:
+        yield f"it is of the kind {then['kind']}, not {now['kind']}"
+    for name in {**now["protocol"], **then["protocol"]}:
+        here, there = now["protocol"].get(name), then["protocol"].get(name)
+        if here != there:
+            yield f"protocol: {name.replace('_', ' ')} {_short(there)} there, {_short(here)} here"
+    here, there = _truths(now), _truths(then)
+    if None in (*here, *there) or not here or not there:
+        whose = "the baseline has" if None in there or not there else "this report has"
+        yield f"ground truth: {whose} no sha256 of it"
+    elif here != there:
+        yield f"ground truth: sha256 {_sums(there)} there, {_sums(here)} here"
+    if now.get("selection") != then.get("selection"):
+        yield "selection: other classes or images were chosen"
+
+
+def other_slices(now: Mapping[str, Any], then: Mapping[str, Any], tags: Iterable[str]) -> list[str]:
+    """Return which of some slices do not hold the same images in two JSON reports."""
+    return list(_other_slices(now.get("slices", {}), then.get("slices", {}), tags))
+
+
+def _other_slices(
+    here: Mapping[str, Any], there: Mapping[str, Any], tags: Iterable[str]
+) -> Iterator[str]:
+    for tag in tags:
+        if tag not in there or tag not in here:
+            yield f"slice {tag!r}: is {'there' if tag in there else 'here'} only"
+            continue
+        sums = [part[tag].get("images_sha256") for part in (here, there)]
+        if None in sums:
+            yield f"slice {tag!r}: the baseline does not say which images it holds"
+        elif sums[0] != sums[1]:
+            counts = [part[tag]["images"] for part in (there, here)]
+            yield f"slice {tag!r}: holds other images ({counts[0]} there, {counts[1]} here)"
+
+
+def other_numbers(
+    record: Mapping[str, Any], summary: Mapping[str, float | None], whose: str
+) -> list[str]:
+    """Return where a JSON report's summary is not that of what is said to be behind it."""
+    return [
+        f"{name}: {_short(value)} there, {summary[name]!r} of {whose}"
+        for name, value in record["summary"].items()
+        if name in summary and not _same(_or_nan(value), _or_nan(summary[name]))
+    ][:1]
+
+
+def _same(first: float, second: float) -> bool:
+    return same(first, second) or (isnan(first) and isnan(second))
+
+
+def _truths(record: Mapping[str, Any]) -> list[Any]:
+    return [entry.get("sha256") for entry in record["inputs"] if entry.get("role") not in _CLAIMS]
+
+
+def _sums(digests: list[Any]) -> str:
+    return ", ".join(f"{str(digest)[:12]}..." for digest in digests)
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def refuse_differences(path: str, found: list[str], insisting: str) -> None:
+    """Refuse to compare, saying what insists on it.
+
+    Raises
+    ------
+    UsageError
+        Where anything differs.
+    """
+    if found:
+        raise UsageError(
+            f"{path} cannot be compared with: " + "; ".join(found) + ". "
+            f"Make the baseline anew, or insist with {insisting}"
+        )
+
+
+def raised(
+    old: Mapping[str, Any], new: Mapping[str, Any], *, allow_drop: bool = False
+) -> tuple[dict[str, Any], list[tuple[str, float, float]]]:
+    """Return the new report, in which no number is below the old one's.
+
+    Parameters
+    ----------
+    old, new : mapping
+        JSON reports that may be compared.
+    allow_drop : bool
+        Whether numbers may fall after all.
+
+    Returns
+    -------
+    record : dict
+        The new report; under ``kept``, the numbers that are the old ones.
+    changes : list of (str, float, float)
+        Each number that is not what it was: its name, then and now in the record. NaN is
+        undefined.
+    """
+    key = _KINDS[new["kind"]]
+    unit = UNITS[key]
+    record = {name: value for name, value in new.items() if name not in ("kept", "gates")}
+    kept: list[str] = []
+    changes: list[tuple[str, float, float]] = []
+
+    def ratchet(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+        result = dict(now)
+        for name, value in now.items():
+            if name in _NOT_RAISED or name in ("name", "id") or name not in then:
+                continue
+            before = then[name]
+            falls = before is not None and (value is None or value < before)
+            if falls and not allow_drop:
+                result[name] = before
+            if _same(_or_nan(before), _or_nan(value)):
+                continue  # not even said: rounding is no change
+            if falls and not allow_drop:
+                kept.append(f"{prefix}{name}")
+            else:
+                changes.append((f"{prefix}{name}", _or_nan(before), _or_nan(value)))
+        return result
+
+    def ratchet_all(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+        rows = {(row["name"], str(row.get("id"))): row for row in then[key]}
+        return {
+            **now,
+            "summary": ratchet(prefix, then["summary"], now["summary"]),
+            key: [
+                ratchet(
+                    f"{prefix}{unit}:{row['name']}.",
+                    rows.get((row["name"], str(row.get("id"))), {}),
+                    row,
+                )
+                for row in now[key]
+            ],
+        }
+
+    record = ratchet_all("", old, record)
+    if "operating_point" in record.keys() & old.keys() and not other_threshold(new, old):
+        here, there = record["operating_point"], old["operating_point"]
+        whole = {"summary": here["overall"], key: here["classes"]}
+        raised_point = ratchet_all("", {"summary": there["overall"], key: there["classes"]}, whole)
+        record["operating_point"] = {
+            **here,
+            "overall": raised_point["summary"],
+            "classes": raised_point[key],
+        }
+    if "slices" in record:
+        record["slices"] = {
+            tag: ratchet_all(f"slice:{tag}.", old["slices"][tag], part)
+            if tag in old.get("slices", {})
+            else part
+            for tag, part in record["slices"].items()
+        }
+    if kept:
+        record["kept"] = kept
+    return record, changes
+
+
+def _or_nan(value: float | None) -> float:
+    return nan if value is None else float(value)

@@ -1,0 +1,425 @@
+"""The one judge: what is asked of a run, and what comes of it.
+
+``detap eval``, ``detap rank`` and :mod:`detap.testing` ask and are judged by this alone, so that
+they cannot come to different verdicts. What they judge, a detector or a ranking, is a
+:class:`Subject`.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import isnan, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+
+from detap.errors import Note, UsageError
+from detap.report.names import printable
+from detap.spelling import share
+
+if TYPE_CHECKING:
+    from detap.gates.culprits import Culprits
+    from detap.gates.verdicts import Gate, Kind, Limit, Noise, Numbers
+
+DEFAULT_RESAMPLES = 1000
+DEFAULT_FEWEST = 20
+RESAMPLES = (100, 1_000_000)
+"""From how few to how many."""
+SEEDS = (0, 2**63 - 1)
+
+LIMITS: "Mapping[str, Kind]" = {
+    "fail_under": "floor",
+    "fail_over": "ceiling",
+    "max_drop": "drop",
+    "max_rise": "rise",
+}
+"""What each kind of limit is asked for by."""
+
+_CHANGES = ("drop", "rise")
+_STANDARD_ERRORS = 3
+_TIMES_THE_LIMIT = 2
+
+
+class Spelling(NamedTuple):
+    """How a caller spells what is asked for: as options of a command, or as arguments.
+
+    Attributes
+    ----------
+    options : bool
+        Whether ``max_drop`` is ``--max-drop``.
+    earlier : str
+        What intervals need.
+    names : mapping
+        What is called otherwise.
+    """
+
+    options: bool
+    earlier: str
+    names: Mapping[str, str]
+
+    def __call__(self, name: str) -> str:
+        """Return how something is spelt."""
+        name = self.names.get(name, name)
+        return f"--{name.replace('_', '-')}" if self.options else name
+
+    def limit(self, asked: str, name: str, bound: str) -> str:
+        """Return how a limit is asked for."""
+        if not self.options:
+            return f"{self(asked)}={{{name!r}: {bound!r}}}"
+        from shlex import quote  # only where one is proposed
+
+        return f"{self(asked)} {quote(f'{name}={bound}')}"
+
+
+class Demands(NamedTuple):
+    """What is asked of a run.
+
+    Attributes
+    ----------
+    limits : tuple of Limit
+    confidence : float or None
+        Of the intervals that tell changes from noise.
+    resamples, seed : int
+        Of these intervals.
+    fewest : int
+        Drops and rises of classes with fewer ground truths only warn.
+    allow_different : bool
+        Whether a baseline may be of another ground truth or protocol.
+    spell : Spelling
+        How all of it was spelt.
+    """
+
+    limits: "tuple[Limit, ...]"
+    confidence: float | None
+    resamples: int
+    seed: int
+    fewest: int
+    allow_different: bool
+    spell: Spelling
+
+    @classmethod
+    def of(
+        cls,
+        limits: "Sequence[Limit]",
+        spell: Spelling,
+        *,
+        baseline: bool,
+        before: bool,
+        confidence: float | None = None,
+        resamples: int | None = None,
+        seed: int | None = None,
+        fewest: int | None = None,
+        allow_different: bool = False,
+    ) -> Self:
+        """Return what is asked, with the defaults of what is not said.
+
+        Parameters
+        ----------
+        limits : sequence of Limit
+        spell : Spelling
+        baseline, before : bool
+            Whether there is an earlier report, or an earlier detector or ranking.
+        confidence, resamples, seed, fewest, allow_different
+            As above; None is the default.
+
+        Raises
+        ------
+        UsageError
+            Where it contradicts itself, or one thing is of no use without another.
+        """
+        _check_ranges(spell, confidence, resamples, seed, fewest)
+        changes = any(limit.kind in _CHANGES for limit in limits)
+        kept, earlier = spell("baseline"), spell("baseline_detections")
+        either = kept if kept == earlier else f"{kept} or {earlier}"
+        may_move = f"{spell('max_drop')} or {spell('max_rise')}"
+        if changes and not (baseline or before):
+            asked = next(limit.kind for limit in limits if limit.kind in _CHANGES)
+            raise UsageError(f"{spell(f'max_{asked}')} needs {either} to compare with")
+        if (baseline or before) and not changes:
+            given = kept if baseline else earlier
+            raise UsageError(f"{given} needs {may_move}, which says how much may be lost")
+        if confidence is not None and not before:
+            raise UsageError(
+                f"{spell('confidence')} needs {spell.earlier}: a report's numbers alone do not "
+                "tell how noisy they are"
+            )
+        for name, value in (("resamples", resamples), ("seed", seed)):
+            if value is not None and confidence is None:
+                raise UsageError(f"{spell(name)} is of no use without {spell('confidence')}")
+        if allow_different and not baseline:
+            raise UsageError(f"{spell('allow_different')} is of no use without {kept}")
+        return cls(
+            tuple(limits),
+            confidence,
+            DEFAULT_RESAMPLES if resamples is None else resamples,
+            seed or 0,
+            (DEFAULT_FEWEST if confidence is not None else 0) if fewest is None else fewest,
+            allow_different,
+            spell,
+        )
+
+
+def _check_ranges(
+    spell: Spelling,
+    confidence: float | None,
+    resamples: int | None,
+    seed: int | None,
+    fewest: int | None,
+) -> None:
+    if confidence is not None:
+        try:
+            share(confidence)
+        except ValueError as error:
+            raise UsageError(f"{spell('confidence')}: {error}") from None
+    for name, value, (least, most) in (
+        ("resamples", resamples, RESAMPLES),
+        ("seed", seed, SEEDS),
+        ("min_ground_truths", fewest, (0, SEEDS[1])),
+    ):
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise UsageError(f"{spell(name)}: {value!r} is no whole number from {least} to {most}")
+
+
+class Subject(Protocol):
+    """What is judged: a detector or a ranking, with its result."""
+
+    def numbers(self) -> "Numbers":
+        """Return all that gates can name."""
+
+    def noise(self, before: Self, demands: Demands) -> "Noise":
+        """Return the intervals of its drops from an earlier one."""
+
+    def blame(
+        self,
+        gates: "Sequence[Gate]",
+        then: "Numbers | None",
+        before: Self | None,
+        noise: "Noise | None",
+    ) -> "Culprits | None":
+        """Return what the gates that did not pass are about."""
+
+
+class Kept(NamedTuple):
+    """An earlier report.
+
+    Attributes
+    ----------
+    path : str
+        Where it lies.
+    record : dict
+        As it is in JSON.
+    """
+
+    path: str
+    record: dict[str, Any]
+
+
+class Judged(NamedTuple):
+    """What came of the gates.
+
+    Attributes
+    ----------
+    gates : tuple of Gate
+    notes : tuple of Note
+        What is to be said although it failed nothing.
+    culprits : Culprits or None
+        What the gates that did not pass are about.
+    """
+
+    gates: "tuple[Gate, ...]" = ()
+    notes: tuple[Note, ...] = ()
+    culprits: "Culprits | None" = None
+
+    @property
+    def failed(self) -> bool:
+        """Whether any gate failed."""
+        return any(gate.failed for gate in self.gates)
+
+
+S = TypeVar("S", bound=Subject)
+
+
+def judge(
+    demands: Demands,
+    now: S,
+    record: Callable[[], Mapping[str, Any]],
+    *,
+    kept: Kept | None = None,
+    before: S | None = None,
+) -> Judged:
+    """Hold a run to what is asked of it.
+
+    Parameters
+    ----------
+    demands : Demands
+    now : Subject
+    record : callable
+        Returns the report of it as it is in JSON, without the gates.
+    kept : Kept, optional
+        An earlier report.
+    before : Subject, optional
+        An earlier detector or ranking, on the same ground truth.
+
+    Raises
+    ------
+    UsageError
+        Where a gate names no number, or the earlier report may not be compared with.
+    """
+    from detap.gates.verdicts import check  # only with gates
+
+    numbers = now.numbers()
+    then = None if before is None else before.numbers()
+    if kept is not None:
+        then = _held_to(kept, demands, numbers, then, record)
+    noise = None
+    if demands.confidence is not None and before is not None:
+        noise = now.noise(before, demands)
+    case = _Case(numbers, then, noise, demands)
+    gates = check(demands.limits, numbers, then, noise=noise, min_ground_truths=demands.fewest)
+    if not gates:
+        return Judged()
+    blame = now.blame(gates, then, before, noise)
+    return Judged(tuple(gates), tuple(_overlooked(gates, case)), blame)
+
+
+def _held_to(
+    kept: Kept,
+    demands: Demands,
+    numbers: "Numbers",
+    then: "Numbers | None",
+    record: Callable[[], Mapping[str, Any]],
+) -> "Numbers":
+    """Return the numbers to compare with, if the earlier report may be compared with.
+
+    They are those of the earlier detector, `then`, where there is one.
+    """
+    from detap.gates.baseline import (  # only with a baseline
+        differences,
+        numbers_of_record,
+        other_numbers,
+        other_slices,
+        other_threshold,
+        refuse_differences,
+    )
+    from detap.gates.verdicts import resolve
+
+    now = record()
+    recorded = numbers_of_record(kept.record, at_threshold="operating_point" in now)
+    if not demands.allow_different:
+        whole = numbers.with_lost(recorded)
+        changes = [limit.name for limit in demands.limits if limit.kind in _CHANGES]
+        names = [name for text in changes for name in resolve(text, whole, recorded)]
+        tags = dict.fromkeys(name.slice for name in names)
+        found = differences(now, kept.record)
+        found += other_slices(now, kept.record, [tag for tag in tags if tag is not None])
+        if any(whole.at_threshold(name) for name in names):
+            found += other_threshold(now, kept.record)
+        if then is not None:
+            whose = demands.spell("baseline_detections")
+            found += other_numbers(kept.record, then.summary, whose)
+        refuse_differences(printable(kept.path), found, demands.spell("allow_different"))
+    return recorded if then is None else then
+
+
+# --- what a mean hides
+
+
+class _Case(NamedTuple):
+    """All that gates are checked with."""
+
+    numbers: "Numbers"
+    then: "Numbers | None"
+    noise: "Noise | None"
+    demands: Demands
+
+    def fails(self, text: str) -> bool:
+        """Tell whether one more limit on a drop would have failed."""
+        from detap.gates.verdicts import Limit, check  # imported already
+
+        gates = check(
+            [Limit.of("drop", text)],
+            self.numbers,
+            self.then,
+            noise=self.noise,
+            min_ground_truths=self.demands.fewest,
+        )
+        return bool(gates) and all(gate.verdict == "failed" for gate in gates)
+
+
+class _Fall(NamedTuple):
+    """A class that fell far beyond what its mean may."""
+
+    drop: float
+    then: float
+    now: float
+    ground_truths: int
+    name: str
+    gate: str
+
+
+def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
+    """Yield a warning for each gate on a mean that failed not, though a class fell far beyond it.
+
+    Far is both: twice the limit, and beyond the limit by more than three standard errors of the
+    difference of two shares of as many objects, which is at most ``sqrt(1 / (2 n))``. A class of a
+    few objects never falls so far, whatever it does.
+    """
+    held = {
+        (gate.stands_for.slice, gate.stands_for.row)
+        for gate in gates
+        if gate.kind == "drop" and gate.stands_for is not None
+    }
+    for gate in gates:
+        name = gate.stands_for
+        on_a_mean = name is not None and name.row is None and not name.smallest
+        if not on_a_mean or gate.kind != "drop" or gate.failed:
+            continue
+        falls = [fall for fall in _falls(gate, case, held) if case.fails(fall.gate)]
+        if not falls:
+            continue
+        worst = max(falls)
+        text, _, bound = worst.gate.rpartition("=")
+        passed = "passed" if gate.verdict == "passed" else "did not fail"
+        others = "" if len(falls) == 1 else f"; so did {len(falls) - 1} more"
+        yield Note(
+            "gate-overlooks",
+            f"{gate.name} {passed}, but {worst.name} fell by {worst.drop:.4f}, from "
+            f"{worst.then:.4f} to {worst.now:.4f}, on {worst.ground_truths} ground truths{others}: "
+            f"{case.demands.spell.limit('max_drop', text, bound)} would fail",
+            len(falls),
+        )
+
+
+def _falls(
+    gate: "Gate", case: _Case, held: "set[tuple[str | None, int | None]]"
+) -> Iterator[_Fall]:
+    from detap.gates.verdicts import escaped, row_key  # imported already
+
+    assert gate.stands_for is not None
+    assert gate.baseline is not None
+    assert case.then is not None
+    tag = gate.stands_for.slice
+    now, then = case.numbers.part(tag), case.then.part(tag)
+    # mAP is the mean of the classes' AP.
+    called = (gate.stands_for.measure.removeprefix("m"), gate.stands_for.measure)
+    measure = next((name for name in called if now.row_has(name) and then.row_has(name)), None)
+    if measure is None:
+        return
+    limit = float(gate.limit.removesuffix("%"))
+    limit *= gate.baseline / 100 if gate.limit.endswith("%") else 1
+    was = dict(zip(map(row_key, then.rows), then.by_row(measure), strict=True))
+    prefix = f"slice:{escaped(tag)}." if tag is not None else ""
+    for place, (row, value) in enumerate(zip(now.rows, now.by_row(measure), strict=True)):
+        count = row.get("ground_truths")
+        drop = was.get(row_key(row), value) - value
+        if not count or isnan(drop) or (tag, place) in held:
+            continue
+        far = limit + _STANDARD_ERRORS * sqrt(1 / (2 * int(count)))
+        if drop > max(far, _TIMES_THE_LIMIT * limit):
+            label = f"{now.unit}:{escaped(str(row['name']))}.{measure}"
+            yield _Fall(
+                drop,
+                drop + value,
+                value,
+                int(count),
+                f"{prefix}{now.unit}:{row['name']}.{measure}",
+                f"{prefix}{label}={gate.limit}",
+            )

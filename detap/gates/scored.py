@@ -1,0 +1,248 @@
+"""From results to gates: which numbers there are, and how noisy they are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from math import nan
+from typing import NoReturn
+
+import numpy as np
+
+from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
+from detap.analysis.operating import OperatingPoint, Threshold, operating_point
+from detap.errors import UsageError
+from detap.evaluation.detection import on_images
+from detap.evaluation.results import Result, class_rows
+from detap.formats.reading.digest import sha256_of_names
+from detap.gates.baseline import rows_beside
+from detap.gates.culprits import Culprits, culprits
+from detap.gates.judging import Demands
+from detap.gates.verdicts import CHANGES, Gate, Interval, Limit, Name, Noise, Numbers, resolve
+from detap.protocols import Protocol
+from detap.protocols.measures import AT_THRESHOLD
+from detap.tables.detection import Floats
+from detap.tables.detection import Name as ImageName
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scored:
+    """A detector's result, whole and by slice; None is a slice without any image.
+
+    What is judged of a detector: a ``Subject`` of ``detap/gates/judging.py``.
+    """
+
+    whole: Result
+    slices: Mapping[str, Result | None] = field(default_factory=dict)
+    threads: int | None = None
+    score: Threshold | None = None
+    """The score threshold of the numbers at one; None is not said, and means the best."""
+
+    @classmethod
+    def of(
+        cls,
+        whole: Result,
+        slices: Mapping[str, Sequence[ImageName]],
+        *,
+        threads: int | None = None,
+        score: Threshold | None = None,
+    ) -> "Scored":
+        """Score each slice of the images by itself."""
+        known = set(whole.ground_truth.images)
+        parts: dict[str, Result | None] = {}
+        for tag, images in slices.items():
+            chosen = [image for image in images if image in known]
+            if not chosen:
+                parts[tag] = None
+                continue
+            parts[tag] = on_images(whole, chosen, threads=threads)
+        return cls(whole, parts, threads, score)
+
+    def part(self, tag: str | None) -> Result | None:
+        """Return the result of a slice; None is the whole."""
+        return self.whole if tag is None else self.slices[tag]
+
+    def numbers(self) -> Numbers:
+        """Return all that gates can name."""
+        whole = _numbers(self.whole, self.score)
+        slices = {
+            tag: whole.undefined() if part is None else _numbers(part, self.score)
+            for tag, part in self.slices.items()
+        }
+        return replace(whole, slices=slices)
+
+    def noise(self, before: "Scored", demands: Demands) -> "Intervals":
+        """Return the intervals of the drops from an earlier detector."""
+        limits = [limit for limit in demands.limits if limit.kind in CHANGES]
+        return Intervals(self, before, limits, demands)
+
+    def blame(
+        self,
+        gates: Sequence[Gate],
+        then: Numbers | None,
+        before: "Scored | None",
+        noise: Noise | None,
+    ) -> Culprits | None:
+        """Return the classes and images that the gates which did not pass are about."""
+        return culprits(gates, self.part, then, None if before is None else before.part)
+
+    def slice_numbers(self) -> tuple["SliceNumbers", ...]:
+        """Return what there is to say of each slice."""
+        return tuple(
+            SliceNumbers(tag, 0, sha256_of_names(()), 0, dict.fromkeys(self.whole.summary, nan), ())
+            if part is None
+            else SliceNumbers.of(tag, part)
+            for tag, part in self.slices.items()
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SliceNumbers:
+    """What a report says of a slice.
+
+    Attributes
+    ----------
+    tag : str
+    images : int
+    images_sha256 : str
+        Of their names, so that a baseline knows them again.
+    ground_truths : int
+    summary : mapping of str to float
+    classes : sequence of mapping
+        As :func:`detap.evaluation.results.class_rows` has them.
+    """
+
+    tag: str
+    images: int
+    images_sha256: str
+    ground_truths: int
+    summary: Mapping[str, float]
+    classes: Sequence[Mapping[str, str | int | float | None]]
+
+    @classmethod
+    def of(cls, tag: str, part: Result) -> "SliceNumbers":
+        """Return what there is to say of the result of a slice."""
+        images = part.ground_truth.images
+        truths = int(part.ground_truths.sum())
+        return cls(
+            tag, len(images), sha256_of_names(images), truths, part.summary, class_rows(part)
+        )
+
+
+def _numbers(result: Result, score: Threshold | None) -> Numbers:
+    known = () if result.protocol.pairing == "coverage" else AT_THRESHOLD
+
+    @cache
+    def point() -> OperatingPoint:
+        return operating_point(result, "best" if score is None else score)
+
+    def more(name: str) -> float:
+        if name in known:
+            return point().overall.numbers()[name]
+        return result.measure(name)
+
+    def more_rows(name: str) -> list[float]:
+        if name in known:
+            return [entry.numbers()[name] for entry in point().by_class]
+        values: list[float] = result.measure_by_class(in_protocol(result.protocol, name)).tolist()
+        return values
+
+    return Numbers(
+        next(iter(result.summary)),
+        result.summary,
+        rows_beside(class_rows(result), score is not None),
+        more=more,
+        more_rows=more_rows,
+    )
+
+
+def in_protocol(rules: Protocol, row_measure: str) -> str:
+    """Return what the protocol calls a number of one class: where the mean is mAP, AP is mAP."""
+    if row_measure == "recall":
+        return "AR"
+    if rules.headline == "mAP" and row_measure.startswith("AP"):
+        return f"m{row_measure}"
+    return row_measure
+
+
+class Intervals:
+    """Intervals of drops, by paired resamples that are drawn once per slice.
+
+    Parameters
+    ----------
+    now, then : Scored
+        The detector and the one before it, on the same images.
+    limits : sequence of Limit
+        Which numbers will be asked for.
+    demands : Demands
+        The confidence, the resamples and their seed: see docs/bootstrap.md.
+
+    Raises
+    ------
+    UsageError
+        Where a number cannot be resampled.
+    """
+
+    def __init__(
+        self, now: Scored, then: Scored, limits: Sequence[Limit], demands: Demands
+    ) -> None:
+        assert demands.confidence is not None
+        self.confidence = demands.confidence
+        numbers = now.numbers()
+        names = [name for limit in limits for name in resolve(limit.name, numbers)]
+        for name in names:
+            if numbers.at_threshold(name):
+                _refuse_interval(name)
+        self._pairs: dict[str | None, tuple[Resampled, Resampled] | None] = {}
+        for tag in dict.fromkeys(name.slice for name in names):
+            wanted = sorted({_measure(now, name) for name in names if name.slice == tag})
+            before, after = then.part(tag), now.part(tag)
+            if before is None or after is None:
+                self._pairs[tag] = None
+                continue
+            images = len(after.ground_truth.images)
+            weights = draw_weights(images, demands.resamples, demands.seed)
+            self._pairs[tag] = (
+                resampled(before, weights, wanted, threads=then.threads),
+                resampled(after, weights, wanted, threads=now.threads),
+            )
+        self._now = now
+
+    def interval(self, name: Name) -> Interval:
+        """Return the interval of the drop of a number."""
+        pair = self._pairs[name.slice]
+        if pair is None:
+            return nan, nan
+        measure = _measure(self._now, name)
+        before, after = (_series(one, name, measure) for one in pair)
+        return interval(before - after, self.confidence)
+
+
+def _measure(scored: Scored, name: Name) -> str:
+    rules = scored.whole.protocol
+    measure = name.measure
+    if name.row is not None or name.smallest:
+        measure = in_protocol(rules, measure)
+    try:
+        rules.measure(measure)
+    except KeyError:
+        _refuse_interval(name)
+    return measure
+
+
+def _refuse_interval(name: Name) -> NoReturn:
+    raise UsageError(
+        f"{name.text!r} is no average precision or recall: it has no interval; "
+        "leave it or --confidence out"
+    ) from None
+
+
+def _series(one: Resampled, name: Name, measure: str) -> Floats:
+    if name.row is not None:
+        row: Floats = one.by_class[measure][name.row]
+        return row
+    if name.smallest:
+        table = one.by_class[measure]
+        filled = np.where(np.isnan(table), np.inf, table).min(axis=0, initial=np.inf)
+        smallest: Floats = np.where(np.isinf(filled), np.nan, filled)
+        return smallest
+    return one.overall[measure]

@@ -1,0 +1,455 @@
+"""The two tables everything stands on: ground truths and detections, as read-only columns.
+
+A struct of arrays, never an object per box. Images and classes are numbered densely from 0; the
+names that the outside world gave them are kept beside the columns, and come back in reports.
+
+Three widths of a box exist, and they differ in their last bits, so each is kept:
+
+``corners``
+    x1, y1, x2, y2. From an x, y, w, h file, x2 is ``x + w`` as a float64 sum.
+``box_area``
+    width times height in the file's own encoding. Recomputed from the corners it would differ in
+    the last bits for most boxes, and equality with the reference would be gone.
+``area``
+    ground truths only: the annotated area (of the object's mask, say), the box's where none is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from detap.errors import InputError, Note, Problem
+from detap.tables.columns import Columns, check_rows
+from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
+from detap.tables.doubts import AS_IS, backward, backward_note, too_many
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
+BOX_ENCODINGS = ("corners", "xywh")
+
+
+class SourceFile(NamedTuple):
+    """A file (or folder) that a table was read from.
+
+    Attributes
+    ----------
+    path : str
+        As it was given.
+    records : int
+        How many records it held, before any was left out.
+    members : tuple of str
+        For a folder: the files below it that were read, sorted by name, as paths relative to it.
+    sha256 : str
+        As :func:`detap.formats.reading.digest.sha256` has it, where it was taken while reading;
+        else empty.
+    """
+
+    path: str
+    records: int
+    members: tuple[str, ...] = ()
+    sha256: str = ""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class _Table:
+    """What both tables share; N is their number of rows.
+
+    Attributes
+    ----------
+    image : (N,) int32
+        Index into `images`.
+    label : (N,) int32
+        Index into `classes`.
+    corners : (N, 4) float64
+        x1, y1, x2, y2 in pixels.
+    box_area : (N,) float64
+        Width times height in the file's own encoding, in square pixels.
+    images : tuple of int or str
+        What each image is called outside, by number.
+    classes : tuple of str
+        The name of each class, by number.
+    class_ids : tuple of int or str
+        The identifier of each class, by number: a COCO category id, or the name again.
+    files : tuple of SourceFile
+        Where the rows came from; empty for arrays.
+    notes : tuple of Note
+        What the reader noticed.
+    """
+
+    _title: ClassVar[str]
+
+    image: Integers
+    label: Integers
+    corners: Floats
+    box_area: Floats
+    images: tuple[Name, ...]
+    classes: tuple[str, ...]
+    class_ids: tuple[Name, ...]
+    files: tuple[SourceFile, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def __post_init__(self) -> None:
+        for what in ("image", "images", "classes"):
+            check_rows(self._title, len(getattr(self, what)), what)
+        for column in self.columns().values():
+            column.flags.writeable = False
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return every column with one entry per row, by name."""
+        raise NotImplementedError  # pragma: no cover - both subclasses answer
+
+    def select(self, rows: NDArray[Any]) -> Self:
+        """Return the table of those rows alone; the numbering of images and classes stays.
+
+        Parameters
+        ----------
+        rows : (N,) bool or (n,) integer array
+            A mask, or row numbers in the order wanted.
+        """
+        return replace(self, **{name: column[rows] for name, column in self.columns().items()})
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class GroundTruth(_Table):
+    """The boxes that exist, G of them.
+
+    Attributes
+    ----------
+    area : (G,) float64
+        The annotated area; the box's where the file gives none.
+    crowd, difficult, ignore, group_of : (G,) bool
+        The flags that files carry. What they mean is the protocol's affair.
+    zero_id : (G,) bool
+        Whether the annotation's id is 0: some tools take that for no annotation.
+    image_sizes : (I, 2) float64 or None
+        Width and height of each image in pixels, NaN where unknown.
+    """
+
+    _title = "ground truth"
+
+    area: Floats
+    crowd: Flags
+    difficult: Flags
+    ignore: Flags
+    group_of: Flags
+    zero_id: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    image_sizes: Floats | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.zero_id) != len(self.image):
+            object.__setattr__(self, "zero_id", np.zeros(len(self.image), np.bool_))
+        super().__post_init__()
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return every column with one entry per row, by name."""
+        names = ("image", "label", "corners", "box_area", "area")
+        flags = ("crowd", "difficult", "ignore", "group_of", "zero_id")
+        return {name: getattr(self, name) for name in names + flags}
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        image: ArrayLike,
+        label: ArrayLike,
+        boxes: ArrayLike,
+        encoding: str = "corners",
+        area: ArrayLike | None = None,
+        crowd: ArrayLike | None = None,
+        difficult: ArrayLike | None = None,
+        ignore: ArrayLike | None = None,
+        group_of: ArrayLike | None = None,
+        images: Sequence[Name] | None = None,
+        classes: Sequence[Name] | Mapping[Name, str] | None = None,
+        as_is: bool = False,
+    ) -> "GroundTruth":
+        """Make a table from arrays, checking them.
+
+        Parameters
+        ----------
+        image, label : (G,) array of int or str
+            What each row's image and class are called.
+        boxes : (G, 4) array of float
+            In the given `encoding`, in pixels.
+        encoding : {"corners", "xywh"}
+            x1, y1, x2, y2, or x, y, width, height.
+        area : (G,) array of float, optional
+            The annotated area; the box's where left out.
+        crowd, difficult, ignore, group_of : (G,) array of bool, optional
+            False where left out.
+        images : sequence of int or str, optional
+            All images, those without any ground truth too; by default those of `image`, sorted.
+        classes : sequence, or mapping of identifier to name, optional
+            All classes, in the order wanted; by default those of `label`, sorted.
+        as_is : bool
+            Whether boxes of a negative side count however many there are, as boxes that overlap
+            nothing (by default one in twenty is an error), and boxes that look like fractions.
+
+        Raises
+        ------
+        InputError
+            Where a column has a wrong length, or a value that is no box, or an unknown name.
+        """
+        rows = _Rows("ground truth", (image, label), boxes, encoding, as_is)
+        listed = set(rows.image) if images is None else rows.names("images", images)
+        all_images = tuple(sorted(listed) if images is None else listed)
+        ids, names = _class_table(rows, classes)
+        if area is None:
+            areas = rows.box_area.copy()
+        else:
+            areas = rows.numbers("area", area, (rows.length,))
+            rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "finite and >= 0")
+        flags = {
+            name: np.zeros(rows.length, np.bool_)
+            if values is None
+            else rows.flags(name, values, rows.length)
+            for name, values in (
+                ("crowd", crowd),
+                ("difficult", difficult),
+                ("ignore", ignore),
+                ("group_of", group_of),
+            )
+        }
+        return cls(
+            image=rows.number("image", rows.image, all_images),
+            label=rows.number("label", rows.label, ids),
+            corners=rows.corners,
+            box_area=rows.box_area,
+            images=all_images,
+            classes=names,
+            class_ids=ids,
+            area=areas,
+            crowd=flags["crowd"],
+            difficult=flags["difficult"],
+            ignore=flags["ignore"],
+            group_of=flags["group_of"],
+            notes=rows.notes,
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Detections(_Table):
+    """The boxes that a detector claims, N of them.
+
+    Attributes
+    ----------
+    score : (N,) float64
+        Confidence, in whatever unit: only its order counts.
+    """
+
+    _title = "detections"
+
+    score: Floats = field(default_factory=lambda: np.zeros(0))
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return every column with one entry per row, by name."""
+        return {
+            name: getattr(self, name) for name in ("image", "label", "corners", "box_area", "score")
+        }
+
+    @classmethod
+    def from_arrays(
+        cls,
+        *,
+        image: ArrayLike,
+        label: ArrayLike,
+        boxes: ArrayLike,
+        score: ArrayLike,
+        encoding: str = "corners",
+        as_is: bool = False,
+    ) -> "Detections":
+        """Make a table from arrays, checking them.
+
+        Parameters
+        ----------
+        image, label : (N,) array of int or str
+            What each row's image and class are called, as in the ground truth.
+        boxes : (N, 4) array of float
+            In the given `encoding`, in pixels.
+        score : (N,) array of float
+            Any finite numbers.
+        encoding : {"corners", "xywh"}
+            x1, y1, x2, y2, or x, y, width, height.
+        as_is : bool
+            As :meth:`GroundTruth.from_arrays` has it.
+
+        Raises
+        ------
+        InputError
+            Where a column has a wrong length, or a value that is no box or no score.
+        """
+        rows = _Rows("detections", (image, label), boxes, encoding, as_is)
+        scores = rows.numbers("score", score, (rows.length,))
+        rows.refuse("score", scores, ~np.isfinite(scores), "finite")
+        images = tuple(sorted(set(rows.image)))
+        ids, names = _class_table(rows, None)
+        return cls(
+            image=rows.number("image", rows.image, images),
+            label=rows.number("label", rows.label, ids),
+            corners=rows.corners,
+            box_area=rows.box_area,
+            images=images,
+            classes=names,
+            class_ids=ids,
+            score=scores,
+            notes=rows.notes,
+        )
+
+    def numbered_as(self, truth: GroundTruth) -> "Detections":
+        """Return these detections with the numbering of `truth`.
+
+        Classes that only the detections have are put behind those of `truth`, so that their false
+        positives can be reported.
+
+        Raises
+        ------
+        InputError
+            Where a detection lies on an image that `truth` does not have.
+        """
+        if self.images == truth.images and self.class_ids[: len(truth.class_ids)] == (
+            truth.class_ids
+        ):
+            return self
+        _called_alike("image", self.images, truth.images)
+        _called_alike("class", self.class_ids, truth.class_ids)
+        image_number = {name: number for number, name in enumerate(truth.images)}
+        class_number = {name: number for number, name in enumerate(truth.class_ids)}
+        strangers = [
+            self.images[number]
+            for number in np.unique(self.image)
+            if self.images[number] not in image_number
+        ]
+        if strangers:
+            raise InputError(
+                Problem(
+                    "detections",
+                    "",
+                    f"image {strangers[0]!r} is not in the ground truth"
+                    + (f", nor are {len(strangers) - 1} others" if len(strangers) > 1 else ""),
+                    _STRANGE_IMAGES,
+                )
+            )
+        ids, names = list(truth.class_ids), list(truth.classes)
+        for identifier, name in zip(self.class_ids, self.classes, strict=True):
+            if identifier not in class_number:
+                class_number[identifier] = len(ids)
+                ids.append(identifier)
+                names.append(name)
+        new_image = np.array([image_number.get(name, -1) for name in self.images], np.int32)
+        new_label = np.array([class_number[name] for name in self.class_ids], np.int32)
+        return replace(
+            self,
+            image=new_image[self.image] if len(self) else self.image,
+            label=new_label[self.label] if len(self) else self.label,
+            images=truth.images,
+            classes=tuple(names),
+            class_ids=tuple(ids),
+        )
+
+
+_STRANGE_IMAGES = (
+    "name every image of the test set in images= of GroundTruth.from_arrays, those without ground "
+    "truth too: detections there are false positives, and to leave them out would raise AP"
+)
+_KINDS = "text and numbers are different names: {} such as {!r}"
+
+
+def _called_alike(what: str, here: tuple[Name, ...], there: tuple[Name, ...]) -> None:
+    """Refuse names that are text in the detections and numbers in the ground truth, or reverse."""
+    if here and there and isinstance(here[0], str) != isinstance(there[0], str):
+        remedy = _KINDS.format("those of the ground truth are", there[0])
+        raise InputError(Problem("detections", "", f"{what} {here[0]!r}", remedy))
+
+
+class _Rows(Columns):
+    """The columns that both tables share, being checked."""
+
+    def __init__(
+        self,
+        table: str,
+        names: tuple[ArrayLike, ArrayLike],
+        boxes: ArrayLike,
+        encoding: str,
+        as_is: bool,
+    ) -> None:
+        image, label = names
+        super().__init__(table)
+        self.image = self.names("image", image)
+        self.length = len(self.image)
+        self.label = self.names("label", label)
+        if len(self.label) != self.length:
+            self.fail(
+                f"label has the shape ({len(self.label)},)",
+                f"give ({self.length},): a row for each image",
+            )
+        if encoding not in BOX_ENCODINGS:
+            self.fail(f"encoding {encoding!r} is unknown", "use corners or xywh")
+        box = self.numbers("boxes", boxes, (self.length, 4))
+        self.corners, self.box_area = encode_boxes(box, encoding)
+        finite = np.isfinite(box).all(axis=1) & np.isfinite(self.box_area)
+        self.refuse("boxes", box, ~finite, "finite, with a finite area")
+        at = backward(self.corners, self.box_area)
+        self.notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
+        if len(at) and not as_is and too_many(len(at), self.length):
+            due = f"of no negative side, as {encoding}, or as_is=True be given"
+            self.refuse("boxes", box, np.isin(np.arange(self.length), at), due)
+        elif len(at):
+            kind = self.table.replace(" ", "-")
+            first = f"row {at[0]}, {box[at[0]].tolist()}"
+            self.notes += (backward_note(kind, len(at), first),)
+
+    def number(self, name: str, column: Sequence[Name], names: tuple[Name, ...]) -> Integers:
+        """Return the index into `names` of each entry of `column`."""
+        check_rows(self.table, len(names), name)
+        numbers = {entry: number for number, entry in enumerate(names)}
+        if len(numbers) != len(names):
+            self.fail(f"a name of {name} is listed twice")
+        for stranger in sorted(set(column) - numbers.keys())[:1]:
+            other = bool(names) and isinstance(names[0], str) != isinstance(stranger, str)
+            remedy = _KINDS.format("those listed are", names[0]) if other else ""
+            self.fail(f"{name} {stranger!r} is not among those listed", remedy)
+        return np.fromiter(map(numbers.__getitem__, column), np.int32, len(column))
+
+
+def encode_boxes(boxes: Floats, encoding: str) -> tuple[Floats, Floats]:
+    """Return the corners (N, 4) and areas (N,) of boxes, each as their own encoding gives them.
+
+    Parameters
+    ----------
+    boxes : (N, 4) float64
+        Left as they are; the corners are a copy.
+    encoding : {"corners", "xywh"}
+        What the four numbers are.
+    """
+    corners = boxes.copy()
+    with np.errstate(over="ignore", invalid="ignore"):
+        if encoding == "xywh":
+            corners[:, 2:] += boxes[:, :2]
+            areas = boxes[:, 2] * boxes[:, 3]
+        else:
+            areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    return corners, areas
+
+
+def _class_table(
+    rows: _Rows, classes: Sequence[Name] | Mapping[Name, str] | None
+) -> tuple[tuple[Name, ...], tuple[str, ...]]:
+    """Return the identifiers and the names of the classes."""
+    if classes is None:
+        ids = sorted(set(rows.label))
+        return tuple(ids), tuple(map(str, ids))
+    ids = rows.names("classes", list(classes))
+    if not isinstance(classes, Mapping):
+        return tuple(ids), tuple(map(str, ids))
+    for name in classes.values():
+        if not isinstance(name, str):
+            rows.fail(f"a class is named {name!r}", "name classes by text")
+    return tuple(ids), tuple(classes.values())

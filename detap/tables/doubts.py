@@ -1,0 +1,175 @@
+"""What is refused, or warned of, because boxes look as if they meant something else.
+
+A record that is invalid is refused wherever it stands. What is here rests on a suspicion instead:
+it takes evidence, and who knows better can insist (``as_is=True``, ``--as-is``).
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import InputError, Note, Problem
+
+if TYPE_CHECKING:
+    from detap.tables.detection import Detections, GroundTruth
+
+Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
+
+INSIST = "as_is=True (--as-is)"
+"""What overrides a refusal that rests on a suspicion."""
+
+AS_IS = Note("as-is", "input is taken at its word, whatever it looks like", warning=False)
+"""What a table bears whose reader was told so."""
+
+_FEW = 20
+_FIRST_PIXELS = 2.0
+"""No fraction exceeds 1, nor xc + w, where that is taken for x + w, 2."""
+_PIXELS = 10.0
+_LOOKED_AT = 512
+_ENOUGH = 10
+
+
+# --- boxes that end before they begin
+
+
+def backward(corners: Floats, box_area: Floats) -> Rows:
+    """Return the rows whose box has a negative width or height."""
+    wrong = (corners[:, 2] < corners[:, 0]) | (corners[:, 3] < corners[:, 1]) | (box_area < 0)
+    return np.flatnonzero(wrong) if wrong.any() else np.zeros(0, np.intp)
+
+
+def too_many(count: int, total: int) -> bool:
+    """Return whether so many backward boxes are another encoding: one in twenty, or more."""
+    return count * _FEW >= total
+
+
+def backward_note(kind: str, count: int, first: str) -> Note:
+    """Return the warning of boxes that end before they begin.
+
+    Parameters
+    ----------
+    kind : {"detections", "ground-truth"}
+    count : int
+    first : str
+        Where the first of them stands, and what it is.
+    """
+    what, fate = {
+        "detections": ("detections", "are false positives"),
+        "ground-truth": ("ground truth boxes", "cannot be found"),
+    }[kind]
+    message = (
+        f"{what} have a negative width or height (the first: {first}); they overlap nothing and "
+        f"{fate}, but where area ranges count, as in coco, one of negative area is left out"
+    )
+    return Note(f"{kind}-negative-sides", message, count)
+
+
+def too_many_backward(
+    path: str, count: int, total: int, listed: list[Problem], looks: str = ""
+) -> InputError:
+    """Return the error of boxes that are in another order than is due, led by what they share.
+
+    Parameters
+    ----------
+    path : str
+        What holds them.
+    count, total : int
+        How many they are, of how many boxes.
+    listed : list of Problem
+        Some of them, each with its place.
+    looks : str
+        What they look like instead.
+    """
+    remedy = f"{listed[0].remedy}; or give {INSIST}, and they count as boxes that overlap nothing"
+    if count == 1:
+        return InputError(listed[0]._replace(remedy=remedy))
+    message = f"{count} of {total} boxes have a negative width or height{looks}"
+    return InputError([Problem(path, "", message, remedy), *listed], count - len(listed))
+
+
+# --- fractions of the image's size
+
+
+def in_fractions(corners: Floats) -> bool:
+    """Return whether boxes look like fractions of the image's size: all in the first pixels.
+
+    Boxes of whole numbers do not, nor such as have no area: of these there may be some.
+    """
+    if not len(corners):
+        return False
+    some = corners[:: -(-len(corners) // _LOOKED_AT)]
+    return all(map(_in_first_pixels, (some, corners)))
+
+
+def _in_first_pixels(corners: Floats) -> bool:
+    if not (np.abs(corners) <= _FIRST_PIXELS).all():
+        return False
+    broken = (corners != np.floor(corners)).sum(axis=1) >= 3  # one may lie on the border
+    empty = (corners[:, :2] == corners[:, 2:]).any(axis=1)
+    return bool(2 * np.count_nonzero(broken & ~empty) >= len(corners))
+
+
+def fractions_problem(path: str, what: str, example: str) -> Problem:
+    """Return the problem of boxes in fractions."""
+    return Problem(
+        path,
+        "",
+        f"the boxes of {what} look like fractions of the image's size, where pixels are due: all "
+        f"lie within the first {_FIRST_PIXELS:g} pixels, such as {example}",
+        "write pixels: x times the width of its image, y times its height (a line of YOLO, "
+        "`class xc yc w h conf`, is `class conf x1 y1 x2 y2` here, with x1 = (xc - w / 2) * width "
+        f"and x2 = (xc + w / 2) * width); or, if pixels they are, give {INSIST}",
+    )
+
+
+def fractions(truth: "GroundTruth | None", detections: "Detections | None") -> Iterator[Problem]:
+    """Give a problem for each table that looks like fractions where pixels are due.
+
+    They are due where the images, or the other table's boxes, are larger than a few pixels; and
+    where neither is known to be, but ten boxes or more look so.
+
+    Parameters
+    ----------
+    truth : GroundTruth or None
+    detections : Detections or None
+        Numbered as `truth`, where that is given.
+    """
+    tables = {"the ground truth": truth, "the detections": detections}
+    given = {what: table for what, table in tables.items() if table is not None}
+    small = {what: table for what, table in given.items() if in_fractions(table.corners)}
+    if not small:
+        return
+    sizes = None if truth is None else truth.image_sizes
+    largest = np.nan if sizes is None or np.isnan(sizes).all() else float(np.nanmax(sizes))
+    if largest <= _FIRST_PIXELS:
+        return
+    reach = max((float(np.abs(t.corners).max(initial=0.0)) for t in given.values()), default=0.0)
+    enough = sum(map(len, small.values())) >= _ENOUGH
+    if not (largest >= _PIXELS or reach >= _PIXELS or enough):
+        return
+    for what, table in small.items():
+        path = table.files[0].path if table.files else what.removeprefix("the ")
+        box = ", ".join(f"{value:.6g}" for value in table.corners[0].tolist())
+        yield fractions_problem(path, what, f"[{box}]")
+
+
+def check_fractions(truth: "GroundTruth", detections: "Detections") -> tuple[Note, ...]:
+    """Refuse boxes that are fractions of the image's size where pixels are due.
+
+    Parameters
+    ----------
+    truth, detections : GroundTruth, Detections
+        Where either bears :data:`AS_IS`, a warning for each that looks so is returned instead.
+
+    Raises
+    ------
+    InputError
+        Which says which of the two looks so.
+    """
+    found = list(fractions(truth, detections))
+    if found and AS_IS not in (*truth.notes, *detections.notes):
+        raise InputError(found)
+    return tuple(Note("relative-boxes", problem.message) for problem in found)
