@@ -82,6 +82,12 @@ def _number(value: Any) -> float:
     return number
 
 
+def _score(value: Any) -> float:
+    number = _number(value)
+    _need(isinstance(value, float) or number == value)  # else two could become one
+    return number
+
+
 def _box(record: Any) -> tuple[float, ...]:
     value = record.get("bbox")
     _need(isinstance(value, list) and len(value) == 4)
@@ -124,7 +130,7 @@ def _results(value: Any, images: tuple[int | str, ...], categories: dict[int | s
             _identifier(record.get("image_id")),
             _identifier(record.get("category_id")),
         )
-        rows.append((image, category, *_box(record), _number(record.get("score"))))
+        rows.append((image, category, *_box(record), _score(record.get("score"))))
         _need(image in images)
         _need(isinstance(category, str) == isinstance(next(iter(categories)), str))
     used = {row[1] for row in rows}

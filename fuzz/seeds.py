@@ -1,8 +1,9 @@
 """Valid files to begin with: small, and each with something of its own."""
 
 import json
+from collections.abc import Callable
 
-IMAGES = (1, 2, 3, 40)
+IMAGES = (1, 2, 3, 40, 2**60 + 1)
 CATEGORIES: dict[int | str, str] = {1: "cat", 2: "dog", 90: "toothbrush"}
 
 _RESULTS = [
@@ -47,6 +48,22 @@ _TRUTH = {
 }
 
 
+_WHOLE = [
+    {"image_id": 1.0, "category_id": 2e0, "bbox": [1, 2, 3, 4], "score": 0.5},
+    {"image_id": 2**60 + 1, "category_id": 90.0, "bbox": [1, 2, 3, 4], "score": 0.25},
+]
+
+
+def _renamed(value: object, spell: Callable[[int], object]) -> object:
+    """Return a document with every id spelt otherwise."""
+    if isinstance(value, list):
+        return [_renamed(item, spell) for item in value]
+    if not isinstance(value, dict):
+        return value
+    ids = ("id", "image_id", "category_id")
+    return {k: spell(v) if k in ids else _renamed(v, spell) for k, v in value.items()}
+
+
 def _spellings(value: object) -> list[bytes]:
     return [
         json.dumps(value).encode(),
@@ -80,12 +97,16 @@ SEEDS: dict[str, list[bytes]] = {
             {"info": [], "annotations": _RESULTS, "categories": [{"id": 1, "name": "cat"}]}
         ),
         *_spellings({"predictions": _RESULTS[:1]}),
+        *_spellings({"images": _TRUTH["images"], "licenses": [], "annotations": _WHOLE}),
         b"[]",
         json.dumps(_RESULTS * 3).encode(),
     ],
     "coco-truth": [
         *_spellings(_TRUTH),
         *_spellings({key: _TRUTH[key] for key in ("categories", "annotations", "images")}),
+        json.dumps(_renamed(_TRUTH, float)).encode(),
+        json.dumps(_renamed(_TRUTH, lambda n: 2**60 + n)).encode(),
+        *_spellings(_renamed(_TRUTH, lambda n: f"\u00e9/{n}.jpg")),
     ],
     "voc-xml": [
         _XML.encode(),

@@ -44,8 +44,8 @@ _SIGNALS = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal
 """What ends a command in good order, and what Python does with it unless told otherwise."""
 
 
-class _Signalled(BaseException):
-    """A signal arrived: unwinds the stack as KeyboardInterrupt does."""
+class _Signalled(KeyboardInterrupt):
+    """A signal arrived while a command runs."""
 
 
 class _Group(click.Group):

@@ -112,6 +112,40 @@ def test_an_interrupt_at_any_step_is_130(tmp_path: Path, after: int) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dt.json", "gt.json"]
 
 
+SWALLOWED = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from detap import __main__
+class Noisy:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+def during(*_):
+    Noisy()
+    return 0
+if sys.argv[1] == "import":
+    class Importer:
+        find_spec = lambda *_: during() or None
+    sys.meta_path.insert(0, Importer())
+else:
+    import detap.cli
+    detap.cli._invoke = during
+__main__.main()
+"""
+"""The command, interrupted within a callback, from which nothing can be raised."""
+
+
+@pytest.mark.parametrize("moment", ["import", "run"])
+def test_an_interrupt_that_python_would_swallow_is_130(tmp_path: Path, moment: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SWALLOWED, moment],
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"", b"")
+
+
 @pytest.mark.parametrize("mode", ["OpenBLAS", "import"])
 def test_what_ends_the_process_before_a_number_is_no_failed_gate(tmp_path: Path, mode: str) -> None:
     """A library that calls exit(1), as OpenBLAS does, and a command that cannot be imported."""
