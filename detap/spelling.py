@@ -1,7 +1,7 @@
 """What people type: numbers, and names that may be slips of the pen."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import isfinite
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
@@ -59,9 +59,13 @@ def is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
-def near(name: str, known: Iterable[str]) -> str:
-    """Return ``"did you mean this or that?"``, or nothing where no known name is near."""
+def near(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
+    """Return ``"did you mean this or that?"``, or nothing where no known name is near.
+
+    Small and capital letters are alike; `shown` is how a name is put.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only after a slip
 
-    found = get_close_matches(name, list(known), n=3)
-    return f"did you mean {' or '.join(found)}?" if found else ""
+    folded = {entry.lower(): entry for entry in known}
+    found = [folded[entry] for entry in get_close_matches(name.lower(), folded, n=3)]
+    return f"did you mean {' or '.join(map(shown, found))}?" if found else ""

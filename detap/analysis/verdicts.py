@@ -1,7 +1,6 @@
 """What became of every detection and ground truth of one image, and why."""
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Literal
 
 import numpy as np
@@ -10,6 +9,7 @@ from detap.analysis.errors import Errors, errors
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import Result
+from detap.spelling import near
 from detap.tables.detection import Integers, Name
 
 DetectionVerdict = Literal[
@@ -215,6 +215,5 @@ def _number_of(image: Name, images: tuple[Name, ...]) -> int:
         return images.index(image)
     if str(image) in names:
         return names.index(str(image))
-    near = get_close_matches(str(image), names, n=3)
-    hint = f"; did you mean {' or '.join(near)}?" if near else ""
-    raise UsageError(f"image {str(image)!r} is not in the ground truth{hint}")
+    told = f"image {str(image)!r} is not in the ground truth"
+    raise UsageError("; ".join(filter(None, (told, near(str(image), names)))))

@@ -18,6 +18,7 @@ from detap.evaluation.results import Curve, Matches, Result, every_cell
 from detap.evaluation.scene import Scene
 from detap.protocols import Protocol
 from detap.protocols import protocol as preset
+from detap.spelling import near
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
 from detap.tables.doubts import AS_IS, check_fractions
 
@@ -231,9 +232,7 @@ def _wanted(
         raise UsageError(f"no {what} is selected")
     unknown = sorted(map(str, wanted - set(names)))
     if unknown:
-        from difflib import get_close_matches  # noqa: PLC0415 - only after a slip
-
-        near = get_close_matches(unknown[0], [str(name) for name in names], n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else ""
-        raise UsageError(f"{what} {unknown[0]!r} is not in the ground truth{hint}")
+        hint = near(unknown[0], map(str, names))
+        told = f"{what} {unknown[0]!r} is not in the ground truth"
+        raise UsageError("; ".join(filter(None, (told, hint))))
     return np.array([name in wanted for name in names], np.bool_)

@@ -7,7 +7,7 @@ from typing import Any
 
 from detap.decimals import same
 from detap.errors import InputError, Problem, UsageError
-from detap.gates.verdicts import Numbers, row_key
+from detap.gates.names import Numbers, row_key
 from detap.protocols.measures import AT_THRESHOLD
 
 UNITS = {"classes": "class", "queries": "query"}

@@ -10,7 +10,8 @@ import numpy as np
 from detap.analysis.comparison import KINDS, mistakes
 from detap.decimals import same
 from detap.evaluation.results import Result, class_rows
-from detap.gates.verdicts import Gate, Name, Numbers, row_key
+from detap.gates.names import Name, Numbers, row_key
+from detap.gates.verdicts import Gate
 from detap.tables.detection import Floats
 from detap.tables.detection import Name as ImageName
 

@@ -15,7 +15,8 @@ from detap.spelling import share
 
 if TYPE_CHECKING:
     from detap.gates.culprits import Culprits
-    from detap.gates.verdicts import Gate, Kind, Limit, Noise, Numbers
+    from detap.gates.names import Numbers
+    from detap.gates.verdicts import Gate, Kind, Limit, Noise
 
 DEFAULT_RESAMPLES = 1000
 DEFAULT_FEWEST = 20
@@ -299,7 +300,7 @@ def _held_to(
         other_threshold,
         refuse_differences,
     )
-    from detap.gates.verdicts import resolve
+    from detap.gates.names import resolve
 
     now = record()
     recorded = numbers_of_record(kept.record, at_threshold="operating_point" in now)
@@ -391,7 +392,7 @@ def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
 def _falls(
     gate: "Gate", case: _Case, held: "set[tuple[str | None, int | None]]"
 ) -> Iterator[_Fall]:
-    from detap.gates.verdicts import escaped, row_key  # imported already
+    from detap.gates.names import escaped, row_key  # imported already
 
     assert gate.stands_for is not None
     assert gate.baseline is not None

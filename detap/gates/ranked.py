@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
 from detap.gates.judging import Demands
-from detap.gates.verdicts import Gate, Interval, Name, Noise, Numbers
+from detap.gates.names import Name, Numbers
+from detap.gates.verdicts import Gate, Interval, Noise
 from detap.report.names import printable
 
 if TYPE_CHECKING:

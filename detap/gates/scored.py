@@ -17,7 +17,8 @@ from detap.formats.reading.digest import sha256_of_names
 from detap.gates.baseline import rows_beside
 from detap.gates.culprits import Culprits, culprits
 from detap.gates.judging import Demands
-from detap.gates.verdicts import CHANGES, Gate, Interval, Limit, Name, Noise, Numbers, resolve
+from detap.gates.names import Name, Numbers, resolve
+from detap.gates.verdicts import CHANGES, Gate, Interval, Limit, Noise
 from detap.protocols import Protocol
 from detap.protocols.measures import AT_THRESHOLD
 from detap.tables.detection import Floats

@@ -9,7 +9,6 @@ It answers for one order (:class:`Ordered`) or in expectation over all orders of
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from math import ceil, nan
 from typing import NamedTuple, Protocol
@@ -21,6 +20,7 @@ from detap.core import curves, ties
 from detap.core.ties import Groups
 from detap.errors import UsageError
 from detap.protocols.ranking import ELEVEN, Retrieval
+from detap.spelling import near
 
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
@@ -354,6 +354,5 @@ def _named(name: str, known: dict[str, Measure], rules: Retrieval) -> Measure:
             if measure.name == name:
                 return measure
     choices = [*known, *(m.name.replace("@1", "@k") for m in _at_cutoff(1, rules))]
-    near = get_close_matches(name, choices, n=3)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"choose from {', '.join(choices)}"
+    hint = near(name, choices) or f"choose from {', '.join(choices)}"
     raise UsageError(f"measure {name!r} is unknown; {hint}")

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from detap.errors import UsageError
-from detap.gates.verdicts import Gate, Interval, Limit, Name, Noise, Numbers, check, resolve
+from detap.gates.names import Name, Numbers, resolve
+from detap.gates.verdicts import Gate, Interval, Limit, Noise, check
 
 
 def numbers(

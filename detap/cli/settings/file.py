@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from detap.errors import UsageError
+from detap.spelling import near
 
 PYPROJECT, OWN = "pyproject.toml", "detap.toml"
 
@@ -245,7 +246,5 @@ def _shown(path: str) -> str:
 
 
 def _hint(name: str, known: Iterable[str]) -> str:
-    from difflib import get_close_matches
-
-    near = get_close_matches(name.replace("_", "-"), list(known), n=3)
-    return f"; did you mean {' or '.join(near)}?" if near else ""
+    hint = near(name.replace("_", "-"), known)
+    return hint and f"; {hint}"
