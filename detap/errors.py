@@ -93,6 +93,13 @@ class UsageError(DetapError):
     exit_status = 2
 
 
+class UnknownNameError(UsageError, KeyError):
+    """Nothing is called so; the message has near names."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # KeyError's own would quote it
+
+
 class InputError(DetapError):
     """A file or an array cannot be read as what it should be.
 

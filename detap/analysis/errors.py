@@ -210,9 +210,9 @@ class _Analysis:
         return aims
 
     def _choose_owners(self) -> None:
-        ranked = self.outcome.by_score
-        aiming = ranked[self._aims()[ranked]]
+        aiming = np.flatnonzero(self._aims())
         aiming = aiming[self.unfound[self.target[aiming]]]
+        aiming = aiming[np.argsort(self.outcome.place[aiming])]
         _, first = np.unique(self.target[aiming], return_index=True)
         self.owner[aiming[first]] = True
 
@@ -272,8 +272,8 @@ class _Repairs:
     def __init__(self, analysis: _Analysis) -> None:
         outcome = analysis.outcome
         self.outcome, self.analysis = outcome, analysis
-        self.place = np.zeros(len(outcome.truth), np.int64)
-        self.place[outcome.by_score] = np.arange(len(outcome.by_score))
+        self.place = outcome.place
+        self.levels = np.array(outcome.protocol.recall_levels)
         self.width = len(outcome.by_score) + 1
         ranked = outcome.ranked_by_class
         self.false = ranked[outcome.false[ranked]]
@@ -289,7 +289,7 @@ class _Repairs:
             ends = self._ends_of_ties()
             self.true_keys = self._keys(self.true_labels, ends[self.place[self.true]])
 
-    def _keys(self, labels: Integers, places: Counts) -> Counts:
+    def _keys(self, labels: Integers, places: Integers | Counts) -> Counts:
         return labels.astype(np.int64) * self.width + places
 
     def _ends_of_ties(self) -> Counts:
@@ -345,7 +345,7 @@ class _Repairs:
         return average_precision(
             hits,
             positives,
-            levels=np.array(rules.recall_levels) if rules.recall_levels else None,
+            levels=self.levels if len(self.levels) else None,
             one_by_one=rules.interpolation == "11-point",
             guard=rules.precision_guard,
         )

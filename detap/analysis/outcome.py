@@ -139,6 +139,13 @@ class Outcome:
         return replace(self._evidence, label=label, classes=1).ranking.rows
 
     @cached_property
+    def place(self) -> Integers:
+        """Where each detection stands in that ranking, (N,) int32; of those beyond the limit 0."""
+        place = np.zeros(len(self.truth), np.int32)
+        place[self.by_score] = np.arange(len(self.by_score), dtype=np.int32)
+        return place
+
+    @cached_property
     def ranked_by_class(self) -> Integers:
         """The same, one class after the other, (n,) int32."""
         label = self.boxes[0].label[self.by_score]

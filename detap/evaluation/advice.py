@@ -59,7 +59,7 @@ def suspicions_of(result: Result) -> tuple[Note, ...]:
 
 
 def _suspicions_of(result: Result) -> tuple[Note, ...]:
-    from detap.analysis.examination.suspicions import suspicions  # noqa: PLC0415 - seldom needed
+    from detap.analysis.examination.suspicions import suspicions
 
     truth, detections = result.ground_truth, result.detections
     if not len(detections) or not len(truth):

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import nan
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from detap.protocols import Measure, Protocol
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from detap.analysis.calibration import Calibration
     from detap.analysis.confusion import Confusion, Rule
     from detap.analysis.errors import Convention, Errors
@@ -178,8 +180,8 @@ class Result:
 
         Raises
         ------
-        KeyError
-            Where the protocol has no such number.
+        UnknownNameError
+            Where the protocol has no such number, with near names. It is a KeyError too.
         """
         return self._mean(self.protocol.measure(name))
 
@@ -188,8 +190,8 @@ class Result:
 
         Raises
         ------
-        KeyError
-            Where the protocol has no such number.
+        UnknownNameError
+            Where the protocol has no such number, with near names. It is a KeyError too.
         """
         return self._class_means(self.protocol.measure(name))
 
@@ -274,7 +276,7 @@ class Result:
 
         See :func:`detap.analysis.errors.errors`.
         """
-        from detap.analysis.errors import errors  # noqa: PLC0415 - it stands on this module
+        from detap.analysis.errors import errors
 
         return errors(self, convention, iou=iou)
 
@@ -289,7 +291,7 @@ class Result:
 
         See :func:`detap.analysis.confusion.confusion`.
         """
-        from detap.analysis.confusion import confusion  # noqa: PLC0415 - it stands on this module
+        from detap.analysis.confusion import confusion
 
         return confusion(self, rule, score=score, iou=iou)
 
@@ -300,7 +302,7 @@ class Result:
 
         See :func:`detap.analysis.operating.sweeps`, which gives them over the score.
         """
-        from detap.analysis.operating import (  # noqa: PLC0415 - it stands on this module
+        from detap.analysis.operating import (
             operating_point,
         )
 
@@ -311,11 +313,34 @@ class Result:
 
         See :func:`detap.analysis.calibration.calibration`.
         """
-        from detap.analysis.calibration import (  # noqa: PLC0415 - it stands on this module
+        from detap.analysis.calibration import (
             calibration,
         )
 
         return calibration(self, bins=bins, iou=iou)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what the JSON report says of it; undefined numbers are None."""
+        from detap.report.sinks.notebook import to_dict
+
+        return to_dict(self)
+
+    def to_dataframe(self) -> "DataFrame":
+        """Return a row per class as a pandas DataFrame; undefined numbers are NaN.
+
+        Raises
+        ------
+        UsageError
+            Where pandas is not installed.
+        """
+        from detap.report.sinks.notebook import to_dataframe
+
+        return to_dataframe(self)
+
+    def _repr_html_(self) -> str:
+        from detap.report.sinks.notebook import to_html
+
+        return to_html(self)
 
     def _curve(self, label: int, t: int) -> Curve:
         rows = self.evidence.ranking.of_class(label)

@@ -111,7 +111,7 @@ def _in_order(tags: Mapping[str, set[str]], known: "Mapping[str, Name]") -> dict
 
 def _pairs(path: str, known: "Mapping[str, Name]") -> Iterator[tuple[str, str]]:
     """Yield each pair of image and tag."""
-    from detap.formats.reading.stream import read_bytes  # noqa: PLC0415 - opened safely, as any input
+    from detap.formats.reading.stream import read_bytes
 
     try:
         text = read_bytes(path).decode("utf-8-sig")

@@ -236,7 +236,7 @@ class Protocol(Rules):
 
         Raises
         ------
-        KeyError
-            Where the protocol has no such number.
+        UnknownNameError
+            Where the protocol has no such number, with near names. It is a KeyError too.
         """
         return measures.named(self, name)

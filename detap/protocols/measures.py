@@ -2,7 +2,9 @@
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from detap.errors import UnknownNameError
 from detap.protocols.axes import SAME_THRESHOLD
+from detap.spelling import near
 
 if TYPE_CHECKING:
     from detap.protocols.detection import Protocol
@@ -65,8 +67,8 @@ def named(rules: "Protocol", name: str) -> Measure:
 
     Raises
     ------
-    KeyError
-        Where there is none.
+    UnknownNameError
+        Where there is none, with near names.
     """
     limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
     thresholds = (None, *range(len(rules.iou_thresholds)))
@@ -83,7 +85,12 @@ def named(rules: "Protocol", name: str) -> Measure:
     for candidate in candidates:
         if candidate.name == name:
             return candidate
-    raise KeyError(name)
+    usual = [entry.name for entry in summary(rules)]
+    hint = near(name, usual) or near(
+        name, dict.fromkeys(candidate.name for candidate in candidates)
+    )
+    hint = hint or f"it has {', '.join(usual)}"
+    raise UnknownNameError(f"protocol {rules.name} has no number {name!r}; {hint}")
 
 
 def _precision(rules: "Protocol", threshold: int | None, area: int) -> Measure:
