@@ -202,7 +202,8 @@ def _truth(value: Any) -> Truth:
     for _, record in parts["annotations"]:
         box = _box(record)
         area = _number(record["area"]) if "area" in record else box[4]
-        _need(area >= 0)
+        # An area that is given is none below 0; that of a box of negative size is what it is.
+        _need(area >= 0 or "area" not in record)
         flags = [_flag(record, key) for key in ("iscrowd", "ignore", "isgroupof")]
         image, category = (
             _identifier(record.get("image_id")),

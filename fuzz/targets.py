@@ -23,7 +23,7 @@ from detap.formats.text import lines
 from detap.formats.text import rows as _voc_rows
 from detap.formats.text.folder import Folder
 from detap.formats.voc import _scan as scanner
-from detap.formats.voc import tables as voc
+from detap.formats.voc import annotations
 from detap.tables.detection import GroundTruth
 from fuzz import oracle, seeds
 
@@ -240,7 +240,7 @@ def voc_xml(inputs: Sequence[bytes]) -> list[str]:
     found = []
     for number, data in enumerate(inputs):
         problems = lines.Problems(20)
-        annotation = voc.read_annotation(data, "x", problems, LIMITS)
+        annotation = annotations.read_annotation(data, "x", problems, LIMITS)
         objects = annotation.objects
         slow = list(zip(objects.names, objects.values, objects.difficult, strict=True))
         with _Blame(data):

@@ -158,7 +158,7 @@ def _reads_no_file(path: Path) -> None:
 @pytest.mark.parametrize(
     ("library", "only"),
     [
-        ("lxml", {"formats/voc/tables.py"}),
+        ("lxml", {"formats/voc/annotations.py"}),
         ("rich", {"report/sinks/text.py", "cli/progress.py"}),
         ("click", {"cli"}),
         ("pycocotools", {"analysis/crosscheck.py"}),

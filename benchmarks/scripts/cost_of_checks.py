@@ -23,7 +23,7 @@ CHECKS = {
         "_box_notes",
         "_check_labels",
     ),
-    "detap.formats.voc.notes": (
+    "detap.formats.text.notes": (
         "folder_notes",
         "class_notes",
         "ground_truth_notes",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from detap.formats.voc.layout import class_of_stem, classes_of_stems, tell_layout
+from detap.formats.text.layout import class_of_stem, classes_of_stems, tell_layout
 
 KNOWN = frozenset({"dog", "light", "traffic_light", "tv", "det_x", "a"})
 

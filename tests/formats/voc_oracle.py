@@ -7,7 +7,7 @@ from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.lines import LineForm, Problems, read_lines
 from detap.formats.voc import _scan as _voc_xml
-from detap.formats.voc.tables import read_annotation
+from detap.formats.voc.annotations import read_annotation
 
 Row = tuple[str, bool, tuple[str, ...]]
 """Name, flag, and the numbers as float.hex() spells them."""

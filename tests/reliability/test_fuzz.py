@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.formats.coco import careful
-from detap.formats.voc import tables as voc
+from detap.formats.voc import annotations
 from fuzz import targets
 from fuzz.__main__ import run
 from fuzz.mutate import Mutator
@@ -57,7 +57,7 @@ def test_a_reader_that_crashes_is_seen(
     def crash(*_: Any) -> Any:
         raise RecursionError("deep")
 
-    monkeypatch.setattr(voc, "read_annotation", crash)
+    monkeypatch.setattr(annotations, "read_annotation", crash)
     _, wrong = run("voc-xml", 5, seed=1)
     assert wrong == 5
     assert "RecursionError: deep" in capsys.readouterr().out

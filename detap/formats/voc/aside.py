@@ -7,8 +7,8 @@ from detap.errors import UsageError
 from detap.formats.reading.named import Path, empty_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.formats.text.folder import detections_folder
-from detap.formats.voc.layout import class_of_stem, tell_layout
-from detap.formats.voc.tables import element_text
+from detap.formats.text.layout import class_of_stem, tell_layout
+from detap.formats.voc.annotations import element_text
 from detap.tables.detection import GroundTruth, Name
 
 

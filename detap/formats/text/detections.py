@@ -1,0 +1,365 @@
+"""Detections from folders of text files: a class each, or an image each."""
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from detap.errors import Note, Problem, UsageError
+from detap.formats.reading import stream as files
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.text.folder import (
+    ClassNames,
+    Folder,
+    Path,
+    detections_folder,
+)
+from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
+from detap.formats.text.lines import (
+    LineForm,
+    Problems,
+    UnknownNameError,
+    shown,
+)
+from detap.formats.text.notes import (
+    class_notes,
+    detection_notes,
+    told,
+)
+from detap.formats.text.rows import (
+    Rows,
+    read_text,
+    renumbered,
+)
+from detap.formats.text.sides import Stand, check_encoding, negative_sides
+from detap.tables.detection import (
+    Detections,
+    GroundTruth,
+    Integers,
+    encode_boxes,
+)
+from detap.tables.doubts import (
+    AS_IS,
+    backward,
+)
+
+
+def read_detections(
+    path: Path,
+    truth: GroundTruth,
+    *,
+    class_names: Path | None = None,
+    boxes: str = "corners",
+    layout: str | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read detections from the development kit's text files, or from one text file an image.
+
+    A line is ``image score x1 y1 x2 y2`` in a class's file, which the kit calls
+    ``<anything>_<class>.txt``, and ``class score x1 y1 x2 y2`` in an image's, which is called
+    ``<image>.txt``. Columns are separated by spaces or tabs, so that neither has spaces in its
+    name (a class's file may).
+
+    Parameters
+    ----------
+    path : str or path
+        A folder of such files, or one of them.
+    truth : GroundTruth
+        What they are about: its images and classes.
+    class_names : str or path, optional
+        A file with one class a line, for files that number their classes from 0.
+    boxes : {"corners", "xywh"}
+        What the four numbers are, in pixels.
+    layout : {"class-files", "image-files"}, optional
+        Which of the two it is; told from the files by default.
+    as_is : bool
+        As :func:`read_ground_truth` has it.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    Detections
+        Numbered as `truth`; classes that it lacks are behind its own, sorted by name. Rows are in
+        the order of the files' names, and of the lines within each.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    check_encoding(boxes)
+    if layout is not None and layout not in LAYOUTS:
+        raise UsageError(f"layout {layout!r} is unknown; use one of {', '.join(LAYOUTS)}")
+    path = os.fspath(path)
+    folder = detections_folder(path)
+    problems = Problems(limits.problems)
+    names = ClassNames.read(class_names, problems, limits)
+    problems.raise_any(path)
+    _check_truth(path, truth)
+    chosen = layout or _told_layout(folder, truth, limits)
+    job = _Job(folder, truth, names, boxes, problems, limits, as_is)
+    return _read_class_files(job) if chosen == "class-files" else _read_image_files(job)
+
+
+def _check_truth(path: str, truth: GroundTruth) -> None:
+    if not all(isinstance(name, str) for name in truth.images):
+        files.refuse(
+            path,
+            "names images by words, but the ground truth numbers them",
+            "give detections of the ground truth's own format",
+        )
+
+
+def _told_layout(folder: Folder, truth: GroundTruth, limits: Limits) -> str:
+    images = {name for name in truth.images if isinstance(name, str)}
+    told = tell_layout(
+        folder.members, _first_words(folder, limits), images, frozenset(truth.classes)
+    )
+    if told is None:
+        files.refuse(
+            folder.given,
+            "may hold a file a class or a file an image: neither their names nor their first "
+            "words fit the ground truth's classes and images alone",
+            "give layout='class-files' or 'image-files' (--layout)",
+        )
+    return told
+
+
+def _first_words(folder: Folder, limits: Limits) -> dict[str, str]:
+    """Return the first word of each file that has one, of the first 64 files."""
+    words = {}
+    for stem, member in list(folder.members.items())[:64]:
+        file = folder.file(member)
+        if os.path.isfile(file):
+            with files.Stream(file, limits) as stream:
+                head = stream.read(4096).removeprefix(b"\xef\xbb\xbf")
+            columns = head.decode(errors="replace").split(None, 1)
+            if columns:
+                words[stem] = columns[0]
+    return words
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """What is to be read, and how."""
+
+    folder: Folder
+    truth: GroundTruth
+    names: ClassNames
+    boxes: str
+    problems: Problems
+    limits: Limits
+    as_is: bool
+
+    def rows(self, form: LineForm) -> Rows:
+        """Return the rows of all files."""
+        return read_text(self.folder, form, self.members, self.problems, self.limits)
+
+    def stand(self, form: LineForm) -> "Stand":
+        """Return where the boxes stand."""
+        return Stand(self.folder, self.members, form, self.limits, self.as_is)
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The files to be read."""
+        return tuple(self.folder.members.values())
+
+
+def _read_class_files(job: _Job) -> Detections:
+    folder, truth = job.folder, job.truth
+    of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
+    _check_classes(folder, of_stem, job.names, job.problems)
+    job.problems.raise_any(folder.given)
+    images = [str(name) for name in truth.images]
+    form = LineForm("image", True, job.boxes, _image_resolver(truth, job.problems), images)
+    rows = job.rows(form)
+    if job.problems.count and not len(rows):
+        _lead_with_images(job)
+    job.problems.raise_any(folder.given)
+    called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
+    image = renumbered(rows.name, rows.names, images)
+    notes = (
+        Note(
+            "classes-without-file",
+            "classes of the ground truth have no detections file: their AP is 0",
+            len(set(truth.classes) - set(called)),
+        ),
+    )
+    return _detections(job, _Found(form, rows, image, rows.file, called), told(*notes))
+
+
+def _check_classes(
+    folder: Folder, of_stem: Mapping[str, ClassOfFile], names: ClassNames, problems: Problems
+) -> None:
+    first: dict[str, str] = {}
+    for stem, found in of_stem.items():
+        file = folder.file(folder.members[stem])
+        if found.rivals:
+            rivals = " or ".join(map(shown, found.rivals))
+            remedy = "call it ..._det_<set>_<class>.txt"
+            problems.add(file, "", f"may be of the class {rivals}", remedy)
+            continue
+        name = names.resolve(found.name)
+        if name in first:
+            other = folder.file(folder.members[first[name]])
+            message = f"is of the class {shown(name)}, as {other} is"
+            problems.add(file, "", message, "give one detections file a class")
+        first.setdefault(name, stem)
+
+
+def _read_image_files(job: _Job) -> Detections:
+    folder, truth = job.folder, job.truth
+    form = LineForm("class", True, job.boxes, job.names.resolve)
+    rows = job.rows(form)
+    number = {name: at for at, name in enumerate(truth.images)}
+    of_file = np.array([number.get(stem, -1) for stem in folder.members], np.int32)
+    image = of_file[rows.file]
+    resolve_image = _image_resolver(truth, job.problems)
+    stems = list(folder.members.items())
+    for at in np.unique(rows.file[image < 0]).tolist():
+        stem, member = stems[at]
+        try:
+            resolve_image(stem)
+        except UnknownNameError as unknown:
+            job.problems.add(folder.file(member), "", unknown.message, unknown.remedy)
+    if job.problems.count and not (image >= 0).any():
+        _lead_with_images(job)
+    job.problems.raise_any(folder.given)
+    notes = (
+        Note(
+            "images-without-file",
+            "images of the ground truth have no detections file",
+            len(number) - int(np.count_nonzero(of_file >= 0)),
+            warning=False,
+        ),
+    )
+    return _detections(job, _Found(form, rows, image, rows.name, rows.names), told(*notes))
+
+
+def _lead_with_images(job: _Job) -> None:
+    """Begin with what explains all problems: that the two have no image in common."""
+    strangers = job.problems.strangers
+    if strangers:
+        theirs, ours = _few(list(strangers)), _few([str(name) for name in job.truth.images])
+        job.problems.lead = Problem(
+            job.folder.given,
+            "",
+            f"has no image in common with the ground truth: its images are {theirs}, the ground "
+            f"truth's {ours}",
+            "check that both are of the same data",
+        )
+
+
+def _image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
+    """Return what turns the first column of a line into an image of the ground truth."""
+    images = frozenset(truth.images)
+
+    def resolve(word: str) -> str:
+        if word in images:
+            return word
+        problems.strangers.setdefault(word)
+        place = _outside(truth, word)
+        if place:
+            raise UnknownNameError(
+                f"image {shown(word)} is not in the image set, though {place} exists",
+                "give the image set that the detector was run on",
+            )
+        raise UnknownNameError(
+            f"image {shown(word)} is not in the ground truth", _image_remedy(word, images)
+        )
+
+    return resolve
+
+
+def _image_remedy(word: str, images: Collection[Any]) -> str:
+    if os.path.splitext(os.path.basename(word))[0] in images:
+        return "write it without folder and suffix"
+    return "score the detections of the images that the ground truth has"
+
+
+def _outside(truth: GroundTruth, image: str) -> str:
+    """Return the annotation file of an image that the image set leaves out, or nothing."""
+    if not truth.files or len(truth.files) < 2 or not truth.files[0].members or "/" in image:
+        return ""
+    member = truth.files[0].members[0]
+    inside, suffix = os.path.dirname(member), os.path.splitext(member)[1]
+    place = os.path.join(truth.files[0].path, inside, image + suffix)
+    return place if "\0" not in place and os.path.isfile(place) else ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The rows of all lines, with the image of each (N,), and its class: `number` in `names`."""
+
+    form: LineForm
+    rows: Rows
+    image: Integers
+    number: Integers
+    names: Sequence[str]
+
+
+def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections:
+    folder, truth, rows, image = job.folder, job.truth, found.rows, found.image
+    strangers = sorted(set(found.names) - set(truth.classes))
+    classes = truth.classes + tuple(strangers)
+    label = renumbered(found.number, found.names, classes)
+    stray = int(np.count_nonzero(label >= len(truth.classes)))
+    if len(rows) and stray == len(rows):
+        _refuse_strangers(folder, truth, strangers)
+    corners, areas = encode_boxes(rows.values[:, 1:], job.boxes)
+    negative = negative_sides("detections", job.stand(found.form), rows, backward(corners, areas))
+    score = rows.values[:, 0].copy()
+    return Detections(
+        image=image,
+        label=label,
+        corners=corners,
+        box_area=areas,
+        images=truth.images,
+        classes=classes,
+        class_ids=truth.class_ids + tuple(strangers),
+        score=score,
+        files=(
+            folder.source(folder.members.values(), len(rows)),
+            *job.names.source(),
+        ),
+        notes=(
+            *((AS_IS,) if job.as_is else ()),
+            *notes,
+            *told(
+                Note(
+                    "left-aside",
+                    "entries of the folder are no detections",
+                    folder.aside,
+                    warning=False,
+                ),
+                Note(
+                    "unknown-classes",
+                    f"detections are of classes that the ground truth lacks: {_few(strangers)}",
+                    stray,
+                ),
+            ),
+            *(class_notes(classes) if strangers else ()),
+            *negative,
+            *detection_notes(truth, image, corners, score, job.boxes),
+        ),
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(map(shown, names[:3])) + (", ..." if len(names) > 3 else "")
+
+
+def _refuse_strangers(folder: Folder, truth: GroundTruth, strangers: Sequence[str]) -> None:
+    numbered = all(name.isascii() and name.isdigit() for name in strangers)
+    files.refuse(
+        folder.given,
+        f"has no detection of a class of the ground truth: its classes are {_few(strangers)}, "
+        f"the ground truth's {_few(truth.classes)}",
+        "give the file that names the classes, one a line (class_names, --class-names)"
+        if numbered
+        else "check that both are of the same data",
+    )

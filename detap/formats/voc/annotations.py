@@ -1,0 +1,275 @@
+"""Annotations in XML: regular ones by a compiled scanner, all others with care, by lxml.
+
+This is the only module that imports it.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.text.folder import (
+    Folder,
+)
+from detap.formats.text.lines import (
+    Lines,
+    Problems,
+    box_fault,
+    looks_like,
+    number_fault,
+    shown,
+)
+from detap.formats.text.rows import (
+    Budget,
+    Rows,
+    content,
+    merge,
+    met,
+    scannable,
+)
+from detap.formats.voc import _scan as _voc_xml
+from detap.tables.detection import (
+    Floats,
+)
+
+_BLANK = " \t\r\n"
+_MAX_SCANNED_BYTES = 4 << 20
+"""A larger annotation is for lxml, which has limits of its own."""
+
+_CORNER_NAMES = ("xmin", "ymin", "xmax", "ymax")
+
+
+@dataclass(slots=True)
+class _Annotation:
+    """What one XML says.
+
+    `width` and `height` are the image's, NaN where unknown; `nested` counts the ``object``
+    elements that lie deeper than under the root.
+    """
+
+    objects: Lines = field(default_factory=Lines)
+    width: float = math.nan
+    height: float = math.nan
+    nested: int = 0
+
+
+def read_annotations(
+    folder: Folder, members: Sequence[str], problems: Problems, limits: Limits
+) -> "ReadObjects":
+    """Read the annotations of a folder; what the scanner declines is read with care."""
+    with scannable(folder, members) as (descriptor, paths):
+        declined, file, name, difficult, corners, words, sizes = _voc_xml.scan_files(
+            descriptor,
+            paths,
+            file_bytes=min(limits.file_bytes, _MAX_SCANNED_BYTES),
+            records=limits.records,
+            nesting=limits.nesting,
+            digests=folder.digests if limits.digests else None,
+        )
+    names, name = met(name, words, str)
+    scanned = Rows(file, name, names, corners, difficult)
+    careful: dict[int, Lines] = {}
+    budget = Budget(folder.given, limits, len(scanned))
+    nested = 0
+    for number in declined:
+        path = folder.file(members[number])
+        data = content(path, problems, limits)
+        if data is None:
+            continue
+        annotation = read_annotation(data, path, problems, limits)
+        careful[number] = annotation.objects
+        budget.spend(len(annotation.objects.names))
+        sizes[number] = annotation.width, annotation.height
+        nested += annotation.nested
+    return ReadObjects(merge(scanned, careful), sizes, nested)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadObjects:
+    """The objects of all files, the sizes (I, 2) of the images, the count of nested objects."""
+
+    rows: Rows
+    sizes: Floats | None = None
+    nested: int = 0
+
+
+@cache
+def _parser() -> Any:
+    from lxml import etree  # regular files do without it
+
+    return etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        load_dtd=False,
+        dtd_validation=False,
+        attribute_defaults=False,
+        remove_comments=True,
+        remove_pis=True,
+        huge_tree=False,
+        recover=False,
+    )
+
+
+def read_annotation(data: bytes, file: str, problems: Problems, limits: Limits) -> _Annotation:
+    """Read one XML with care, adding to `problems` whatever is wrong with it."""
+    root = _parsed(data, file, problems, limits)
+    annotation = _Annotation()
+    if root is None:
+        return annotation
+    objects = [child for child in root if child.tag == "object"]
+    if not objects and root.tag != "annotation":
+        kind = " (an HTML page?)" if str(root.tag).lower().endswith("html") else ""
+        problems.add(
+            file, "", f"is no VOC annotation: its root is <{root.tag}>{kind}", "<annotation> is due"
+        )
+    for child in root:
+        local = str(child.tag).rpartition("}")[2]
+        if child.tag != "object" and local.lower() == "object":
+            message = f"has an element <{child.tag}> under its root"
+            problems.add(file, f"line {child.sourceline}", message, "VOC calls it <object>")
+    for number, element in enumerate(objects, 1):
+        _read_object(element, file, f"object {number}", problems, annotation.objects)
+    annotation.nested = sum(1 for _ in root.iter("object")) - len(objects)
+    annotation.nested -= root.tag == "object"
+    size = root.find("size")
+    if size is not None:
+        annotation.width = _length(size.find("width"))
+        annotation.height = _length(size.find("height"))
+    return annotation
+
+
+def _parsed(data: bytes, file: str, problems: Problems, limits: Limits) -> Any:
+    """Return the root of an XML that is safe to walk, or None after adding a problem."""
+    from lxml import etree  # regular files do without it
+
+    if not data.strip():
+        problems.add(file, "", "is empty", "an XML annotation is due")
+        return None
+    try:
+        root = etree.fromstring(data, _parser())
+    except etree.XMLSyntaxError as error:
+        appearance = looks_like(data)
+        if appearance and appearance != "XML":
+            problems.add(file, "", f"looks like {appearance}", "an XML annotation is due")
+        else:
+            problems.add(file, f"line {error.lineno}", f"is no XML: {error.msg}", "correct it")
+        return None
+    except (ValueError, LookupError) as error:
+        problems.add(file, "", f"is no XML: {error}", "correct it")
+        return None
+    fault = _unsafe(root, limits)
+    if fault:
+        problems.add(file, "", *fault)
+    return None if fault else root
+
+
+def _unsafe(root: Any, limits: Limits) -> tuple[str, str] | None:
+    """Return why a parsed XML is not to be read, and what to do; None where it may be."""
+    from lxml import etree  # regular files do without it
+
+    if root.getroottree().docinfo.internalDTD is not None:
+        return "has a DOCTYPE, which is not read", "remove it"
+    if next(root.iter(etree.Entity), None) is not None:
+        return "refers to an entity, which is not expanded", "write it out"
+    depth = deepest = 0
+    for event, _ in etree.iterwalk(root, events=("start", "end")):
+        depth += 1 if event == "start" else -1
+        deepest = max(deepest, depth)
+    if deepest > limits.nesting:
+        return f"nests elements {deepest} deep", "an annotation needs four levels"
+    return None
+
+
+def element_text(data: bytes, file: str, path: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
+    """Return the text of an element of an annotation; None where there is none.
+
+    Parameters
+    ----------
+    data : bytes
+        The XML.
+    file : str
+        What messages call it.
+    path : str
+        Names from the root on, as ``source/database``.
+    limits : Limits
+        What is accepted.
+
+    Raises
+    ------
+    InputError
+        Where the XML is not to be read.
+    """
+    problems = Problems(limits.problems)
+    root = _parsed(data, file, problems, limits)
+    problems.raise_any(file)
+    for name in path.split("/"):
+        root = next((child for child in root if child.tag == name), None)
+        if root is None:
+            return None
+    return (root.text or "").strip() or None
+
+
+def _length(element: Any) -> float:
+    """Return a side of the image in pixels, NaN where the file does not really say."""
+    text = (element.text or "").strip(_BLANK) if element is not None else ""
+    if number_fault(text) or not float(text) > 0:
+        return math.nan
+    return float(text)
+
+
+def _read_object(element: Any, file: str, place: str, problems: Problems, objects: Lines) -> None:
+    faults: list[tuple[str, str]] = []
+    name = _own_text(element, "name", "a name", faults)
+    if name == "":
+        faults.append(("has an empty name", "name its class"))
+    difficult = _own_text(element, "difficult", "", faults)
+    if difficult not in {None, "0", "1"}:
+        faults.append((f"difficult is {shown(str(difficult))}", "it must be 0 or 1"))
+    values = _own_box(element, faults)
+    if values is not None and (fault := box_fault(values, "corners")):
+        faults.append((fault, "correct the box"))
+    for message, remedy in faults:
+        problems.add(file, place, message, remedy)
+    if not faults and name is not None and values is not None:
+        objects.names.append(name)
+        objects.values.append(values)
+        objects.difficult.append(difficult == "1")
+
+
+def _own(element: Any, tag: str, due: str, faults: list[tuple[str, str]]) -> Any:
+    """Return the one child with that tag, or None; `due` names what may not be missing."""
+    found = [child for child in element if child.tag == tag]
+    if len(found) > 1:
+        faults.append((f"has {len(found)} elements <{tag}>", "keep one"))
+    elif not found and due:
+        faults.append((f"has no {due}", f"add <{tag}>"))
+    return found[0] if len(found) == 1 else None
+
+
+def _own_text(element: Any, tag: str, due: str, faults: list[tuple[str, str]]) -> str | None:
+    child = _own(element, tag, due.removeprefix("a "), faults)
+    if child is None:
+        return None
+    if len(child):
+        faults.append((f"has elements inside <{tag}>", "write text alone there"))
+        return None
+    return str(child.text or "").strip(_BLANK)
+
+
+def _own_box(element: Any, faults: list[tuple[str, str]]) -> list[float] | None:
+    box = _own(element, "bndbox", "bndbox", faults)
+    if box is None:
+        return None
+    values = []
+    for corner in _CORNER_NAMES:
+        text = _own_text(box, corner, corner, faults)
+        if text is None:
+            continue
+        fault = number_fault(text)
+        if fault:
+            faults.append((f"{corner} {shown(text)} {fault}", "give a decimal number"))
+        else:
+            values.append(float(text))
+    return values if len(values) == len(_CORNER_NAMES) else None
