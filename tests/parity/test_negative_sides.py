@@ -1,0 +1,34 @@
+"""Boxes clipped on one side only count as pycocotools counts them, to the last bit."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from detap.detection import evaluate
+from detap.formats import coco, voc
+from tests.parity import reference
+from tests.parity.compare import assert_same_bits
+
+
+def test_a_real_detector_with_its_negative_sides(real_data: Path, tmp_path: Path) -> None:
+    """VOC 2007 test as COCO, w = xmax - xmin, the 1,970 negative sides kept."""
+    tree = real_data / "voc2007-test"
+    truth = voc.read_ground_truth(tree, image_set="test")
+    found = voc.read_detections(tree / "detections", truth)
+    instances, results, *_ = reference.as_coco(truth, found)
+    for number, annotation in enumerate(instances["annotations"], 1):
+        annotation["id"] = number
+    (tmp_path / "gt.json").write_text(json.dumps(instances), "utf-8")
+    (tmp_path / "dt.json").write_text(json.dumps(results), "utf-8")
+    table = coco.read_ground_truth(tmp_path / "gt.json")
+    detections = coco.read_detections(tmp_path / "dt.json", table)
+    counted = {note.code: note.count for note in detections.notes}
+    assert counted["detections-negative-sides"] == 1970
+    assert int(np.count_nonzero(detections.box_area < 0)) > 1000
+    ours = evaluate(table, detections, "coco")
+    theirs = reference.run(instances, results)
+    assert_same_bits(ours.full_precision(), theirs.precision, "precision")
+    assert_same_bits(ours.recall, theirs.recall, "recall")
+    for name, value in theirs.summary.items():
+        assert_same_bits(ours.measure(name), value, name)
