@@ -59,6 +59,18 @@ def is_whole(text: str) -> bool:
     return text.isascii() and text.isdigit()
 
 
+def some(names: Iterable[object]) -> str:
+    """Return the first three different names, quoted and cut as messages do, and whether there are
+    more.
+    """  # noqa: D205 - one thought
+    known = list(dict.fromkeys(names))
+    return ", ".join(map(_quoted, known[:3])) + (", ..." if len(known) > 3 else "")
+
+
+def _quoted(name: object) -> str:
+    return repr(f"{name[:57]}..." if isinstance(name, str) and len(name) > 60 else name)
+
+
 def near(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> str:
     """Return ``"did you mean this or that?"``, or nothing where no known name is near.
 

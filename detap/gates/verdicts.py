@@ -209,11 +209,10 @@ def check(
             continue
         if against is None:
             raise UsageError(f"a {limit.kind} is from a baseline, and there is none")
-        gates += [
-            _change(limit, name, whole, against)
-            for name in resolve(limit.name, whole, against.baseline)
-            if not _absent_in_both(limit, name, whole, against.baseline)
-        ]
+        names = resolve(limit.name, whole, against.baseline)
+        # Where a wildcard meets nothing else either, nothing would have been judged.
+        judged = [n for n in names if not _absent_in_both(limit, n, whole, against.baseline)]
+        gates += [_change(limit, name, whole, against) for name in judged or names]
     return gates
 
 

@@ -413,6 +413,14 @@ def test_ground_truth_that_is_noted(files: Files, name: str) -> None:
     assert len(table) == 3
 
 
+@pytest.mark.parametrize("part", ["images", "annotations", "categories"])
+def test_what_is_repeated_is_named(files: Files, part: str) -> None:
+    again = TRUTH[part][1]
+    (note,) = files.read_truth(truth(**{part: [*TRUTH[part], again, again]})).notes
+    assert (note.code, note.count) == (f"repeated-{part}", 2)
+    assert note.message == f"{part} repeat an earlier one and are counted once: id {again['id']}"
+
+
 RESULT_NOTES: dict[str, tuple[Any, dict[str, int]]] = {
     "none": ([], {"no-detections": 1}),
     "none in an object": ({"annotations": []}, {"no-detections": 1}),

@@ -12,6 +12,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.reading.stream import Limits
 from detap.formats.text import folder as _voc_folder
 from detap.formats.voc.tables import read_detections, read_ground_truth
+from detap.spelling import some
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.voc_files import item, same, tree, without_scanners, write, xml
 
@@ -89,6 +90,7 @@ def test_an_image_set_gives_images_and_order(tmp_path: Path) -> None:
     truth = read_ground_truth(tmp_path, image_set="val")
     assert truth.images == ("c", "a", "with space")
     assert codes(truth) == {"images-listed-twice": 1}
+    assert truth.notes[0].message.endswith("which counts once: 'c'")
     assert truth.files[0].members == tuple(
         f"Annotations/{name}.xml" for name in ("a", "c", "with space")
     )
@@ -272,12 +274,19 @@ def test_one_file_alone(tmp_path: Path, truth: GroundTruth) -> None:
     assert of_class.files[0].members == ()
 
 
+def test_a_message_names_three_and_cuts_long_names() -> None:
+    assert some(["b", "a", "b"]) == "'b', 'a'"
+    assert some([3, "3", 4, 5]) == "3, '3', 4, ..."
+    assert some(["x" * 61]) == f"'{'x' * 57}...'"
+
+
 def test_no_detection_at_all(tmp_path: Path, truth: GroundTruth) -> None:
     write(tmp_path / "dt", {"comp4_det_test_dog.txt": ""})
     detections = read_detections(tmp_path / "dt", truth)
     assert len(detections) == 0
     assert detections.corners.shape == (0, 4)
     assert codes(detections) == {"classes-without-file": 2, "no-detections": 1}
+    assert detections.notes[0].message.endswith("their AP is 0: 'bird', 'cat'")
 
 
 def test_boxes_clipped_on_one_side_stay_as_they_are(tmp_path: Path, truth: GroundTruth) -> None:

@@ -464,6 +464,25 @@ def test_a_class_that_never_had_the_number_is_passed_over() -> None:
     ]
 
 
+@pytest.mark.parametrize("kind", ["drop", "rise"])
+def test_a_wildcard_that_meets_nothing_defined_fails(kind: Any) -> None:
+    """A gate never passes on an undefined or empty result: nothing was judged here."""
+    then = changed("AP", nan)
+    then.rows[1]["AP"] = nan  # type: ignore[index]
+    assert [
+        (gate.name, gate.verdict) for gate in check([Limit.of(kind, "class:*.AP=1")], then, then)
+    ] == [
+        ("class:person.AP", "undefined"),
+        ("class:cat.AP", "undefined"),
+    ]
+    parts = Numbers("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
+    gates = check([Limit.of(kind, "slice:*.APs=1")], parts, parts)
+    assert [(gate.name, gate.verdict) for gate in gates] == [
+        ("slice:day.APs", "undefined"),
+        ("slice:night.APs", "undefined"),
+    ]
+
+
 def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
     now = Numbers("AP", {"AP": 0.5}, slices={"day": numbers()})
     then = Numbers("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})

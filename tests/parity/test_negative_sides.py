@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from detap.detection import evaluate
+from detap.evaluation.detection import evaluate
 from detap.formats import coco, voc
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits

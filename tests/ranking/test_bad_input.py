@@ -465,6 +465,7 @@ def test_a_voc_class_without_a_file_has_ap_zero(tmp_path: Path) -> None:
     sets = {"cat_t.txt": "1 1\n2 -1\n", "dog_t.txt": "1 -1\n2 1\n3 1\n"}
     table = read_voc(*voc(tmp_path, sets, {"c1_cls_t_cat.txt": "1 0.5\n2 0.4\n"}))
     assert [(note.code, note.count) for note in table.notes] == [("class-without-scores", 1)]
+    assert table.notes[0].message.endswith("their AP is 0: 'dog'")
     result = classification.evaluate(table)
     assert result.average_precision.tolist() == [1, 0]
     assert result.positives.tolist() == [1, 2]

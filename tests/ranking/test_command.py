@@ -52,6 +52,31 @@ def report_of(*words: str) -> dict[str, Any]:
     return json.loads(done.stdout)  # type: ignore[no-any-return]
 
 
+def test_strict_makes_every_warning_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    codes, labels = np.eye(4, dtype=np.int64), np.arange(4) % 2
+    np.savez(
+        "r.npz", query_codes=codes, gallery_codes=codes, query_labels=labels, gallery_labels=labels
+    )
+    np.savez("c.npz", scores=np.eye(3), labels=np.array([0, 1, 1]))
+    for call, code in (
+        (["rank", "retrieval", "--npz", "r.npz"], "queries-in-gallery"),
+        (["rank", "classification", "--npz", "c.npz"], "class-without-positives"),
+    ):
+        assert main(call) == 0
+        assert f"[{code}]" in capsys.readouterr().err
+        for quiet in ([], ["-q"]):
+            assert main([*call, "--strict", *quiet, "-o", "report.json"]) == 2
+            out, said = capsys.readouterr()
+            assert (out, Path("report.json").exists()) == ("", False)
+            assert f"[{code}]" in said
+            assert "Error: 1 kind of warning, and --strict" in said
+    without = ["rank", "retrieval", "--npz", "r.npz", "--exclude-self", "--strict"]
+    assert main(without) == 0
+
+
 @pytest.fixture(scope="session")
 def schema() -> Any:
     found = report_schema("ranking")

@@ -174,7 +174,7 @@ class _Records:
         self.problems = problems
         self.limits = limits
         self.count = 0
-        self.repeated = 0
+        self.repeated: list[Name] = []
         self.seen: dict[Name, int] = {}
         self.starts = array("q")
 
@@ -223,7 +223,7 @@ class _Records:
                 f"id {spelt(identifier)} is that of {self.place(first)} too, another record",
                 "give every record an id of its own",
             )
-        self.repeated += 1
+        self.repeated.append(identifier)
         return False
 
     def _record(self, number: int) -> Any:
@@ -354,8 +354,8 @@ class _TruthReader:
             records=self.parts["annotations"].count,
             zero_row=self.zero_row,
             origin=np.array(self.origin, np.int64) if self.parts["annotations"].repeated else None,
-            counts=self.counts
-            | {f"repeated-{name}": part.repeated for name, part in self.parts.items()},
+            counts=self.counts,
+            repeated={name: part.repeated for name, part in self.parts.items()},
         )
 
     def _check_parts(self) -> None:

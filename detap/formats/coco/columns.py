@@ -1,5 +1,7 @@
 """What both readers of COCO files hand over: checked columns, not yet tables."""
 
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -47,6 +49,8 @@ class TruthColumns(NamedTuple):
         The record of each row; None where rows are records.
     counts : dict of str to int
         How many records lack or have something worth a note, by the note's code.
+    repeated : dict of str to sequence of int or str
+        The ids of the images, annotations and categories that repeat an earlier record.
     """
 
     image_ids: tuple[Name, ...]
@@ -65,6 +69,7 @@ class TruthColumns(NamedTuple):
     zero_row: int
     origin: NDArray[np.int64] | None
     counts: dict[str, int]
+    repeated: Mapping[str, Sequence[Name]] = MappingProxyType({})
 
 
 class DetectionColumns(NamedTuple):

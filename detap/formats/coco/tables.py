@@ -25,6 +25,7 @@ from detap.formats.coco.prefetch import Handle
 from detap.formats.coco.shift import category_shift
 from detap.formats.reading._surveys import survey_boxes, survey_values
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, shown
+from detap.spelling import some
 from detap.tables.detection import Detections, GroundTruth, Name, SourceFile
 from detap.tables.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
 
@@ -37,9 +38,6 @@ _TRUTH_NOTES = {
     "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",
     "missing-area": "annotations have no area; their box's area is used",
     "missing-iscrowd": "annotations have no iscrowd; they count as no crowd",
-    "repeated-annotations": "annotations repeat an earlier one and are counted once",
-    "repeated-images": "images repeat an earlier one and are counted once",
-    "repeated-categories": "categories repeat an earlier one and are counted once",
 }
 
 
@@ -245,6 +243,10 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
     for code, message in _TRUTH_NOTES.items():
         if counts.get(code):
             yield Note(code, message, counts[code])
+    for part, ids in columns.repeated.items():
+        if ids:
+            message = f"{part} repeat an earlier one and are counted once: id {some(ids)}"
+            yield Note(f"repeated-{part}", message, len(ids))
     if counts.get("annotation-id-zero"):
         message = (
             "annotations have the id 0: pycocotools takes a match with one for none, so its "

@@ -32,6 +32,7 @@ from detap.formats.reading.stream import (
     shown,
 )
 from detap.formats.text.lines import shown as quoted
+from detap.spelling import some
 from detap.tables.detection import SourceFile
 from detap.tables.ranking import Samples
 
@@ -427,10 +428,11 @@ def _with_results(
     files = _result_files(results, truths)
     problems = Problems(shown(results), limits.problems)
     score, scored = np.zeros(truth.shape), np.zeros(truth.shape, np.bool_)
-    records, absent = 0, 0
+    records = 0
+    absent = []
     for number, name in enumerate(truths):
         if name not in files:
-            absent += 1
+            absent.append(name)
             continue
         path = os.path.join(results, files[name])
         for image, value, place in _columns(path, ("image", "score"), problems, limits):
@@ -442,7 +444,8 @@ def _with_results(
                 continue
             score[sample, number], scored[sample, number] = value, True
     problems.raise_any()
-    note = Note("class-without-scores", "a class has no file of results: its AP is 0", absent)
+    message = f"classes have no file of results, their AP is 0: {some(absent)}"
+    note = Note("class-without-scores", message, len(absent))
     return Samples(
         score=score,
         scored=scored,

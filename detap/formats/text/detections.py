@@ -34,6 +34,7 @@ from detap.formats.text.rows import (
     renumbered,
 )
 from detap.formats.text.sides import Stand, check_encoding, negative_sides
+from detap.spelling import some
 from detap.tables.detection import (
     Detections,
     GroundTruth,
@@ -182,14 +183,11 @@ def _read_class_files(job: _Job) -> Detections:
     job.problems.raise_any(folder.given)
     called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
     image = renumbered(rows.name, rows.names, images)
-    notes = (
-        Note(
-            "classes-without-file",
-            "classes of the ground truth have no detections file: their AP is 0",
-            len(set(truth.classes) - set(called)),
-        ),
-    )
-    return _detections(job, _Found(form, rows, image, rows.file, called), told(*notes))
+    given = set(called)
+    absent = [name for name in truth.classes if name not in given]
+    message = f"classes of the ground truth have no detections file, their AP is 0: {some(absent)}"
+    notes = told(Note("classes-without-file", message, len(absent)))
+    return _detections(job, _Found(form, rows, image, rows.file, called), notes)
 
 
 def _check_classes(

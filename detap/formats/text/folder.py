@@ -143,7 +143,7 @@ class Selection:
     members: tuple[str, ...]
     file: str = ""
     records: int = 0
-    repeated: int = 0
+    repeated: tuple[str, ...] = ()
 
 
 def select_images(
@@ -155,6 +155,7 @@ def select_images(
     file = _image_set_file(folder, os.fspath(image_set))
     lines = plain_lines(files.read_bytes(file, limits), file, problems)
     chosen: dict[str, str] = {}
+    repeated = []
     for number, text in lines:
         name = _image_of_line(text, folder.members)
         if name is None:
@@ -171,12 +172,13 @@ def select_images(
                 f"image {shown(name)} has no {folder.suffix} file in {folder.path}",
                 _missing_remedy(name, folder.members),
             )
+        elif name in chosen:
+            repeated.append(name)
         else:
             chosen[name] = folder.members[name]
     if not lines and not problems.count:
         problems.add(file, "", "names no image", "list one image a line")
-    repeated = len(lines) - len(chosen)
-    return Selection(tuple(chosen), tuple(chosen.values()), file, len(lines), repeated)
+    return Selection(tuple(chosen), tuple(chosen.values()), file, len(lines), tuple(repeated))
 
 
 def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:

@@ -7,6 +7,7 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.text.folder import Folder, Selection
 from detap.formats.text.lines import shown
+from detap.spelling import some
 from detap.tables.detection import Floats, GroundTruth, Integers
 
 
@@ -24,8 +25,9 @@ def folder_notes(
     return told(
         Note(
             "images-listed-twice",
-            "lines of the image set repeat an image, which counts once",
-            selection.repeated,
+            "lines of the image set repeat an image, which counts once: "
+            + some(selection.repeated),
+            len(selection.repeated),
         ),
         Note("left-aside", "entries of the folder are no annotations", folder.aside, warning=False),
         Note("nested-objects", "object elements inside others are left aside", nested),
