@@ -12,6 +12,7 @@ of a thousand classes moves the mean by 1e-9.
 
 from decimal import Context, Decimal
 from fractions import Fraction
+from math import isnan
 from typing import TypeVar
 
 from detap.spelling import number
@@ -57,6 +58,18 @@ def decimal(value: Fraction, places: int) -> str:
     quotient = _DIGITS.divide(Decimal(value.numerator), Decimal(value.denominator))
     text = f"{quotient:.{places}f}"
     return text if Fraction(text) else text.removeprefix("-")
+
+
+def apart(first: float, second: float) -> tuple[str, str]:
+    """Return two numbers with as many decimals as tell them apart; NaN is called undefined."""
+    if isnan(first) or isnan(second):
+        return _or_undefined(first), _or_undefined(second)
+    one, other = exactly(first), exactly(second)
+    return beside(one, other), beside(other, one)
+
+
+def _or_undefined(value: float) -> str:
+    return "undefined" if isnan(value) else decimal(exactly(value), 4)
 
 
 def beside(value: Fraction, bound: Fraction, least: int = 4) -> str:

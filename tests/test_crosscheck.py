@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import detap.analysis.crosscheck as module
 from detap.analysis.crosscheck import check_supported, cross_check, difference
-from detap.errors import UsageError
+from detap.errors import Note, UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -65,6 +65,62 @@ def test_pycocotools_agrees(changes: dict[str, Any], encoding: str) -> None:
     assert check.numbers.keys() == result.summary.keys()
     assert "to the last bit" in check.verdict
     assert check.arrays["precision"][0] == result.full_precision().size
+
+
+@pytest.mark.parametrize("class_agnostic", [False, True])
+@pytest.mark.parametrize("row", [0, 7, 31])
+def test_an_annotation_of_id_0(row: int, class_agnostic: bool) -> None:
+    """Of the file as it is pycocotools gives what coco-strict gives, bit for bit."""
+    truth, found = tables()
+    truth = replace(truth, zero_id=np.arange(len(truth)) == row)
+    rules = {
+        name: replace(protocol(name), class_agnostic=class_agnostic)
+        for name in ("coco", "coco-strict")
+    }
+    strict = cross_check(evaluate(truth, found, rules["coco-strict"]))
+    assert strict.equal
+    assert "to the last bit" in strict.verdict
+    check = cross_check(evaluate(truth, found, rules["coco"]))
+    assert check.equal
+    assert check.as_it_is == {name: theirs for name, (_, theirs) in strict.numbers.items()}
+    here, there = (f"{one.numbers['AP'][0]:.4f}" for one in (check, strict))
+    assert f"other numbers on the file as it is, AP {there} where it is {here} here" in (
+        check.verdict
+    )
+    assert "to the last bit" not in check.verdict
+    assert [note.code for note in check.notes][:1] == ["cross-check-renumbered"]
+
+
+@pytest.mark.parametrize("class_agnostic", [False, True])
+@pytest.mark.parametrize("row", [0, 7, 31])
+def test_what_id_0_comes_to_is_the_headline_of_the_other_protocol(
+    row: int, class_agnostic: bool
+) -> None:
+    truth, found = tables()
+    note = Note("annotation-id-zero", "", warning=False)
+    truth = replace(truth, zero_id=np.arange(len(truth)) == row, notes=(note,))
+    results = {
+        name: evaluate(truth, found, replace(protocol(name), class_agnostic=class_agnostic))
+        for name in ("coco", "coco-strict")
+    }
+    numbers = {name: f"{result.summary['AP']:.4f}" for name, result in results.items()}
+    for name, other in (("coco", "coco-strict"), ("coco-strict", "coco")):
+        (said,) = [n for n in results[name].notes if n.code == note.code]
+        due = f"AP is {numbers[name]} here and {numbers[other]} with --protocol {other}"
+        assert said.message.endswith(due)
+
+
+def test_an_annotation_of_id_0_that_nothing_finds_changes_nothing() -> None:
+    truth, found = tables()
+    lonely = GroundTruth.from_arrays(image=[0], label=[0], boxes=[[2000, 2000, 2009, 2009]])
+    truth = replace(
+        truth,
+        zero_id=np.arange(len(truth)) == 0,
+        corners=np.vstack((lonely.corners, truth.corners[1:])),
+    )
+    check = cross_check(evaluate(truth, found, "coco"))
+    assert check.as_it_is is None
+    assert "to the last bit" in check.verdict
 
 
 def test_no_detections_at_all() -> None:

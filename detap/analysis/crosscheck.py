@@ -4,23 +4,27 @@ pycocotools works on x, y, w, h; a table keeps what its numbers depend on: x, y,
 w * h, each as the file gave it. Any w and h with these very sums and products are the same boxes
 to pycocotools, to the last bit. They are searched for, and how many boxes have none is said.
 
-Images, classes and annotations are numbered from 1 on the way. That keeps their order, and
-avoids what pycocotools does to an annotation with the id 0: it takes a match with it for none.
+Images, classes and annotations are numbered from 1 on the way, which keeps their order. Only an
+annotation with the id 0, a match with which pycocotools takes for none, keeps that id where the
+protocol does the same. Where it does not, pycocotools is asked a second time, with the id 0: what
+it says of the file as it is may be something else.
 """
 
 import contextlib
 import io
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.decimals import apart
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
 from detap.protocols import PRESETS, Measure, Protocol
-from detap.tables.detection import Detections, Floats, GroundTruth
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 _FREE = frozenset(
     {
@@ -31,6 +35,7 @@ _FREE = frozenset(
         "area_source",
         "detection_limits",
         "class_agnostic",
+        "id_zero",
     }
 )
 """Fields of a protocol in which pycocotools follows; in all others it is the coco preset."""
@@ -55,6 +60,9 @@ class CrossCheck:
         pycocotools and its version.
     notes : tuple of Note
         What the reader of the numbers should know.
+    as_it_is : dict or None
+        What pycocotools says of the file with its annotation of id 0, by the name of the number,
+        where that is anything else.
     """
 
     numbers: dict[str, tuple[float, float]]
@@ -62,6 +70,7 @@ class CrossCheck:
     inexact: int
     reference: str
     notes: tuple[Note, ...]
+    as_it_is: dict[str, float] | None = None
 
     @property
     def differences(self) -> dict[str, float]:
@@ -85,16 +94,32 @@ class CrossCheck:
     def verdict(self) -> str:
         """The outcome in a sentence."""
         entries = sum(count for count, _, _ in self.arrays.values())
-        if self.equal:
+        same = f"the same {len(self.numbers)} numbers and {entries} precisions and recalls"
+        if self.equal and self.as_it_is is not None:
             return (
-                f"{self.reference} gives the same {len(self.numbers)} numbers and {entries} "
-                "precisions and recalls, to the last bit"
+                f"{self.reference} gives other numbers on the file as it is, {self._other()}: "
+                f"{ZERO}, as --protocol coco-strict does; with annotations numbered from 1 it "
+                f"gives {same}"
             )
+        if self.equal:
+            return f"{self.reference} gives {same}, to the last bit"
         differing = sum(count for _, count, _ in self.arrays.values())
         return (
             f"{self.reference} differs: {differing} of {entries} precisions and recalls, "
             f"by {self.largest:.6g} at most"
         )
+
+    def _other(self) -> str:
+        """Return the first number that is another on the file as it is, and what it is here."""
+        for name, theirs in (self.as_it_is or {}).items():
+            ours, _ = self.numbers[name]
+            if difference(ours, theirs):
+                return "{name} {} where it is {} here".format(*apart(theirs, ours), name=name)
+        return "if only in single precisions or recalls"
+
+
+ZERO = "it takes a match with the annotation of id 0 for none"
+"""What pycocotools does."""
 
 
 def check_supported(rules: Protocol) -> None:
@@ -126,20 +151,37 @@ def cross_check(result: Result) -> CrossCheck:
     UsageError
         Where pycocotools has no such protocol.
     """
-    check_supported(result.protocol)
-    reference, inexact = _reference(result)
-    precision, recall = _undefined(reference["precision"]), _undefined(reference["recall"])
-    numbers = {
-        measure.name: (result.summary[measure.name], _mean(measure, precision, recall))
-        for measure in result.protocol.measures()
-    }
+    rules, truth = result.protocol, result.ground_truth
+    check_supported(rules)
+    reference, inexact = _reference(result, truth.zero_id & (rules.id_zero == "no-match"))
+    numbers = _numbers(result, reference)
     arrays = {
-        "precision": _compare(result.full_precision(), precision),
-        "recall": _compare(result.recall, recall),
+        name: _compare(ours, _undefined(reference[name]))
+        for name, ours in (("precision", result.full_precision()), ("recall", result.recall))
     }
-    return CrossCheck(
-        numbers, arrays, inexact, f"pycocotools {version('pycocotools')}", _notes(result, inexact)
+    check = CrossCheck(
+        {name: (result.summary[name], value) for name, value in numbers.items()},
+        arrays,
+        inexact,
+        f"pycocotools {version('pycocotools')}",
+        tuple(_inexact_notes(inexact)),
     )
+    if rules.id_zero == "no-match" or not truth.zero_id.any():
+        return check
+    with_zero, _ = _reference(result, truth.zero_id)
+    if all(_compare(reference[name], with_zero[name])[1] == 0 for name in arrays):
+        return check
+    check = replace(check, as_it_is=_numbers(result, with_zero))
+    note = Note("cross-check-renumbered", check.verdict)
+    return replace(check, notes=(note, *check.notes))
+
+
+def _numbers(result: Result, reference: dict[str, Any]) -> dict[str, float]:
+    """Return the numbers of the summary from what pycocotools accumulated."""
+    precision, recall = _undefined(reference["precision"]), _undefined(reference["recall"])
+    return {
+        measure.name: _mean(measure, precision, recall) for measure in result.protocol.measures()
+    }
 
 
 def difference(ours: float, theirs: float) -> float:
@@ -176,25 +218,20 @@ def _mean(measure: Measure, precision: Floats, recall: Floats) -> float:
     return float(np.mean(defined)) if len(defined) else float("nan")
 
 
-def _notes(result: Result, inexact: int) -> tuple[Note, ...]:
-    notes = []
-    if any(note.code == "annotation-id-zero" for note in result.ground_truth.notes):
-        message = (
-            "the cross-check numbers annotations from 1; on the file as it is pycocotools would "
-            "take matches with the annotation of id 0 for none, and give other numbers"
-        )
-        notes.append(Note("cross-check-renumbered", message))
+def _inexact_notes(inexact: int) -> Iterator[Note]:
     if inexact:
         message = (
             "boxes have no width and height that give their very corners and area; pycocotools "
             "was given the nearest"
         )
-        notes.append(Note("cross-check-inexact", message, inexact, warning=False))
-    return tuple(notes)
+        yield Note("cross-check-inexact", message, inexact, warning=False)
 
 
-def _reference(result: Result) -> tuple[dict[str, Any], int]:
-    """Return what pycocotools accumulates, and how many boxes it was given inexactly."""
+def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
+    """Return what pycocotools accumulates, and how many boxes it was given inexactly.
+
+    Annotations are numbered from 1, but for one that is to have the id 0.
+    """
     from pycocotools.cocoeval import COCOeval  # noqa: PLC0415 - an import of its own weight
 
     truths, claims = result.ground_truth, result.detections
@@ -202,6 +239,8 @@ def _reference(result: Result) -> tuple[dict[str, Any], int]:
     claim_boxes, claim_inexact = _xywh(claims)
     areas = truths.area if result.protocol.area_source == "annotation" else truths.box_area
     truth_records = _records(truths, truth_boxes, area=areas, iscrowd=truths.crowd.astype(int))
+    for row in np.flatnonzero(zero).tolist():
+        truth_records[row]["id"] = 0
     claim_records = _records(claims, claim_boxes, area=claims.box_area, score=claims.score)
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(

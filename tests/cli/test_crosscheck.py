@@ -32,8 +32,8 @@ def test_the_command_fails_on_a_difference(
 ) -> None:
     run = module._reference
 
-    def lower(result: Any) -> Any:
-        numbers, inexact = run(result)
+    def lower(*given: Any) -> Any:
+        numbers, inexact = run(*given)
         numbers["precision"][0, 0, 0, 0, -1] = 0.25
         return numbers, inexact
 
@@ -51,9 +51,17 @@ def test_the_command_refuses_other_protocols(detap: Detap, coco: Files) -> None:
     assert "--cross-check: pycocotools cannot score as voc2007 does here" in ended.err
 
 
-def test_annotation_id_0_is_renumbered_and_said(detap: Detap, tmp_path: Path) -> None:
+def test_annotation_id_0_is_said_and_coco_strict_keeps_it(detap: Detap, tmp_path: Path) -> None:
     truth = instances()
     truth["annotations"][0]["id"] = 0
-    ended = detap(*write_coco(tmp_path, truth).arguments, "--cross-check")
+    call = [*write_coco(tmp_path, truth).arguments, "--cross-check"]
+    ended = detap(*call, "-o", "json=-")
     assert ended.status == 0
     assert "[cross-check-renumbered]" in ended.err
+    strict = detap(*call, "--protocol", "coco-strict", "-o", "json=-")
+    assert (strict.status, "[cross-check-renumbered]" in strict.err) == (0, False)
+    here, there = (json.loads(run.out) for run in (ended, strict))
+    assert here["cross_check"]["as_it_is"] == there["summary"] != here["summary"]
+    assert there["cross_check"]["as_it_is"] is None
+    assert "to the last bit" not in detap(*call).out
+    assert "to the last bit" in detap(*call, "--protocol", "coco-strict").out

@@ -250,7 +250,7 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
     if counts.get("annotation-id-zero"):
         message = (
             "annotations have the id 0: pycocotools takes a match with one for none, so its "
-            "numbers may be lower"
+            "numbers may be lower; --protocol coco-strict gives them"
         )
         yield Note("annotation-id-zero", message, counts["annotation-id-zero"], warning=False)
     ignored = int(np.count_nonzero(columns.ignore))
