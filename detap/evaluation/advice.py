@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from detap.errors import Note
+from detap.evaluation.id_zero import weighed
 from detap.evaluation.results import Result
 
 _LOW = 0.05
@@ -92,10 +93,7 @@ _LITTLE = 0.05
 
 def with_advice(result: Result) -> Result:
     """Return the result with notes of what looks wrong about its tables, where anything does."""
-    if result.ground_truth.zero_id.any():
-        from detap.evaluation.id_zero import weighed  # noqa: PLC0415 - it stands on this module
-
-        result = weighed(result)
+    result = weighed(result)
     little = next(iter(result.summary.values())) < _LITTLE
     from_files = result.ground_truth.files and result.detections.files
     if from_files and not little:

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from detap.decimals import apart
-from detap.evaluation.detection import score_tables, select
 from detap.evaluation.results import Result
+from detap.evaluation.scene import Scene
 from detap.protocols import protocol
-from detap.tables.detection import Floats
+from detap.tables.detection import Detections, Floats, GroundTruth
 
 _CODE = "annotation-id-zero"
 _OTHER = {"coco": "coco-strict", "coco-strict": "coco"}
@@ -28,17 +31,19 @@ def weighed(result: Result) -> Result:
         return result
     here, other = next(iter(result.summary.items())), _OTHER[rules.name]
     label = 0 if rules.class_agnostic else int(truth.label[truth.zero_id][0])
-    named = None if rules.class_agnostic else [result.classes[label]]
-    part = score_tables(
-        *select(truth, result.detections, classes=named),
+    one_class = Scene(
+        truth.select(_rows(result, truth, label)),
+        result.detections.select(_rows(result, result.detections, label)),
         replace(rules, id_zero=protocol(other).id_zero),
-        threads=result._scene.threads,
+        result._scene.threads,
     )
+    scores = one_class.score()
+    precision = scores.precision[-1].transpose(1, 2, 3, 0)
     there = replace(
         result,
-        average_precision=_replaced(result.average_precision, label, part.average_precision),
-        precision=_replaced(result.precision, label, part.precision, axis=2),
-        recall=_replaced(result.recall, label, part.recall),
+        average_precision=_replaced(result.average_precision, label, scores.average),
+        precision=_replaced(result.precision, label, precision, axis=2),
+        recall=_replaced(result.recall, label, scores.recall),
     )
     ours, theirs = apart(here[1], there.summary[here[0]])
     message = (
@@ -49,8 +54,13 @@ def weighed(result: Result) -> Result:
     return replace(result, notes=tuple(notes))
 
 
+def _rows(result: Result, table: GroundTruth | Detections, label: int) -> NDArray[np.intp]:
+    return np.flatnonzero(result.protocol.class_agnostic | (table.label == label))
+
+
 def _replaced(values: Floats, label: int, by: Floats, axis: int = 1) -> Floats:
-    """Return an array with the numbers of one class replaced by those of that class alone."""
+    """Return an array with the numbers of one class replaced."""
     changed = values.copy()
-    changed[(slice(None),) * axis + (label,)] = by.take(0, axis)
+    at = (slice(None),) * axis + (label,)
+    changed[at] = by[at]
     return changed

@@ -1,13 +1,13 @@
 """Boxes in another convention: what they would be, and whether far more of them would meet."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from detap.analysis.examination.sample import MOST_MET, Change, Sample
+from detap.analysis.examination.sample import MOST_MET, Change, Sample, beyond_chance, share_of
 from detap.errors import Note
-from detap.tables.detection import Floats
+from detap.tables.detection import Flags, Floats
 
 
 def _as_corners(corners: Floats, _: Floats) -> Floats:
@@ -55,6 +55,9 @@ _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
 )
 
 
+_SOME = 10
+
+
 class _Reading(NamedTuple):
     """Another reading of one table's boxes: what it would change."""
 
@@ -63,13 +66,16 @@ class _Reading(NamedTuple):
     what: str
     code: str
     meaning: str
+    of_found: Change | None
+    of_truths: Change | None
 
 
 def convention(sample: Sample, met: float) -> Note | None:
     """Return the note of another reading of the boxes by which far more of them meet."""
     if met > MOST_MET:
         return None
-    best = max(_readings(sample), default=None)
+    rounded = (one._replace(met=round(one.met, 1)) for one in _readings(sample, _CONVENTIONS))
+    best = max(rounded, default=None)
     if best is None or best.met <= max(0.3, 2 * met + 0.1):
         return _relative(sample)
     table = sample.detections if best.what == "detections" else sample.truth
@@ -81,8 +87,37 @@ def convention(sample: Sample, met: float) -> Note | None:
     return Note(f"{best.what}-{best.code}", message, len(table))
 
 
-def _readings(sample: Sample) -> Iterator[_Reading]:
-    """Give every other reading; the best is the largest.
+def mixed_conventions(sample: Sample) -> Note | None:
+    """Return the note of another reading by which many more are met that are not as they stand.
+
+    Only of corners taken for sides, and the reverse: in any other reading a box that is nearly
+    right may become so.
+    """
+    count = len(sample.rows)
+    found = []
+    for one in _readings(sample, _CONVENTIONS[:2], ~sample.met):
+        gained = one.met * count
+        if gained >= max(_SOME, 0.1 * count) and beyond_chance(
+            gained, sample.chance(*one[-2:]), count
+        ):
+            found.append((one.outside, gained, one))
+    if not found:
+        return None
+    _, gained, best = max(found)
+    message = (
+        f"some boxes of the {best.what.replace('-', ' ')} look like {best.meaning}: read so, they "
+        f"would meet {gained:.0f} more of the {count} ground truths looked at, and "
+        f"{np.count_nonzero(sample.met)} are met as they stand"
+    )
+    return Note(f"{best.what}-mixed-conventions", message, round(gained))
+
+
+def _readings(
+    sample: Sample,
+    conventions: Sequence[tuple[str, str, Change]],
+    among: Flags | bool = True,
+) -> Iterator[_Reading]:
+    """Give every other reading, and the share of ground truths, of those marked, that it meets.
 
     To read one side's sides as corners helps as much as the reverse on the other side. Then the
     side that leaves its images is the one that is wrong.
@@ -93,16 +128,13 @@ def _readings(sample: Sample) -> Iterator[_Reading]:
         known = np.full((len(table), 2), np.nan) if sizes is None else sizes[table.image]
         outside = float((table.corners[:, 2:] > known).any(axis=1).mean())
         relative = bool(table.corners.max(initial=0.0) <= 2)
-        for code, meaning, change in _CONVENTIONS:
+        for code, meaning, function in conventions:
             if code == "look-relative" and (sizes is None or not relative):
                 continue
-            share = (
-                sample.met_share(change)
-                if table is detections
-                else sample.met_share(of_truths=change)
-            )
+            change = (function, None) if table is detections else (None, function)
+            share = share_of(sample.met_if(*change) & among)
             order = 1.0 if table is detections else 0.0
-            yield _Reading(round(share, 1), outside + order / 100, what, code, meaning)
+            yield _Reading(share, outside + order / 100, what, code, meaning, *change)
 
 
 def _relative(sample: Sample) -> Note | None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.overlap import overlaps
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 
 Rows = NDArray[np.intp]
 
@@ -17,6 +17,9 @@ MEETS = 0.5
 
 MOST_MET = 0.5
 """Where more ground truths than this are met, boxes are what they should be."""
+
+_TIGHT = 0.75
+"""An overlap that boxes of different objects seldom have."""
 
 _FAR = 1e150
 """Corners are looked at no further out, so that no area overflows."""
@@ -54,19 +57,41 @@ class Sample:
         """How many there are."""
         return len(self._parts)
 
-    @cached_property
+    @property
     def best(self) -> tuple[Floats, Rows, Floats]:
         """For each ground truth (G,): its largest overlap with any detection, that detection's
         row, and its largest overlap with one of its own class.
         """  # noqa: D205 - three columns
-        areas, at, own = [], [], []
+        return self._seen[:3]
+
+    @property
+    def right(self) -> tuple[Rows, Flags]:
+        """The detections (N,) of these images, and whether each meets one of its own class."""
+        return self._seen[3:]
+
+    @cached_property
+    def _seen(self) -> tuple[Floats, Rows, Floats, Rows, Flags]:
+        areas, at, own, right = [], [], [], []
         for part, overlap in self._overlaps():
             winner = overlap.argmax(axis=0)
             areas.append(overlap[winner, np.arange(overlap.shape[1])])
             at.append(part.found[winner])
-            alike = self.detections.label[part.found][:, None] == self.truth.label[part.truths]
-            own.append(np.where(alike, overlap, 0.0).max(axis=0))
-        return _joined(areas, np.float64), _joined(at), _joined(own, np.float64)
+            alike = self._alike(part, overlap)
+            own.append(alike.max(axis=0))
+            right.append(alike.max(axis=1) >= MEETS)
+        found = [part.found for part in self._parts]
+        return (
+            _joined(areas, np.float64),
+            _joined(at),
+            _joined(own, np.float64),
+            _joined(found),
+            _joined(right, np.bool_),
+        )
+
+    def _alike(self, part: _Image, overlap: Floats) -> Floats:
+        """Return the overlaps of one class, 0 where classes differ."""
+        alike = self.detections.label[part.found][:, None] == self.truth.label[part.truths]
+        return np.where(alike, overlap, 0.0)
 
     @property
     def met(self) -> Flags:
@@ -78,13 +103,13 @@ class Sample:
         """Whether each ground truth (G,) is met by one of its class."""
         return self.best[2] >= MEETS
 
-    def met_share(
+    def met_if(
         self,
         of_found: "Change | None" = None,
         of_truths: "Change | None" = None,
         parts: "Sequence[_Image] | None" = None,
-    ) -> float:
-        """Return the share of ground truths that would be met if boxes meant something else.
+    ) -> Flags:
+        """Return whether each ground truth would be met if boxes meant something else.
 
         Parameters
         ----------
@@ -93,15 +118,35 @@ class Sample:
         parts : sequence, optional
             Other pairs of rows than those of each image.
         """
-        met = total = 0
-        for _, overlap in self._overlaps(of_found, of_truths, parts):
-            best = overlap.max(axis=0)
-            met += int(np.count_nonzero(best >= MEETS))
-            total += len(best)
-        return met / total if total else 0.0
+        overlaps_of = self._overlaps(of_found, of_truths, parts)
+        met: Flags = _joined([overlap.max(axis=0) >= MEETS for _, overlap in overlaps_of], np.bool_)
+        return met
 
-    def chance(self) -> float:
-        """Return the share of ground truths met by the detections of other images than theirs."""
+    def tight(self) -> NDArray[np.intp]:
+        """Return how many ground truths of each image each image's detections fit, (I, I).
+
+        They fit one of their own class at an overlap of :data:`_TIGHT`.
+        """
+        count = self.images
+        fits = np.zeros((count, count), np.intp)
+        for j, other in enumerate(self._parts):
+            mixed = [_Image(part.truths, other.found) for part in self._parts]
+            for i, (part, overlap) in enumerate(self._overlaps(parts=mixed)):
+                fits[i, j] = np.count_nonzero(self._alike(part, overlap).max(axis=0) >= _TIGHT)
+        return fits
+
+    def name(self, number: int) -> Name:
+        """Return the name of one of the images looked at."""
+        return self.truth.images[int(self.truth.image[self._parts[number].truths[0]])]
+
+    def chance(self, of_found: "Change | None" = None, of_truths: "Change | None" = None) -> float:
+        """Return the share of ground truths met by the detections of other images than theirs.
+
+        Parameters
+        ----------
+        of_found, of_truths : Change, optional
+            As for :meth:`met_if`.
+        """
         most = _PAIRS // max(1, self.images)
         mixed = [
             _Image(_thinned(part.truths, len(other.found), most), other.found)
@@ -110,7 +155,7 @@ class Sample:
                 self._parts, self._parts[step:] + self._parts[:step], strict=True
             )
         ]
-        return self.met_share(parts=mixed)
+        return share_of(self.met_if(of_found, of_truths, mixed))
 
     def _overlaps(
         self,
@@ -130,6 +175,26 @@ class Sample:
         sizes = self.truth.image_sizes
         known = np.full((len(rows), 2), np.nan) if sizes is None else sizes[table.image[rows]]
         return change(corners, known)
+
+
+def share_of(flags: Flags) -> float:
+    """Return which share of flags are set; 0 where there is none."""
+    return float(flags.mean()) if len(flags) else 0.0
+
+
+def beyond_chance(count: float, share: float, of: int) -> bool:
+    """Return whether a count is more than three standard deviations above what is expected.
+
+    Parameters
+    ----------
+    count : float
+    share : float
+        The share that is expected.
+    of : int
+        How many there are.
+    """
+    expected = share * of
+    return bool(count > expected + 3 * (expected + 1) ** 0.5)
 
 
 def _joined(parts: list[Any], kind: Any = np.intp) -> Any:

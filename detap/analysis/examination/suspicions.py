@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from detap.analysis.examination.conventions import convention
-from detap.analysis.examination.sample import MOST_MET, Sample
+from detap.analysis.examination.conventions import convention, mixed_conventions
+from detap.analysis.examination.sample import MOST_MET, Sample, beyond_chance
 from detap.errors import Note
 from detap.tables.detection import Detections, GroundTruth, Name
 
@@ -36,9 +36,9 @@ def suspicions(
 
 def _suspicions(sample: Sample) -> list[Note]:
     met = float(sample.met.mean())
-    other = convention(sample, met)
-    if other:
-        return [other]
+    first = convention(sample, met) or mixed_conventions(sample) or _mixed_images(sample)
+    if first:
+        return [first]
     if met < _FEW or _no_more_than_chance(sample):
         message = (
             "ground truths are met by detections of whatever class no more often than by chance "
@@ -46,7 +46,7 @@ def _suspicions(sample: Sample) -> list[Note]:
             "detections of other images, or of images of another size, under the same names?"
         )
         return [Note("few-overlaps", message, int(np.count_nonzero(~sample.met)))]
-    return [*_wrong_labels(sample), *_wrong_pixel(sample)]
+    return [*_wrong_labels(sample), *_wrong_pixel(sample), *_turned_scores(sample)]
 
 
 def _no_more_than_chance(sample: Sample) -> bool:
@@ -54,9 +54,39 @@ def _no_more_than_chance(sample: Sample) -> bool:
     count = len(sample.rows)
     if count < _ENOUGH or sample.met.mean() > MOST_MET:
         return False
-    expected = sample.chance() * count
-    # Three standard deviations of a count with this mean.
-    return bool(np.count_nonzero(sample.met) <= expected + 3 * (expected + 1) ** 0.5)
+    return not beyond_chance(float(np.count_nonzero(sample.met)), sample.chance(), count)
+
+
+def _mixed_images(sample: Sample) -> Note | None:
+    """Return the note of detections that fit other images of a small set than their own.
+
+    Where there are more, that they meet no more than by chance says the same. In a small set
+    chance explains much; not that most objects fit closely, each image's those of another one.
+    """
+    count = len(sample.rows)
+    if sample.images < _FEWEST_IMAGES or count >= _ENOUGH:
+        return None
+    fits = sample.tight()
+    own = int(np.trace(fits))
+    np.fill_diagonal(fits, 0)
+    best, partner = fits.max(axis=1), fits.argmax(axis=1)
+    fitting = np.flatnonzero(best)
+    fitted = int(best.sum())
+    if fitted < max(_FEWEST_FITTED, count / 2, 3 * own):
+        return None
+    # What the others fit is chance; the best of so many images has as many attempts.
+    by_chance = (int(fits.sum()) - fitted + 1) / (count * (sample.images - 2))
+    once = 1 - max(0.0, 1 - by_chance) ** (sample.images - 1)
+    alone = len(np.unique(partner[fitting]))  # one that fits all is no other's
+    if not beyond_chance(fitted, once, count) or 10 * alone < 8 * len(fitting):
+        return None
+    first = int(fitting[0])
+    shown = f"{sample.name(int(partner[first]))!r} on {sample.name(first)!r}"
+    message = (
+        "images have detections that do not fit them and objects that those of another image fit "
+        f"(those of {shown}): are image names mixed up?"
+    )
+    return Note("images-mixed-up", message, len(fitting))
 
 
 def _wrong_labels(sample: Sample) -> Iterator[Note]:
@@ -110,9 +140,35 @@ def _is_permutation(pairs: list[tuple[int, int]]) -> bool:
     )
 
 
+def _turned_scores(sample: Sample) -> Iterator[Note]:
+    """Note scores by which what is right mostly ranks below what is wrong."""
+    rows, right = sample.right
+    score, label = sample.detections.score[rows], sample.detections.label[rows]
+    above = pairs = variance = 0.0
+    # Class by class, as they are ranked: scores of one need not be comparable with another's.
+    for k in np.unique(label[right]).tolist():
+        good, bad = score[right & (label == k)], np.sort(score[~right & (label == k)])
+        below = [np.searchsorted(bad, good, side).sum() for side in ("left", "right")]
+        above += sum(below) / 2
+        pairs += len(good) * len(bad)
+        variance += len(good) * len(bad) * (len(good) + len(bad) + 1) / 12
+    # Four standard deviations of the rank-sum statistic.
+    if above < 0.4 * pairs and above < pairs / 2 - 4 * variance**0.5:
+        message = (
+            "detections that meet an object of their class mostly have lower scores than those of "
+            f"their class that meet none (higher in {above / pairs:.0%} of pairs): is the score a "
+            "distance, or 1 - score?"
+        )
+        yield Note("scores-look-turned", message, int(np.count_nonzero(right)))
+
+
 _ONE_PIXEL = 0.25
 
 _ENOUGH = 30
+
+_FEWEST_IMAGES = 4
+
+_FEWEST_FITTED = 5
 
 
 def _wrong_pixel(sample: Sample) -> Iterator[Note]:
