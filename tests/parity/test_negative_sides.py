@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 
 from detap.evaluation.detection import evaluate
-from detap.formats import voc
 from detap.formats.coco import tables as coco
+from detap.formats.voc import tables as voc
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits
 

@@ -396,6 +396,124 @@ for name, box in (("width", [30, 10, -20, 20]), ("height", [10, 30, 20, -20])):
         gt=edit("annotations", 0, bbox=box),
     )
 
+BACKWARD = [30, 10, -20, 20]
+TURNED = [30, 30, -20, -20]
+BIRDS = [[4 * n, 80, 3, 3] for n in range(20)]
+
+
+def _with_birds(
+    more_gt: list[list[Any]] = [],  # noqa: B006 - never changed
+    more_dt: list[tuple[int, list[Any], float]] = [],  # noqa: B006
+    count: int = 20,
+) -> dict[str, Any]:
+    """Return both files with a third class, found without fault, and more of its ground truths."""
+
+    def gt(value: Truth) -> None:
+        value["categories"].append({"id": 3, "name": "bird"})
+        for number, box in enumerate([*BIRDS[:count], *more_gt], 4):
+            value["annotations"].append(annotation(number, 2, 3, box) | {"area": 9})
+
+    def dt(value: Results) -> None:
+        value += [found(2, 3, box, 0.5) for box in BIRDS[:count]]
+        value += [found(1, category, box, score) for category, box, score in more_dt]
+
+    return {"gt": gt, "dt": dt}
+
+
+# One of 25 detections. Its area is negative, outside every range: it counts neither way.
+scored(
+    "negative-side",
+    "one-of-25",
+    (CAT + 2) / 3,
+    ("detections-negative-sides",),
+    {"cat": CAT, "bird": 1.0},
+    **_with_birds(more_dt=[(1, BACKWARD, 0.95)]),
+)
+# Where both sides are negative its area is positive, and it is the first of four, and false: of
+# cats one of two, then two of four.
+scored(
+    "negative-side",
+    "both-of-one-of-25",
+    2.5 / 3,
+    ("detections-negative-sides",),
+    {"cat": 0.5, "bird": 1.0},
+    **_with_birds(more_dt=[(1, TURNED, 0.95)]),
+)
+# One of 24 ground truths: 20 of 21 birds are found, which is 96 of 101 levels.
+for name, box in (("width", BACKWARD), ("both", TURNED)):
+    scored(
+        "negative-side",
+        f"truth-{name}-one-of-24",
+        (CAT + 1 + 96 / 101) / 3,
+        ("ground-truth-negative-sides",),
+        {"cat": CAT, "bird": 96 / 101},
+        **_with_birds(more_gt=[box]),
+    )
+refused(
+    "negative-side",
+    "one-of-20",
+    DT,
+    r"\[19\]",
+    "negative width",
+    **_with_birds(more_dt=[(1, BACKWARD, 0.95)], count=15),
+)
+refused(
+    "negative-side",
+    "truth-one-of-20",
+    GT,
+    r"annotations\[19\]",
+    "negative width",
+    **_with_birds(more_gt=[BACKWARD], count=16),
+)
+
+
+def _hundredths(records: Any) -> Any:
+    for record in records:
+        record["bbox"] = [value / 100 for value in record["bbox"]]
+    return records
+
+
+FRACTIONS = "look like fractions of the image's size"
+refused("fractions", "detections", DT, "", FRACTIONS, dt=_hundredths)
+refused(
+    "fractions", "truth", GT, "", FRACTIONS, gt=lambda t: _hundredths(t["annotations"]) and None
+)
+refused(
+    "fractions",
+    "both",
+    GT,
+    "",
+    FRACTIONS,
+    gt=lambda t: _hundredths(t["annotations"]) and None,
+    dt=_hundredths,
+)
+scored(
+    "as-is",
+    "fractions",
+    0.0,
+    ("relative-boxes",),
+    dt=_hundredths,
+    options=("--as-is",),
+)
+# Cats are unknown, the dog is a cat elsewhere.
+scored(
+    "as-is",
+    "shifted-categories",
+    0.0,
+    ("unknown-categories", "class-shift"),
+    dt=lambda r: [entry | {"category_id": entry["category_id"] - 1} for entry in r],
+    options=("--as-is",),
+)
+# Of a width and a height below 0, the area is not: false as it was.
+scored(
+    "as-is",
+    "negative-sides",
+    BASE,
+    ("detections-negative-sides",),
+    dt=edit_result(1, bbox=[80, 30, -20, -20]),
+    options=("--as-is",),
+)
+
 BOXES: dict[str, Any] = {
     "null": None,
     "three": [10, 10, 20],

@@ -1,14 +1,15 @@
 """The corpus through the command: status, message, numbers, bytes, and what holds of any run."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.reliability import coco_cases, voc_cases
-from tests.reliability.cases import ROWS, Case, Refused
+from tests.reliability.cases import ROWS, Case, Refused, Scored
 from tests.reliability.judge import faults, universal_faults
-from tests.reliability.runner import Worker, run_command
+from tests.reliability.runner import OLD, Worker, run_command
 
 CASES = [*coco_cases.CASES, *voc_cases.CASES]
 
@@ -52,6 +53,26 @@ def test_compare_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) ->
     assert universal_faults(outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
     refused = isinstance(case.expect, Refused) and case.row != "target"
     assert outcome.status == (2 if refused or case.dt == "-" else 0)
+
+
+@pytest.mark.parametrize(
+    "case", [case for case in CASES if isinstance(case.expect, Scored)], ids=lambda case: case.id
+)
+def test_strict_refuses_each_warning_and_nothing_else(
+    case: Case, worker: Worker, tmp_path: Path
+) -> None:
+    strict = replace(case, options=(*case.options, "--strict"))
+    outcome = worker.run(strict, tmp_path)
+    said = outcome.stderr.decode("utf-8", "replace")
+    assert universal_faults(outcome) == [], said[:2000]
+    if not any(line.startswith("warning: ") for line in said.splitlines()):
+        assert faults(case, outcome) == [], said[:2000]
+        return
+    assert (outcome.status, outcome.stdout, outcome.report) == (2, b"", OLD)
+    assert said.splitlines()[-1].endswith("of warning, and --strict")
+    # What a case says must be noted is refused by that very warning, or is a mere fact.
+    assert isinstance(case.expect, Scored)
+    assert [code for code in case.expect.notes if f"[{code}]" not in said] == []
 
 
 def test_every_row_has_a_case_for_each_format_it_applies_to() -> None:

@@ -409,6 +409,78 @@ refused(
     line_2("a 0.8 60 10 -20 20"),
     options=("--boxes", "xywh"),
 )
+MICE = [(4 * n, 80, 4 * n + 2, 82) for n in range(20)]
+
+
+def with_mice(*more: Any, lines: str = "", count: int = 20) -> dict[str, str]:
+    """Return a third class, found without fault, with more ground truths and detections."""
+    mice = [f"b 0.5 {x1} {y1} {x2} {y2}\n" for x1, y1, x2, y2 in MICE[:count]]
+    things = [thing("mouse", box) for box in [*MICE[:count], *more]]
+    return {
+        B: xml(thing("cat", CAT_BOX), *things, name="b.jpg"),
+        "dt/det_test_mouse.txt": "".join(mice),
+        CATS: "".join(f"{line}\n" for line in LINES) + lines,
+    }
+
+
+# One of 25, first of the four of its class and false: one of two, two of four.
+scored(
+    "negative-side",
+    "one-of-25",
+    2.5 / 3,
+    ("detections-negative-sides",),
+    {"cat": 0.5, "mouse": 1.0},
+    with_mice(lines="a 0.95 30 10 10 30\n"),
+)
+# One of 24 ground truths: 20 of 21 are found.
+scored(
+    "negative-side",
+    "xml-one-of-24",
+    (CAT + 1 + 20 / 21) / 3,
+    ("ground-truth-negative-sides",),
+    {"cat": CAT, "mouse": 20 / 21},
+    with_mice((30, 10, 10, 30)),
+)
+refused(
+    "negative-side",
+    "one-of-20",
+    CATS,
+    "line 4",
+    "x2 = 10 is less than x1 = 30",
+    with_mice(lines="a 0.95 30 10 10 30\n", count=15),
+)
+refused(
+    "negative-side",
+    "xml-one-of-20",
+    B,
+    "object 18",
+    "xmax = 10 is less than xmin = 30",
+    with_mice((30, 10, 10, 30), count=16),
+)
+HUNDREDTHS = {
+    CATS: "a 0.9 .1 .1 .3 .3\na 0.8 .6 .1 .8 .3\nb 0.7 .1 .1 .3 .3\n",
+    DOGS: "a 0.6 .5 .5 .8 .8\n",
+}
+SMALL = {
+    A: usual_a(
+        cat=thing("cat", (0.1, 0.1, 0.3, 0.3)),
+        dog=thing("dog", (0.5, 0.5, 0.8, 0.8)),
+    ),
+    B: xml(thing("cat", (0.1, 0.1, 0.3, 0.3)), name="b.jpg"),
+}
+FRACTIONS = "look like fractions of the image's size"
+refused("fractions", "detections", DT, "", FRACTIONS, HUNDREDTHS)
+refused("fractions", "xml", GT, "", FRACTIONS, SMALL)
+refused("fractions", "both", GT, "", FRACTIONS, SMALL | HUNDREDTHS)
+scored("as-is", "fractions", 0.0, ("relative-boxes",), files=HUNDREDTHS, options=("--as-is",))
+scored(
+    "as-is",
+    "negative-sides",
+    BASE,
+    ("detections-negative-sides",),
+    files=line_2("a 0.8 80 10 60 30"),
+    options=("--as-is",),
+)
 refused(
     "corners-for-sides",
     "sides-for-corners",
