@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.decimals import apart
 from detap.evaluation.results import Result
 from detap.evaluation.scene import Scene
 from detap.protocols import protocol
@@ -29,6 +28,8 @@ def weighed(result: Result) -> Result:
     rules, truth = result.protocol, result.ground_truth
     if rules.name not in _OTHER or not truth.zero_id.any():
         return result
+    from detap.decimals import apart
+
     here, other = next(iter(result.summary.items())), _OTHER[rules.name]
     label = 0 if rules.class_agnostic else int(truth.label[truth.zero_id][0])
     one_class = Scene(
