@@ -93,9 +93,9 @@ class Outputs(NamedTuple):
 
             append_summary(report, Style(width=_PAGE))
 
-    def write_file(self, path: str, text: str, read: "Sequence[SourceFile]" = ()) -> None:
+    def write_file(self, path: str, data: str | bytes, read: "Sequence[SourceFile]" = ()) -> None:
         """Write one file, whole or not at all."""
-        write(path, text.encode(), self.inputs, read)
+        write(path, data.encode() if isinstance(data, str) else data, self.inputs, read)
 
 
 def _unnamed(path: str, output_format: str | None) -> Sink:

@@ -19,6 +19,7 @@ from detap.protocols import Measure, Protocol
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
     from pandas import DataFrame
 
     from detap.analysis.calibration import Calibration
@@ -336,6 +337,22 @@ class Result:
         from detap.report.sinks.notebook import to_dataframe
 
         return to_dataframe(self)
+
+    def plot(self, name: str = "precision-recall") -> "Figure":
+        """Return a matplotlib figure, as ``detap eval --plots`` draws it.
+
+        Parameters
+        ----------
+        name : {"precision-recall", "errors", "operating-point", "confusion", "calibration"}
+
+        Raises
+        ------
+        UsageError
+            Where matplotlib is not installed, or there is no such figure.
+        """
+        from detap.report.sinks.plots import figure
+
+        return figure(self, name)
 
     def _repr_html_(self) -> str:
         from detap.report.sinks.notebook import to_html

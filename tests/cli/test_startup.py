@@ -11,7 +11,17 @@ from detap._version import __version__
 from detap.cli import COMMANDS
 from tests.cli.conftest import Files
 
-HEAVY = {"numpy", "lxml", "rich", "pycocotools", "msgspec", "asyncio", "unittest"}
+HEAVY = {
+    "numpy",
+    "matplotlib",
+    "pandas",
+    "lxml",
+    "rich",
+    "pycocotools",
+    "msgspec",
+    "asyncio",
+    "unittest",
+}
 
 
 def imported_by(*arguments: str) -> set[str]:

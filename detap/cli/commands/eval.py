@@ -24,7 +24,7 @@ from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Whole
-from detap.errors import DifferenceError, UsageError
+from detap.errors import DifferenceError, OutputError, UsageError
 from detap.gates.judging import Judged, Kept, judge
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
@@ -53,6 +53,14 @@ eval_options = stack(
         holds="path",
         metavar="FILE",
         help="Write every precision-recall curve here, as .json or .csv.",
+    ),
+    option(
+        "--plots",
+        group="Output",
+        holds="path",
+        metavar="DIR",
+        help="Draw precision-recall curves, errors, operating point, confusion and calibration "
+        "here, as SVG and PNG. Needs detap[plots].",
     ),
     option(
         "--tie-range",
@@ -86,14 +94,33 @@ def command(session: Session, /, **options: Any) -> int:
 
     Prints a table per class, the means and the signature of the protocol. Notes go to stderr.
     """
+    # numpy would start a thread of its linear algebra for each core, which evaluation never uses.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
     curves = [] if options["curves"] is None else [options["curves"]]
-    outputs = Outputs.from_options(options, [*inputs.paths(), *gates.paths()], curves)
+    others = [*curves, *_plot_paths(options)]
+    outputs = Outputs.from_options(options, [*inputs.paths(), *gates.paths()], others)
     _check(options, rules)
     outputs.check()
     return _evaluate(inputs, (rules, gates), outputs, options, session)
+
+
+def _plot_paths(options: Mapping[str, Any]) -> list[str]:
+    """Return the files of the figures; make their folder, so that it is known to be one."""
+    if options["plots"] is None:
+        return []
+    from detap.report.sinks.plots import check_installed, paths  # rarely wanted
+
+    check_installed()
+    try:
+        os.makedirs(options["plots"], exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"{printable(options['plots'])}: is no folder: {error.strerror}"
+        ) from error
+    return paths(options["plots"])
 
 
 def _check(options: Mapping[str, Any], rules: Protocol) -> None:
@@ -124,9 +151,7 @@ def _evaluate(
     inputs = inputs.hashed(digests)
     sources = inputs.begin()
     baseline = gates.read_baseline()
-    # numpy is imported here, while threads read the files. It would start a thread of its linear
-    # algebra for each core, which evaluation never uses.
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # numpy is imported here, while threads read the files.
     from detap.evaluation.detection import score_tables, with_advice
 
     session.timed("starting")
@@ -138,7 +163,7 @@ def _evaluate(
     before = None if gates.before is None else inputs.read_detections(gates.before, truth)
     if before is not None:
         chosen, before = _alike(chosen, selected(truth, before, options)[1])
-    asked = any(options[name] for name in ("curves", "tie_range", "cross_check"))
+    asked = any(options[name] for name in ("curves", "plots", "tie_range", "cross_check"))
     asked = asked or asks(options) or gates.want_evidence
     result = with_advice(score_tables(*chosen, rules, threads=options["threads"], evidence=asked))
     session.timed("evaluating")
@@ -178,6 +203,11 @@ def _evaluate(
 
         path = options["curves"]
         outputs.write_file(path, render(detection_curves(result), path), read)
+    if options["plots"] is not None:
+        from detap.report.sinks.plots import render_all  # rarely wanted
+
+        for name, data in render_all(result):
+            outputs.write_file(os.path.join(options["plots"], name), data, read)
     outputs.write(report, read)
     session.timed("reporting")
     if check and not check.equal:

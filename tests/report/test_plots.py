@@ -1,0 +1,96 @@
+"""Figures: what they show, that they are the same each time, and what is said without the extra."""
+
+import sys
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from detap import UsageError
+from detap.cli import main
+from detap.evaluation.detection import evaluate
+from detap.report.sinks import plots
+from detap.tables.detection import Detections, GroundTruth
+from tests.analysis.data import fixture
+
+NAMES = ("precision-recall", "errors", "operating-point", "confusion", "calibration")
+
+
+@pytest.fixture
+def files(fixtures: Path) -> list[str]:
+    folder = fixtures / "error-types" / "coco"
+    return ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
+
+
+def test_each_figure_is_written_as_svg_and_png(files: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    folder = tmp_path / "new" / "figures"
+    assert main(["eval", "--isolated", *files, "-q", "--plots", str(folder)]) == 0
+    assert {path.name for path in folder.iterdir()} == {
+        f"{name}.{kind}" for name in NAMES for kind in ("svg", "png")
+    }
+    for name in NAMES:
+        assert ET.parse(folder / f"{name}.svg").getroot().tag.endswith("svg")
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert b"<dc:date>" not in (folder / f"{name}.svg").read_bytes()
+
+
+def test_the_same_result_gives_the_same_bytes() -> None:
+    pytest.importorskip("matplotlib")
+    assert dict(plots.render_all(fixture())) == dict(plots.render_all(fixture()))
+
+
+def test_they_show_the_numbers_worked_on_paper() -> None:
+    """The bars of fixtures/error-types/why.md in points, the costliest on top; best F1 at .55."""
+    pytest.importorskip("matplotlib")
+    (axes,) = fixture().plot("errors").axes
+    names = [label.get_text() for label in axes.get_yticklabels()][::-1]
+    assert names[:3] == ["missed", "localisation", "classification"]
+    widths = [bar.get_width() for bar in axes.patches][::-1]
+    assert widths[:3] == pytest.approx([5000 / 202, 2700 / 202, 330 / 202])
+    (axes,) = fixture().plot("operating-point").axes
+    assert "Best F1 0.5455 at score 0.55" in axes.get_title(loc="left")
+    (axes,) = fixture().plot().axes
+    first, second, mean = (line.get_ydata() for line in axes.lines)
+    assert [np.sum(line) for line in (first, second)] == pytest.approx([34 + 33 * 0.4, 51])
+    assert np.sum(mean) == pytest.approx(98.2 / 2)
+    (axes,) = fixture().plot("confusion").axes
+    assert sorted(text.get_text() for text in axes.texts) == ["1", "1", "1", "1", "2", "5"]
+
+
+def test_names_are_text_and_many_classes_a_list() -> None:
+    pytest.importorskip("matplotlib")
+    names = [f"class {n} $x^2$ <b>{'long ' * 9}" for n in range(30)]
+    boxes = np.tile([0.0, 0.0, 9.0, 9.0], (30, 1))
+    truth = GroundTruth.from_arrays(image=np.arange(30), boxes=boxes, label=names)
+    other = [*names[1:], names[0]]
+    found = Detections.from_arrays(
+        image=np.arange(30), boxes=boxes, label=other, score=np.full(30, 7.0)
+    )
+    result = evaluate(truth, found)
+    (axes,) = result.plot("confusion").axes
+    told = [label.get_text() for label in axes.get_yticklabels()]
+    assert len(told) == 20
+    assert told[-1].startswith("class 0 $x^2$ <b>long")
+    drawn = {name.partition(".")[0] for name, _ in plots.render_all(result)}
+    assert drawn == {*NAMES} - {"calibration"}  # a score of 7 is no probability
+
+
+def test_what_cannot_be_drawn(
+    files: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    (tmp_path / "file").write_text("")
+    if "matplotlib" in sys.modules or pytest.importorskip("matplotlib"):
+        assert main(["eval", "--isolated", *files, "--plots", str(tmp_path / "file")]) == 2
+        assert "is no folder" in capsys.readouterr().err
+        with pytest.raises(UsageError, match="no figure is called 'pr'; choose from precision-rec"):
+            fixture().plot("pr")
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main(["eval", "--isolated", *files, "--plots", str(tmp_path / "x")]) == 2
+    assert "pip install 'detap[plots]'" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
