@@ -24,6 +24,7 @@ MEMORY = 8 << 30  # a change may ask for all there is
 KILLED = {1, 2, 3, -11}  # a test failed, or could not be collected, or Python ended
 ENDLESS = {-24, 24, 152, 36, -9}  # much longer than the tests take, or out of memory
 UNRUN = 255  # pytest itself gave up, which mutmut calls a timeout
+QUICKLY = {"DETAP_HYPOTHESIS": "unshrunk", "DETAP_MUTATIONS": "400"}
 MUTMUT = [sys.executable, "-c", "from mutmut.__main__ import cli; cli()"]
 CONFIGURATION = """[mutmut]
 source_paths=detap
@@ -95,9 +96,13 @@ def _test_modules(tests: list[str]) -> Iterator[str]:
 
 
 def _drawn(mutants: list[Mutant], everything: bool) -> list[Mutant]:
-    """Draw a sample that stays the same while other functions change."""
+    """Draw a sample that stays the same while other functions change, and files move."""
     chosen = settings("modules")
-    mutants.sort(key=lambda one: sha256(f"{chosen['seed']} {one}".encode()).digest())
+
+    def place(one: Mutant) -> bytes:
+        return sha256(f"{chosen['seed']} {one.function} {one.change}".encode()).digest()
+
+    mutants.sort(key=place)
     return mutants if everything else mutants[: chosen["sample"]]
 
 
@@ -138,7 +143,7 @@ def _limit_memory() -> None:
 
 
 def _run(names: list[str]) -> None:
-    environment = dict(os.environ, DETAP_DATA=os.devnull)
+    environment = dict(os.environ, DETAP_DATA=os.devnull, **QUICKLY)
     environment.pop("MUTANT_UNDER_TEST", None)
     processes = str(settings("modules")["processes"])
     command = [*MUTMUT, "run", "--max-children", processes, *names]

@@ -246,6 +246,23 @@ def test_what_scores_again_does_not_warn_again() -> None:
         assert codes(score_tables(*sides_as_corners(), "coco")) == []
 
 
+def test_the_methods_of_analyses_ask_at_the_threshold_and_by_the_rule_that_is_given() -> None:
+    """A box of IoU .9 and of score .7: right at IoU .5, wrong at .95."""
+
+    result = detap.evaluate(one(), found([0.0, 0.0, 36.0, 40.0], 0.7))
+    for iou, value in ((None, 1), (0.5, 1), (0.95, 0)):
+        for bins, place in ((10, 7), (2, 1)):
+            reliability = result.calibration(bins=bins, iou=iou).overall
+            assert len(reliability.count) == bins
+            assert reliability.mean_value[place] == value
+        assert result.operating_point(iou=iou).overall.recall == value
+        assert result.confusion(iou=iou, score=0.6).matrix[0, 0] == value
+        assert result.confusion(iou=iou, score=0.8).matrix[0, 0] == 0
+        assert result.errors(iou=iou).iou == (iou or 0.5)
+    assert result.confusion("class-agnostic").rule == "class-agnostic"
+    assert result.errors("tidecv").convention == "tidecv"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

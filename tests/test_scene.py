@@ -83,10 +83,47 @@ def test_proposals_have_recall_alone() -> None:
     assert result.curves() == []
     assert result.average_precision.shape == (1, 1, 3)
     assert result.precision.shape == (1, 0, 1, 3)
+    assert np.isnan(result.average_precision).all()
+    assert result.average_precision.dtype == result.precision.dtype == np.float64
     # Both squares have 100 pixels, the two ends of the second range; the third holds none.
     assert_array_equal(result.recall[0, 0, :, -1], [1 / 2, 1 / 2, np.nan])
     assert (result.ground_truths[0], result.neutral[0]) == (2, 0)
     assert (result.true_positives[0], result.false_positives[0]) == (1, 1)
+
+
+@pytest.mark.parametrize("decimals", [None, 1, 0])
+def test_boxes_and_scores_are_rounded_where_the_protocol_says_so(decimals: int | None) -> None:
+    # Two tenths of a pixel off, the square of 100 has 9.8 of 10.2 in common; to no decimals, all.
+    found = Detections.from_arrays(
+        image=["i"] * 2,
+        label=["cat"] * 2,
+        boxes=[[0.2, 0, 10.2, 10], square(9)],
+        score=[0.54, 0.56],
+    )
+    rules = replace(VOC, iou_thresholds=(0.97,), score_decimals=decimals, box_decimals=decimals)
+    result = evaluate(squares(1), found, replace(rules, pixel_edge=False))
+    assert result.true_positives[0] == (decimals == 0)
+    # The second is first, or of the same score in the order of the file.
+    rounded = {None: [0.56, 0.54], 1: [0.6, 0.5], 0: [1, 1]}[decimals]
+    assert_array_equal(result.curves()[0].score, rounded)
+    assert result.summary["mAP"] == (1 if decimals == 0 else 0)
+
+
+@pytest.mark.parametrize("preset", ["voc2007", "coco"])
+def test_levels_are_added_as_the_reference_adds_them(preset: str) -> None:
+    # One of four cats, behind two false positives: precision 1/3 up to a recall of 1/4.
+    rules = replace(protocol(preset), precision_guard=0.0)
+    result = score(squares(4), [9, 8, 0], rules)
+    if preset == "voc2007":
+        # voc_eval: ap = ap + p / 11, level by level.
+        levels = [1 / 3] * 3 + [0.0] * 8
+        expected = 0.0
+        for level in levels:
+            expected += level / 11
+        assert expected != np.mean(levels)
+    else:
+        expected = float(np.mean([1 / 3] * 26 + [0.0] * 75))
+    assert result.average_precision[0, 0, 0] == expected
 
 
 def test_no_decimals_and_a_range_of_one_area_are_allowed() -> None:

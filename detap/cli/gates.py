@@ -63,7 +63,6 @@ _gate = partial(option, group="Gates (exit status 1 where one fails)")
 def _limit(asked: str, text: str) -> Callable[[Any], Any]:
     return _gate(
         f"--{asked.replace('_', '-')}",
-        asked,
         holds="limit",
         envvar=f"DETAP_{asked.upper()}",
         type=_Limit(LIMITS[asked]),

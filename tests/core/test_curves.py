@@ -97,6 +97,15 @@ def test_one_by_one_is_plain_addition_but_never_above_1() -> None:
     assert mean_precision(values, True) == expected
 
 
+def test_levels_are_added_as_asked() -> None:
+    # One hit of one, with one false positive above: precision 1/2 at each of eleven levels.
+    hits, levels = np.array([9], np.int32), grid("matlab")
+    one_by_one = sum([0.1 / 11] * 11)
+    assert one_by_one != np.mean([0.1] * 11)
+    assert curves.average_precision(hits, 1, levels=levels, one_by_one=True) == one_by_one
+    assert curves.average_precision(hits, 1, levels=levels) == np.mean([0.1] * 11)
+
+
 @given(st.lists(st.booleans(), max_size=300), st.integers(0, 50))
 def test_area_is_the_usual_python_to_the_last_bit(ranking: list[bool], missing: int) -> None:
     """Against the well-known way of writing it: sentinels, envelope, steps, one numpy.sum."""

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from detap.gates.baseline import differences, other_numbers, raised
+from detap.gates.baseline import (
+    differences,
+    numbers_of_record,
+    other_numbers,
+    other_slices,
+    raised,
+)
 from detap.report import schema
 from tests.cli.conftest import Ended, detap, instances, results, write_coco
 
@@ -183,6 +189,11 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
         ),
         ({"protocol": {"name": "coco"}}, {}, 'protocol: ties "image" there, null here'),
         ({}, {"protocol": {"name": "coco"}}, 'protocol: ties null there, "image" here'),
+        (
+            {"protocol": {"name": "coco", "ties": "image", "iou_thresholds": [0.5]}},
+            {},
+            "protocol: iou thresholds null there, [0.5] here",
+        ),
         ({"selection": {"images": 1}}, {}, "selection: other classes or images were chosen"),
         ({}, {"selection": {"images": 1}}, "selection: other classes or images were chosen"),
     ],
@@ -192,6 +203,29 @@ def test_in_what_two_reports_differ(now: Any, then: Any, message: str | None) ->
     assert len(found) == (message is not None)
     if message is not None:
         assert found[0].startswith(message)
+
+
+def test_a_slice_of_one_report_alone() -> None:
+    now, then = record(slices={"day": {}}), record(slices={"night": {}})
+    assert other_slices(now, then, ["day", "night"]) == [
+        "slice 'day': is here only",
+        "slice 'night': is there only",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "unit"),
+    [("detection", "classes", "class"), ("retrieval", "queries", "query")],
+)
+def test_a_slice_of_a_report_has_its_numbers(kind: str, key: str, unit: str) -> None:
+    night = {"summary": {"AP": 0.25}, key: [{"name": "cat", "AP": 0.125}]}
+    rows = [{"name": "cat", "AP": 0.5}]
+    whole = numbers_of_record(record(**{"kind": kind, key: rows, "slices": {"night": night}}))
+    part = whole.part("night")
+    for numbers, overall, of_cat in ((whole, 0.5, 0.5), (part, 0.25, 0.125)):
+        assert (numbers.headline, numbers.unit) == ("AP", unit)
+        assert numbers.overall("AP") == overall
+        assert numbers.by_row("AP") == [of_cat]
 
 
 def test_a_baseline_is_that_of_the_detections_but_for_rounding() -> None:
@@ -248,3 +282,21 @@ def test_rows_are_known_by_name_and_id() -> None:
     before = record(classes=[{"name": "cat", "id": 2, "AP": 0.9}])
     found, _ = raised(before, rows(0.1))
     assert found["classes"][0]["AP"] == 0.1
+
+
+def at_threshold(score: float | None, recall: float) -> dict[str, Any]:
+    overall = {"recall": recall, "score": score}
+    return {"score_threshold": score, "overall": overall, "classes": [{"name": "cat", **overall}]}
+
+
+def test_the_ratchet_of_numbers_at_a_threshold() -> None:
+    before = {**rows(0.5), "operating_point": at_threshold(0.3, 0.9)}
+    after = {**rows(0.5), "operating_point": at_threshold(0.3, 0.8)}
+    found, told = raised(before, after)
+    assert found["operating_point"] == at_threshold(0.3, 0.9)
+    assert (found["kept"], told) == (["recall", "class:cat.recall"], [])
+    # At another threshold, or where one report has none, they are as they are.
+    other = {**rows(0.5), "operating_point": at_threshold(0.4, 0.8)}
+    assert raised(before, other) == (other, [])
+    assert raised(rows(0.5), after) == (after, [])
+    assert raised(before, rows(0.5)) == (rows(0.5), [])

@@ -137,6 +137,7 @@ def test_slices() -> None:
         ("ap50", "did you mean 'AP50'"),
         ("xyz", "it has AP, AP50, APs"),
         ("class:persn.AP", "'class:persn.AP': no class is called 'persn'; did you mean 'person'?"),
+        ("class:person.x.7", "'class:person.x.7': no class has a number '7'"),
         ("class:person.AP5", "no class has a number 'AP5'; did you mean 'AP50'"),
         ("class:person.name", "no class has a number 'name'"),
         ("min-class.apx", "no class has a number 'apx'; did you mean 'AP'"),
@@ -220,6 +221,13 @@ def test_classes_are_found_by_name_whatever_their_order() -> None:
     ]
 
 
+def test_classes_of_one_name_are_told_apart_by_id() -> None:
+    rows = [{"name": "cat", "id": number, "AP": number / 10} for number in (1, 2)]
+    now, then = numbers(rows=rows), numbers(rows=rows[::-1])
+    for limit in ("class:*.AP=0", "class:cat.AP=0"):
+        assert [gate.drop for gate in drop(limit, now, then)] == [0, 0]
+
+
 def test_a_number_that_was_undefined_cannot_have_fallen() -> None:
     (gate,) = drop("APs=0.1", numbers(), numbers())
     assert gate.verdict == "undefined"
@@ -230,7 +238,8 @@ def test_a_number_that_was_undefined_cannot_have_fallen() -> None:
 
 
 def test_a_number_that_the_baseline_lacks_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="the baseline has no such number"):
+    message = "'AP50': the baseline has no such number; make it anew, or give --baseline-detections"
+    with pytest.raises(UsageError, match=f"^{message}$"):
         drop("AP50=0.1", numbers(), Numbers("AP", {"AP": 0.5}))
 
 

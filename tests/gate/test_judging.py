@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detap.cli.gates import Gates
 from detap.errors import DetapWarning, UsageError
 from detap.gates.judging import Demands, Spelling
 from detap.gates.verdicts import Limit
@@ -85,6 +86,32 @@ def test_what_is_not_said_has_a_default() -> None:
 def test_what_contradicts_itself(limits: list[Limit], asked: Any, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         demands(limits, **asked)
+
+
+def test_the_options_of_a_command_are_what_is_asked() -> None:
+    limit = {kind: Limit.of(kind, "x=0.1") for kind in ("floor", "ceiling", "drop", "rise")}
+    options: dict[str, Any] = {
+        "max_rise": (limit["rise"],),
+        "fail_over": (limit["ceiling"],),
+        "fail_under": (limit["floor"],),
+        "max_drop": (limit["drop"],),
+        "baseline": "base.json",
+        "baseline_detections": "before",
+        "confidence": 0.9,
+        "resamples": 200,
+        "seed": 7,
+        "min_ground_truths": 3,
+        "allow_different": True,
+        "slices": "tags.csv",
+        "slice_by": None,
+        "another": 1,
+    }
+    gates = Gates.from_options(options)
+    assert options == {"another": 1}
+    assert gates.demands == Demands(tuple(limit.values()), 0.9, 200, 7, 3, True, OPTIONS)
+    assert gates[1:] == ("base.json", "before", "tags.csv", None)
+    assert gates.paths() == ["base.json", "before", "tags.csv"]
+    assert Gates.from_options({"slice_by": "time"})[1:] == (None, None, None, "time")
 
 
 # --- one grammar, whoever asks

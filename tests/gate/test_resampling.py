@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from detap import evaluate
 from detap.analysis.bootstrap import Weights, draw_weights, interval, resampled
+from detap.errors import UsageError
 from detap.protocols import ALL_AREAS, COCO_AREAS, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 
@@ -186,5 +187,32 @@ def test_weights_beyond_a_byte_are_refused() -> None:
 
 def test_pairing_by_coverage_cannot_be_resampled() -> None:
     result = evaluate(*scene(5), "proposals")
-    with pytest.raises(Exception, match="pairs by coverage"):
+    message = (
+        "protocol proposals pairs by coverage, whose recall cannot be resampled; "
+        "leave out --confidence"
+    )
+    with pytest.raises(UsageError, match=f"^{message}$"):
         resampled(result, draw_weights(IMAGES, 2, seed=0), ["AR100"])
+
+
+@pytest.mark.parametrize("drawn", [(2, 2, 2), (1, 3, 9)])
+def test_a_resample_of_more_rows_than_can_be_counted(
+    drawn: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of three images the first has two detections, the second one, and the third has nothing.
+    truth = GroundTruth.from_arrays(image=[0], label=["a"], boxes=[[0, 0, 9, 9]], images=[0, 1, 2])
+    found = Detections.from_arrays(
+        image=[0, 0, 1], label=["a"] * 3, boxes=[[0, 0, 9, 9]] * 3, score=[0.5] * 3
+    )
+    result = evaluate(truth, found, "voc2012")
+    rows = 2 * drawn[0] + drawn[1]
+    weights = Weights.of(np.array([[1, 1, 1], drawn]))
+    monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", rows)
+    resampled(result, weights, ["mAP"])
+    monkeypatch.setattr("detap.analysis.bootstrap.MOST_ROWS", rows - 1)
+    message = (
+        f"a resample of the images holds {rows} boxes; at most {rows - 1} can be counted: "
+        "leave out the confidence"
+    )
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        resampled(result, weights, ["mAP"])
