@@ -201,7 +201,7 @@ class _Analysis:
             (_CLASSIFICATION, near.other, near.other_overlap),
             (_DUPLICATE, near.taken, near.taken_overlap),
         ):
-            of_type = kind == which
+            of_type = np.flatnonzero(kind == which)
             self.target[rows[of_type]] = truth[of_type]
             self.overlap[rows[of_type]] = overlap[of_type]
 
@@ -275,21 +275,20 @@ class _Repairs:
         self.place = outcome.place
         self.levels = np.array(outcome.protocol.recall_levels)
         self.width = len(outcome.by_score) + 1
-        ranked = outcome.ranked_by_class
-        self.false = ranked[outcome.false[ranked]]
-        self.true = ranked[outcome.true[ranked]]
-        labels = outcome.boxes[0].label
-        self.false_keys = self._keys(labels[self.false], self.place[self.false])
-        self.true_labels = labels[self.true]
-        self.true_keys = self._keys(self.true_labels, self.place[self.true])
-        self.false_kind = analysis.kind[self.false]
+        ranked, places = outcome.ranked_by_class, outcome.places_by_class
+        labels = np.repeat(np.arange(len(outcome.classes)), np.diff(outcome.class_ends))
+        false, true = outcome.false[ranked], outcome.true[ranked]
+        keys = self._keys(labels, places)
+        self.false_keys, self.true_keys = keys[false], keys[true]
+        self.true_labels = labels[true]
+        self.false_kind = analysis.kind[ranked[false]]
         positives = outcome.positives
         self.before = self._precision(self.false_keys, self.true_keys, self.true_labels, positives)
         if analysis.score_ties_to_errors:
             ends = self._ends_of_ties()
-            self.true_keys = self._keys(self.true_labels, ends[self.place[self.true]])
+            self.true_keys = self._keys(self.true_labels, ends[places[true]])
 
-    def _keys(self, labels: Integers, places: Integers | Counts) -> Counts:
+    def _keys(self, labels: Integers | Counts, places: Integers | Counts) -> Counts:
         return labels.astype(np.int64) * self.width + places
 
     def _ends_of_ties(self) -> Counts:
@@ -316,7 +315,7 @@ class _Repairs:
         return self._precision(self.false_keys[self.false_kind != which], keys, labels, positives)
 
     def _precision(
-        self, false_keys: Counts, true_keys: Counts, labels: Integers, positives: Counts
+        self, false_keys: Counts, true_keys: Counts, labels: Integers | Counts, positives: Counts
     ) -> Floats:
         """Return the average precision of each class, (K,) float64; NaN of those left out."""
         classes = len(positives)

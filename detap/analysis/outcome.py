@@ -146,20 +146,26 @@ class Outcome:
         return place
 
     @cached_property
-    def ranked_by_class(self) -> Integers:
-        """The same, one class after the other, (n,) int32."""
+    def places_by_class(self) -> Counts:
+        """Which places of that ranking each class has, one class after the other, (n,) int64."""
         label = self.boxes[0].label[self.by_score]
         # Short integers are sorted by counting, in a tenth of the time.
         key = label.astype(np.uint16) if len(self.classes) < _SHORT else label
-        return self.by_score[np.argsort(key, kind="stable")]
+        return np.argsort(key, kind="stable")
+
+    @cached_property
+    def ranked_by_class(self) -> Integers:
+        """The detections at these places, (n,) int32."""
+        return self.by_score[self.places_by_class]
 
     def ranked(self, label: int) -> Integers:
         """Return the detections of a class within the limit by falling score, (n,) int32."""
-        return self.ranked_by_class[slice(*self._class_ends[label : label + 2])]
+        return self.ranked_by_class[slice(*self.class_ends[label : label + 2])]
 
     @cached_property
-    def _class_ends(self) -> Counts:
-        label = self.boxes[0].label[self.by_score]
+    def class_ends(self) -> Counts:
+        """Where each class begins among these, and where the last ends, (K + 1,) int64."""
+        label = self.boxes[0].label[self.counted]
         return np.concatenate([[0], np.cumsum(self.by_class(label))])
 
     def reaches(self, overlap: Floats) -> Flags:
