@@ -154,9 +154,11 @@ class _Parts:
 
     def between(self, edges: tuple[float, ...], detection: Values, truth: Values) -> Breakdown:
         inner = np.array(edges[1:-1])
+        group = np.full(len(detection), -1)
+        group[self.kept] = np.searchsorted(inner, detection[self.kept], side="right")
         return self.counted(
             tuple(_span(low, high) for low, high in pairwise(edges)),
-            np.searchsorted(inner, detection, side="right"),
+            group,
             np.searchsorted(inner, truth, side="right"),
         )
 
@@ -195,11 +197,15 @@ def score_histogram(
     low, high = (float(judged.min()), float(judged.max())) if len(judged) else (0.0, 1.0)
     if low >= 0 and high <= 1:
         low, high = 0.0, 1.0
-    return _histogram(outcome, score, np.linspace(low, high, bins + 1))
+    return _histogram(score[outcome.true], score[outcome.false], np.linspace(low, high, bins + 1))
 
 
 def iou_histogram(
-    result: Result | Outcome, *, bins: int = HISTOGRAM_BINS, iou: float | None = None
+    result: Result | Outcome,
+    *,
+    score: float | None = None,
+    bins: int = HISTOGRAM_BINS,
+    iou: float | None = None,
 ) -> Histogram:
     """Return how the overlaps of right and of wrong detections lie, from 0 to 1.
 
@@ -208,21 +214,21 @@ def iou_histogram(
     :func:`breakdowns`.
     """
     outcome = Outcome.of(result, iou)
-    overlap = np.zeros(len(outcome.truth))
-    right = np.flatnonzero(outcome.true)
-    overlap[right] = outcome.overlaps_found(right)
-    wrong = np.flatnonzero(outcome.false).astype(np.int32)
-    overlap[wrong] = outcome.surroundings.nearest(outcome.boxes[0], wrong).own_overlap
-    return _histogram(outcome, overlap, np.linspace(0.0, 1.0, bins + 1))
-
-
-def _histogram(outcome: Outcome, values: Floats, edges: Floats) -> Histogram:
-    values = np.clip(values, edges[0], edges[-1])  # an overlap may round to more than 1
-    return Histogram(
-        edges=edges,
-        true_positives=np.histogram(values[outcome.true], edges)[0],
-        false_positives=np.histogram(values[outcome.false], edges)[0],
+    kept = outcome.judged if score is None else outcome.judged & (outcome.boxes[0].score >= score)
+    right = np.flatnonzero(kept & outcome.true)
+    wrong = np.flatnonzero(kept & outcome.false).astype(np.int32)
+    near = outcome.surroundings.nearest(outcome.boxes[0], wrong, threads=outcome.scene.threads)
+    return _histogram(
+        outcome.overlaps_found(right), near.own_overlap, np.linspace(0.0, 1.0, bins + 1)
     )
+
+
+def _histogram(right: Floats, wrong: Floats, edges: Floats) -> Histogram:
+    def counts(values: Floats) -> Counts:
+        # An overlap may round to more than 1.
+        return np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0]
+
+    return Histogram(edges=edges, true_positives=counts(right), false_positives=counts(wrong))
 
 
 def _side(boxes: Boxes) -> Floats:

@@ -1,16 +1,18 @@
 """What became of every detection and ground truth of one image, and why."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.analysis.errors import Errors, errors
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.spelling import near
-from detap.tables.detection import Integers, Name
+from detap.tables.detection import Floats, Integers, Name
 
 DetectionVerdict = Literal[
     "true-positive",
@@ -122,19 +124,68 @@ def verdicts(
         Where there is no such image, the protocol pairs by coverage, or has no such threshold.
     """
     outcome = Outcome.of(result, iou)
-    judge = _Judge(outcome, types or errors(outcome))
+    number = _number_of(image, outcome.scene.ground_truth.images)
+    return next(verdicts_of(outcome, [number], types or errors(outcome)))
+
+
+def verdicts_of(
+    outcome: Outcome,
+    numbers: Iterable[int],
+    types: Errors,
+    *,
+    most: int | None = None,
+    always: Iterable[int] = (),
+) -> Iterator[Verdicts]:
+    """Yield what became of every detection and ground truth of some images.
+
+    Parameters
+    ----------
+    outcome : Outcome
+    numbers : iterable of int
+        The images, as indices into those of the ground truth.
+    types : Errors
+        Of this outcome, in the convention of the protocol.
+    most : int, optional
+        Only so many detections of each image, those of the highest scores.
+    always : iterable of int
+        Rows of detections that are among them whatever their scores.
+    """
+    judge = _Judge(outcome, types)
+    detections, truths = outcome.boxes
     images = outcome.scene.ground_truth.images
-    number = _number_of(image, images)
-    ranked = outcome.boxes[0].score
-    rows = np.flatnonzero(outcome.boxes[0].image == number)
-    rows = rows[np.argsort(-ranked[rows], kind="stable")]
-    truths = np.flatnonzero(outcome.boxes[1].image == number)
-    return Verdicts(
-        image=images[number],
-        iou=outcome.iou,
-        detections=judge.detections(rows.astype(np.int32)),
-        ground_truths=tuple(judge.truth(row) for row in truths.tolist()),
-    )
+    asked = list(numbers)
+    found, ends = _rows_of(detections.image, -detections.score, asked, outcome.images)
+    if most is not None:
+        rank = np.arange(len(found)) - np.repeat(ends[:-1], np.diff(ends))
+        found = found[(rank < most) | np.isin(found, list(always))]
+        ends = _ends(detections.image[found], asked, outcome.images)
+    judged = judge.detections(found)
+    of_truth, truth_ends = _rows_of(truths.image, np.zeros(len(truths.image)), asked, len(images))
+    for place, number in enumerate(asked):
+        rows = of_truth[slice(*truth_ends[place : place + 2])]
+        yield Verdicts(
+            image=images[number],
+            iou=outcome.iou,
+            detections=judged[slice(*ends[place : place + 2])],
+            ground_truths=tuple(judge.truth(row) for row in rows.tolist()),
+        )
+
+
+def _rows_of(
+    image: Integers, key: Floats, asked: list[int], images: int
+) -> tuple[Integers, NDArray[np.int64]]:
+    """Return the rows of some images, one after the other and by a key, and where each begins."""
+    place = np.full(images, -1)
+    place[asked] = np.arange(len(asked))
+    rows = np.flatnonzero(place[image] >= 0)
+    ordered: Integers = rows[np.lexsort((key[rows], place[image[rows]]))].astype(np.int32)
+    return ordered, _ends(image[ordered], asked, images)
+
+
+def _ends(image: Integers, asked: list[int], images: int) -> NDArray[np.int64]:
+    """Return where the rows of each image begin, and where the last one's end."""
+    count = np.bincount(image, minlength=images)[asked]
+    return np.concatenate([[0], np.cumsum(count)])
 
 
 class _Judge:

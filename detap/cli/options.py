@@ -33,6 +33,7 @@ class Option(click.Option):
     """An option with a group of the help and a variable of the environment.
 
     `holds` says what its values are, for settings files, whose paths are relative to their folder.
+    One that is not `settable` takes nothing from such a file: there its name means something else.
     """
 
     def __init__(
@@ -40,11 +41,13 @@ class Option(click.Option):
         *args: Any,
         group: str,
         holds: Literal["text", "path", "path or text", "target", "limit"] = "text",
+        settable: bool = True,
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.group = group
         self.holds = holds
+        self.settable = settable
         if self.envvar is None:
             self.envvar = f"DETAP_{str(self.name).upper()}"
 

@@ -65,8 +65,15 @@ class Outputs(NamedTuple):
         """Whether any report shows the sha256 of the inputs."""
         return any(sink.digests for sink in (self.stdout, *(sink for sink, _ in self.files)))
 
+    @property
+    def want_material(self) -> bool:
+        """Whether any report asks more of the result than its numbers."""
+        return any(sink.extra for sink in (self.stdout, *(sink for sink, _ in self.files)))
+
     def check(self) -> None:
         """Refuse what cannot be written, before the work is done."""
+        for sink in (self.stdout, *(sink for sink, _ in self.files)):
+            sink.check()
         for path in (*(path for _, path in self.files), *self.others):
             check_target(path, self.inputs)
 

@@ -6,9 +6,13 @@ dataclasses, each of which costs 0.0004 s of every start.
 """
 
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from detap.errors import Note
+
+if TYPE_CHECKING:
+    from detap.evaluation.results import Result
 
 Cell = str | int | float | None
 """One value of a table: a name, a count, or a share that may be NaN."""
@@ -81,6 +85,32 @@ class Block(NamedTuple):
     table: Table | None = None
 
 
+class Material(NamedTuple):
+    """What a report of a detector was made from, for a sink that asks more of it.
+
+    Attributes
+    ----------
+    result : Result
+    before : Result or None
+        An earlier detector's, on the same ground truth.
+    record : mapping or None
+        An earlier JSON report.
+    earlier : str
+        What either is called.
+    pictures : str or None
+        A folder of the images themselves.
+    file_names : mapping
+        From an image's name to what its file is called.
+    """
+
+    result: "Result"
+    before: "Result | None" = None
+    record: Mapping[str, Any] | None = None
+    earlier: str = ""
+    pictures: str | None = None
+    file_names: Mapping[str, str] = MappingProxyType({})
+
+
 class Report(NamedTuple):
     """All that any sink needs.
 
@@ -106,6 +136,8 @@ class Report(NamedTuple):
         What the readers and the evaluation noticed.
     blocks : tuple of Block
         The rest.
+    material : Material or None
+        What it was made from; of a detector alone.
     """
 
     kind: str
@@ -118,3 +150,4 @@ class Report(NamedTuple):
     table: Table
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
+    material: Material | None = None

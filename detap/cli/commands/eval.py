@@ -164,7 +164,7 @@ def _evaluate(
     if before is not None:
         chosen, before = _alike(chosen, selected(truth, before, options)[1])
     asked = any(options[name] for name in ("curves", "plots", "tie_range", "cross_check"))
-    asked = asked or asks(options) or gates.want_evidence
+    asked = asked or asks(options) or gates.want_evidence or outputs.want_material
     result = with_advice(score_tables(*chosen, rules, threads=options["threads"], evidence=asked))
     session.timed("evaluating")
     if options["cross_check"]:
@@ -225,6 +225,7 @@ def _judge(
     """Return what came of the gates, and the report with it."""
     from detap.evaluation.detection import score_tables  # imported already
     from detap.gates.scored import Scored  # only with gates
+    from detap.report.model import Material
     from detap.report.sections.gates import judged_blocks
     from detap.report.sinks.json import as_dict
 
@@ -244,8 +245,16 @@ def _judge(
 
         report = report._replace(blocks=(slices_block(now.slice_numbers()), *report.blocks))
     judged = judge(gates.demands, now, lambda: as_dict(report), kept=baseline, before=earlier)
+    material = Material(
+        result,
+        before=None if earlier is None else earlier.whole,
+        record=None if baseline is None else baseline.record,
+        earlier=gates.before or gates.baseline or "",
+    )
     return judged, report._replace(
-        blocks=(*judged_blocks(judged), *report.blocks), notes=(*report.notes, *judged.notes)
+        blocks=(*judged_blocks(judged), *report.blocks),
+        notes=(*report.notes, *judged.notes),
+        material=material,
     )
 
 

@@ -132,7 +132,11 @@ def _is_true(text: str | None) -> bool:
 def options_of(command: click.Command) -> Iterable[click.Option]:
     """Return the options that settings may stand for."""
     for parameter in command.params:
-        if isinstance(parameter, click.Option) and parameter.expose_value:
+        if (
+            isinstance(parameter, click.Option)
+            and parameter.expose_value
+            and getattr(parameter, "settable", True)
+        ):
             yield parameter
 
 

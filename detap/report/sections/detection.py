@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap._version import __version__
 from detap.errors import Note
-from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.model import Block, Cell, Column, Material, Report, Table
 from detap.report.values import is_undefined, mean, total
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def detection_report(
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
         blocks=tuple(blocks),
+        material=Material(result),
     )
 
 

@@ -45,6 +45,9 @@ class Sink(NamedTuple):
         Whether it is text to be read on a terminal of any encoding; data is always UTF-8.
     digests : bool
         Whether it shows the sha256 of the inputs.
+    extra : bool
+        Whether its module has a function ``check_installed``, for it needs more than detap does;
+        and asks more of the result than its numbers.
     """
 
     name: str
@@ -52,6 +55,18 @@ class Sink(NamedTuple):
     module: str
     for_people: bool = False
     digests: bool = False
+    extra: bool = False
+
+    def check(self) -> None:
+        """Make sure that it can be written, before the work is done that it is to hold.
+
+        Raises
+        ------
+        UsageError
+            Where something is not installed.
+        """
+        if self.extra:
+            import_module(self.module).check_installed()
 
     def render(self, report: Report, style: Style) -> str:
         """Return the report in this format."""
@@ -64,6 +79,7 @@ SINKS: dict[str, Sink] = {
     for sink in (
         Sink("table", (".txt",), "detap.report.sinks.text", for_people=True),
         Sink("json", (".json",), "detap.report.sinks.json", digests=True),
+        Sink("html", (".html", ".htm"), "detap.report.page", digests=True, extra=True),
         Sink("csv", (".csv",), "detap.report.sinks.csv"),
         Sink("markdown", (".md",), "detap.report.sinks.markdown"),
         Sink("junit", (".xml",), "detap.report.sinks.junit"),

@@ -1,0 +1,214 @@
+"""``detap report``: the page that shows where a detector errs."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.eval import selected, selection
+from detap.cli.gates import Gates, slice_options
+from detap.cli.inputs import Inputs
+from detap.cli.options import (
+    general_options,
+    input_options,
+    option,
+    protocol_options,
+    rules_from,
+    stack,
+    strict_option,
+)
+from detap.cli.session import Session
+from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.values import Whole
+from detap.errors import InputError, Note, UsageError
+from detap.protocols import Protocol
+from detap.report.names import printable
+from detap.report.page import check_installed
+from detap.report.sinks.registry import SINKS, Style
+from detap.report.writing import STDOUT, check_target, write
+
+if TYPE_CHECKING:
+    from detap.evaluation.results import Result
+    from detap.formats.registry import Format
+    from detap.report.model import Block, Material, Report
+    from detap.tables.detection import GroundTruth, Name, SourceFile
+
+page_options = stack(
+    option(
+        "--images",
+        "pictures",
+        group="Page",
+        settable=False,
+        metavar="DIR",
+        help="The images themselves: the page shows those worth looking at.",
+    ),
+    option(
+        "-o",
+        "--output",
+        "page",
+        group="Page",
+        settable=False,
+        default="report.html",
+        metavar="PATH",
+        help="Where the page goes; - is stdout. [default: report.html]",
+    ),
+    option(
+        "--baseline",
+        group="Page",
+        metavar="FILE",
+        help="An earlier JSON report: show what changed.",
+    ),
+    option(
+        "--baseline-detections",
+        group="Page",
+        metavar="PATH",
+        help="An earlier detector's detections: show what changed, on which images too.",
+    ),
+    option(
+        "--classes",
+        group="Selection",
+        multiple=True,
+        metavar="NAMES",
+        help="Only these, separated by commas.",
+    ),
+    option(
+        "--threads",
+        group="General",
+        type=Whole(1, 1024),
+        metavar="N",
+        help="Threads; as many as the machine has by default. The numbers do not depend on it.",
+    ),
+)
+
+
+@click.command(cls=ConfiguredCommand, known=evaluating)
+@input_options
+@protocol_options
+@page_options
+@slice_options
+@config_options
+@strict_option
+@general_options
+@click.pass_obj
+def command(session: Session, /, **options: Any) -> None:
+    """Write a page that shows where a detector errs.
+
+    One file of HTML that needs nothing else: numbers, errors by what they cost, the operating
+    point, classes, curves, confusion, calibration, and the images worth looking at.
+    """
+    page, pictures = options.pop("page"), options.pop("pictures")
+    kept, before = options.pop("baseline"), options.pop("baseline_detections")
+    inputs = Inputs.from_options(options)
+    slicing = Gates.from_options(options)
+    rules = rules_from(options, Protocol, inputs.format.protocol)
+    if before == "-":
+        raise UsageError("--baseline-detections cannot come from stdin")
+    if pictures is not None and not os.path.isdir(pictures):
+        raise UsageError(f"--images {printable(pictures)}: there is no such folder")
+    check_installed()
+    sources = [*inputs.paths(), *slicing.paths(), *(path for path in (kept, before) if path)]
+    check_target(page, sources)
+    report, read = _report(
+        inputs, rules, {**options, "kept": kept, "before": before}, (slicing, session)
+    )
+    if pictures is not None:
+        material = _material(report)
+        names = _file_names(material.result.ground_truth, inputs.format)
+        report = report._replace(material=material._replace(pictures=pictures, file_names=names))
+    session.done()
+    for note in report.notes:
+        session.note(note)
+    session.check_warnings()
+    data = SINKS["html"].render(report, Style()).encode()
+    write(page, data, sources, read)
+    if page != STDOUT and session.verbosity >= 0:
+        session.say(f"{printable(page)}: {len(data) / 1000:,.0f} kB")
+    session.timed("reporting")
+
+
+def _report(
+    inputs: Inputs, rules: Protocol, options: Mapping[str, Any], how: tuple[Gates, Session]
+) -> "tuple[Report, list[SourceFile]]":
+    """Return the report, and what was read for it."""
+    slicing, session = how
+    inputs = inputs.hashed(True)
+    sources = inputs.begin()
+    # As for eval: numpy would start a thread of its linear algebra for each core.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from detap.evaluation.detection import score_tables, with_advice
+    from detap.report.inputs import describe_inputs
+    from detap.report.sections.detection import detection_report
+
+    session.doing("Reading", inputs.fraction(sources))
+    truth, detections = inputs.read(sources)
+    session.timed("reading")
+    session.doing("Evaluating")
+    choice = {"classes": options["classes"], "images": ()}
+    chosen = selected(truth, detections, choice)
+    before: Result | None = None
+    threads = options["threads"]
+    if options["before"] is not None:
+        from detap.analysis.comparison import numbered_alike  # only with it
+
+        _, others = selected(truth, inputs.read_detections(options["before"], truth), choice)
+        ours, others = numbered_alike(chosen[1], others)
+        chosen = (chosen[0], ours)
+        before = score_tables(chosen[0], others, rules, threads=threads, evidence=True)
+    result = with_advice(score_tables(*chosen, rules, threads=threads, evidence=True))
+    slices, notes = slicing.read_slices(chosen[0], inputs.format)
+    session.timed("evaluating")
+    session.doing("Reporting")
+    report = detection_report(
+        result,
+        inputs=describe_inputs(truth, detections, digests=True),
+        notes=notes,
+        blocks=[*_slices(result, slices, threads), *selection(result, truth, detections, choice)],
+    )
+    material = _material(report)._replace(before=before, earlier=options["before"] or "")
+    if options["kept"] is not None:
+        record, differing = _kept(options["kept"], report)
+        material = material._replace(
+            record=record, earlier=options["before"] or str(options["kept"])
+        )
+        report = report._replace(notes=(*report.notes, *differing))
+    return report._replace(material=material), [*truth.files, *detections.files]
+
+
+def _slices(
+    result: "Result", slices: "Mapping[str, Sequence[Name]]", threads: int | None
+) -> "list[Block]":
+    if not slices:
+        return []
+    from detap.gates.scored import Scored  # only with slices
+    from detap.report.sections.slices import slices_block
+
+    return [slices_block(Scored.of(result, slices, threads=threads).slice_numbers())]
+
+
+def _material(report: "Report") -> "Material":
+    assert report.material is not None  # as for every detector
+    return report.material
+
+
+def _kept(path: str, report: "Report") -> tuple[dict[str, Any], list[Note]]:
+    """Return an earlier report, and what makes it another case than this one."""
+    from detap.gates.baseline import differences, read_baseline  # seldom wanted
+    from detap.report.sinks.json import as_dict
+
+    record = read_baseline(path)
+    found = differences(as_dict(report), record)
+    told = f"{printable(path)} is not of the same case: {'; '.join(found)}"
+    return record, [Note("baseline-differs", told)] if found else []
+
+
+def _file_names(truth: "GroundTruth", file_format: "Format") -> dict[str, str]:
+    """Return what COCO's records call the files of the images; VOC's images are called so."""
+    if file_format.name != "coco":
+        return {}
+    try:
+        found = file_format.image_attribute(truth, "file_name")
+    except InputError:
+        return {}
+    return {str(image): name for image, name in found.items() if isinstance(name, str)}

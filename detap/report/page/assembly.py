@@ -1,0 +1,157 @@
+"""The page as text: template, style sheet, scripts and data in one file.
+
+The page's own policy lets nothing run or style but what stands in it, by its SHA-256: not even
+what a hostile name might smuggle in. Names reach the page as JSON in which no markup can begin,
+and the elements by ``textContent`` alone.
+"""
+
+import json
+from base64 import b64encode
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from detap.report.names import printable
+from detap.report.numbers import change, share
+from detap.report.page.data import page_data
+
+if TYPE_CHECKING:
+    from detap.report.model import Block, Cell, Column, Material, Report
+
+_SCRIPTS = ("vendor/uPlot.iife.min.js", "page.js")
+_STYLES = ("vendor/uPlot.min.css", "page.css")
+_ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
+
+
+def render_page(report: "Report", material: "Material") -> str:
+    """Return the page of a report.
+
+    Parameters
+    ----------
+    report : Report
+    material : Material
+        What it was made from.
+    """
+    model = page_data(report, material)
+    notes = [printable(note) for note in report.notes if note.warning]
+    facts = [printable(note) for note in report.notes if not note.warning]
+    if material.pictures is not None and model["gallery"] is not None:
+        facts += _with_pictures(model["gallery"]["images"], material)
+    scripts = [_resource(name) for name in _SCRIPTS]
+    styles = [_resource(name) for name in _STYLES]
+    environment = Environment(
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
+        optimized=False,  # rendered once: it would cost more than it saves
+    )
+    environment.filters |= {"number": _number, "name": printable}
+    return environment.from_string(_resource("page.html.j2")).render(
+        report=report,
+        model=model,
+        headline=_headline(report),
+        notes=notes,
+        facts=facts,
+        blocks=report.blocks,
+        gates=next((block for block in report.blocks if block.key == "gates"), None),
+        cells=_cells,
+        protocol=_fields(report.protocol),
+        policy=_policy(scripts, styles),
+        scripts=[Markup(text) for text in scripts],
+        styles=[Markup(text) for text in styles],
+        data=Markup(as_json(model)),
+    )
+
+
+def as_json(model: dict[str, Any]) -> str:
+    """Return a model as JSON that an HTML parser takes for nothing else."""
+    text = json.dumps(model, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_ESCAPES)
+
+
+def _with_pictures(images: list[dict[str, Any]], material: "Material") -> list[str]:
+    """Put pictures into the images of a gallery; return what is to be said of them."""
+    from detap.report.page.pictures import Wanted, thumbnails  # needs Pillow
+
+    names = material.result.ground_truth.images
+    wanted = [
+        Wanted(
+            str(names[image["number"]]),
+            material.file_names.get(str(names[image["number"]])),
+            None if image["size"] is None else (image["size"][0], image["size"][1]),
+        )
+        for image in images
+    ]
+    found = thumbnails(str(material.pictures), wanted)
+    for image, asked in zip(images, wanted, strict=True):
+        image["picture"] = found.uris.get(asked.name)
+        if image["size"] is None and asked.name in found.sizes:
+            image["size"] = list(found.sizes[asked.name])
+    return list(found.problems)
+
+
+def _resource(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
+
+
+def _policy(scripts: list[str], styles: list[str]) -> str:
+    return (
+        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
+        f"script-src {_sources(scripts)}; style-src {_sources(styles)}"
+    )
+
+
+def _sources(texts: list[str]) -> str:
+    digests = (b64encode(sha256(text.encode()).digest()).decode() for text in texts)
+    return " ".join(f"'sha256-{digest}'" for digest in digests)
+
+
+def _headline(report: "Report") -> list[dict[str, str]]:
+    """Return the summary: names, what they mean, and numbers as people read them."""
+    return [
+        {"name": name, "title": ", ".join(report.titles.get(name, ())), "value": share(value, 4)}
+        for name, value in report.summary.items()
+    ]
+
+
+def _cells(block: "Block") -> list[list[tuple[str, str]]]:
+    """Return the rows of a block's table as classes and texts."""
+    if block.table is None:
+        return []
+    columns = block.table.columns
+    return [
+        [(column.kind, _number(row.get(column.key), column)) for column in columns]
+        for row in block.table.rows
+    ]
+
+
+def _number(value: "Cell", column: "Column") -> str:
+    if value is None:
+        return "\N{EN DASH}"
+    if column.kind == "name":
+        return printable(value)
+    if column.kind == "share":
+        return share(float(value), 4)
+    if column.kind == "change":
+        return change(float(value), 4)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _fields(protocol: Any) -> list[tuple[str, str]]:
+    """Return the fields of a protocol as text."""
+    return [(name, _field(value)) for name, value in protocol.items()]
+
+
+def _field(value: object) -> str:
+    if isinstance(value, list | tuple):
+        texts = [_field(entry) for entry in value]
+        if len(texts) > 20:
+            return f"{len(texts)}: {texts[0]}, {texts[1]} … {texts[-1]}"
+        return ", ".join(texts)
+    if isinstance(value, dict):
+        return " ".join(f"{key} {_field(entry)}" for key, entry in value.items())
+    return printable(value)

@@ -1,0 +1,305 @@
+"""From a result to the model of its page: numbers and names, nothing formatted.
+
+The model is plain JSON, undefined numbers being None. Arrays over score thresholds hold what each
+step down adds, joined by commas with nothing for 0: most of them are, and the page stays small.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from detap.analysis.breakdowns import Histogram, breakdowns, iou_histogram, score_histogram
+from detap.analysis.calibration import Reliability, calibration
+from detap.analysis.confusion import confusion
+from detap.analysis.errors import TYPES, Errors, errors
+from detap.analysis.operating import Sweep, Sweeps, sweeps
+from detap.analysis.outcome import Counts, Outcome
+from detap.errors import UsageError
+from detap.evaluation.results import class_rows
+from detap.report.names import printable
+from detap.report.page.gallery import changed_images, gallery
+from detap.report.values import plain
+from detap.tables.detection import Floats
+
+if TYPE_CHECKING:
+    from detap.evaluation.results import Result
+    from detap.report.model import Material, Report
+
+_RECALLS = np.arange(101) / 100
+_FALSE = 5  # the types of TYPES that false positives are of
+_BY_SCORE, _BY_RANK = 160, 80
+_CONFUSION_STEPS = 4
+
+
+def page_data(report: "Report", material: "Material") -> dict[str, Any]:
+    """Return the model of a page.
+
+    Parameters
+    ----------
+    report : Report
+        The numbers that every report has.
+    material : Material
+        What they were made from.
+
+    Returns
+    -------
+    dict
+        ``table`` and ``baseline`` are always there; ``analysis`` is None where the protocol knows
+        no errors.
+    """
+    result = material.result
+    classes = [printable(name) for name in result.classes]
+    model: dict[str, Any] = {
+        "classes": classes,
+        "images": len(result.ground_truth.images),
+        "table": plain(_table(report, result)),
+        "baseline": plain(_baseline(report, material)),
+        "analysis": None,
+        "gallery": None,
+    }
+    try:
+        outcome = Outcome.of(result)
+    except UsageError as error:
+        return model | {"refused": str(error)}
+    return model | _analysed(outcome, material)
+
+
+def _analysed(outcome: Outcome, material: "Material") -> dict[str, Any]:
+    types, swept = errors(outcome), sweeps(outcome)
+    steps = _candidates(swept)
+    best = swept.best.overall.score
+    before = None if material.before is None else Outcome.of(material.before)
+    changed = None if before is None else changed_images(outcome, before)
+    analysis = {
+        "iou": outcome.iou,
+        "truths": outcome.positives.tolist(),
+        "average_precision": plain(types.average_precision),
+        "average_precision_by_class": plain(types.average_precision_by_class.tolist()),
+        "errors": plain(_errors(types, None if before is None else errors(before))),
+        "operating": _operating(outcome, types, swept, steps),
+        "curves": [_curve(sweep) for sweep in swept.by_class],
+        "confusion": _confusion(outcome, steps, best),
+        "calibration": plain(_calibration(outcome)),
+        "breakdowns": _breakdowns(outcome, best),
+        "histograms": {
+            "score": _histogram(score_histogram(outcome)),
+            "iou": _histogram(iou_histogram(outcome, score=None if np.isnan(best) else best)),
+        },
+    }
+    return {"analysis": analysis, "gallery": gallery(outcome, types, best, changed)}
+
+
+# --- what every report has
+
+
+def _table(report: "Report", result: "Result") -> dict[str, Any]:
+    """Return the class table: of each class, in their own order, the values by column."""
+    columns = report.table.columns[1:]
+    totals = report.table.totals or {}
+    return {
+        "columns": [
+            {"key": column.key, "heading": column.heading, "kind": column.kind}
+            for column in columns
+        ],
+        "rows": [[row[column.key] for column in columns] for row in class_rows(result)],
+        "totals": [totals.get(column.key) for column in columns],
+    }
+
+
+def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
+    """Return the numbers of an earlier detector beside those of this one."""
+    if material.before is not None:
+        summary, rows = dict(material.before.summary), class_rows(material.before)
+    elif material.record is not None:
+        summary, rows = material.record["summary"], material.record["classes"]
+    else:
+        return None
+    earlier: Mapping[str, Any] = {str(row["name"]): row.get("AP") for row in rows}
+    return {
+        "name": printable(material.earlier),
+        "numbers": [
+            {"name": name, "then": summary.get(name), "now": value}
+            for name, value in report.summary.items()
+        ],
+        "classes": [
+            {
+                "name": printable(row["name"]),
+                "then": earlier.get(str(row["name"])),
+                "now": row["AP"],
+            }
+            for row in class_rows(material.result)
+        ],
+    }
+
+
+# --- what was analysed
+
+
+def _errors(types: Errors, before: Errors | None) -> dict[str, Any]:
+    return {
+        "convention": types.convention,
+        "types": [
+            {
+                "name": name,
+                "change": float(types.change[k]),
+                "change_by_class": types.change_by_class[k].tolist(),
+                "count": int(types.count[k]),
+                "count_by_class": types.count_by_class[k].tolist(),
+                "before": None if before is None else int(before.count[k]),
+            }
+            for k, name in enumerate(TYPES)
+        ],
+    }
+
+
+def _candidates(swept: Sweeps) -> Floats:
+    """Return the score thresholds that the page steps over, (n,) float64, from the highest down.
+
+    All that occur, or where they are many some, spread over the scores and over the detections;
+    the best of every class and the best of all are among them.
+    """
+    scores = swept.overall.score
+    if len(scores) <= _BY_SCORE + _BY_RANK:
+        return scores
+    even = np.linspace(scores[0], scores[-1], _BY_SCORE)
+    places = np.concatenate(
+        [
+            np.searchsorted(-scores, -even),
+            np.linspace(0, len(scores) - 1, _BY_RANK).astype(np.int64),
+        ]
+    )
+    chosen = scores[np.clip(places, 0, len(scores) - 1)]
+    best = np.array([point.score for point in (swept.best.overall, *swept.best.by_class)])
+    # Not numpy.unique, which imports all of numpy.ma.
+    falling: Floats = -np.sort(-np.concatenate([chosen, best[~np.isnan(best)]]))
+    kept: Floats = falling[np.append(True, falling[1:] != falling[:-1])]
+    return kept
+
+
+def _operating(outcome: Outcome, types: Errors, swept: Sweeps, steps: Floats) -> dict[str, Any]:
+    """Return how many detections of each fate each step down the scores adds, by class."""
+    ranked = outcome.by_score
+    ranked = ranked[outcome.judged[ranked]]
+    detections = outcome.boxes[0]
+    # The first step whose threshold a detection reaches; what is below the last one is cut off.
+    step = np.searchsorted(-steps, -detections.score[ranked])
+    fate = np.where(outcome.true[ranked], 0, types.kind[ranked] + 1)
+    classes, count = len(outcome.classes), len(steps)
+    cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + fate) * (count + 1) + step
+    added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))
+    added = added.reshape(classes, _FALSE + 1, count + 1)[:, :, :count]
+    return {
+        "scores": steps.tolist(),
+        "best": _place(steps, swept.best.overall.score),
+        "best_by_class": [_place(steps, point.score) for point in swept.best.by_class],
+        "added": [[_sparse(row) for row in of_class] for of_class in added],
+    }
+
+
+def _place(steps: Floats, score: float) -> int | None:
+    return None if np.isnan(score) else int(np.searchsorted(-steps, -score))
+
+
+_TEXTS = ("", *(str(count) for count in range(1, 1000)))
+
+
+def _sparse(values: Counts) -> str:
+    known = len(_TEXTS)
+    texts = [_TEXTS[value] if value < known else str(value) for value in values.tolist()]
+    return ",".join(texts)
+
+
+def _curve(sweep: Sweep) -> list[int] | None:
+    """Return the largest precision at 101 recalls and beyond, in ten-thousandths."""
+    if not sweep.positives or not len(sweep.score):
+        return None
+    envelope = np.maximum.accumulate(sweep.precision[::-1])[::-1]
+    places = np.searchsorted(sweep.recall, _RECALLS)
+    values = np.append(envelope, 0.0)[places]
+    return np.rint(values * 10_000).astype(int).tolist()  # type: ignore[no-any-return]
+
+
+def _confusion(outcome: Outcome, steps: Floats, best: float) -> dict[str, Any]:
+    """Return the cells that are not empty at some steps of the threshold."""
+    # Neither end is among many: at the one nothing is confused, at the other all of the noise is.
+    inner = np.linspace(0, len(steps) - 1, _CONFUSION_STEPS + 2)[1:-1]
+    chosen = (
+        {int(step) for step in inner} if len(steps) > _CONFUSION_STEPS else set(range(len(steps)))
+    )
+    place = _place(steps, best)
+    places = sorted(chosen | {place}) if place is not None else []
+    tables = [confusion(outcome, score=float(steps[step])).matrix for step in places]
+    # Without detections there is no step, and every ground truth is missed.
+    stack = np.stack(tables or [confusion(outcome).matrix])
+    rows, columns = np.nonzero(stack.any(axis=0))
+    return {
+        "rule": "protocol",
+        "steps": places or [0],
+        "cells": [
+            [int(row), int(column), *stack[:, row, column].tolist()]
+            for row, column in zip(rows, columns, strict=True)
+        ],
+    }
+
+
+def _calibration(outcome: Outcome) -> dict[str, Any]:
+    try:
+        found = calibration(outcome)
+    except UsageError as error:
+        return {"refused": str(error)}
+    return {
+        "edges": found.overall.edges.tolist(),
+        "overall": _reliability(found.overall),
+        "by_class": [_reliability(entry) for entry in found.by_class],
+        "localised": found.localised_error,
+        "localised_by_class": [entry.expected_error for entry in found.localised],
+    }
+
+
+def _reliability(entry: Reliability) -> dict[str, Any]:
+    return {
+        "count": entry.count.tolist(),
+        "score": _rounded(entry.mean_score),
+        "value": _rounded(entry.mean_value),
+        "expected": entry.expected_error,
+        "largest": entry.largest_error,
+    }
+
+
+def _rounded(values: Floats) -> list[float]:
+    """Return values that only drawings take, to the precision of a pixel."""
+    return np.round(values, 4).tolist()  # type: ignore[no-any-return]
+
+
+def _breakdowns(outcome: Outcome, best: float) -> dict[str, Any]:
+    found = breakdowns(outcome, score=None if np.isnan(best) else best)
+    parts = {
+        "size": found.size,
+        "aspect_ratio": found.aspect_ratio,
+        "crowding": found.crowding,
+        "position": found.position,
+    }
+    return {
+        "score": found.score_threshold,
+        "parts": [
+            {
+                "name": name,
+                "groups": list(part.groups),
+                "truths": part.ground_truths.tolist(),
+                "found": part.found.tolist(),
+                "detections": part.detections.tolist(),
+                "right": part.true_positives.tolist(),
+            }
+            for name, part in parts.items()
+            if part is not None
+        ],
+    }
+
+
+def _histogram(found: Histogram) -> dict[str, Any]:
+    return {
+        "edges": _rounded(found.edges),
+        "right": found.true_positives.tolist(),
+        "wrong": found.false_positives.tolist(),
+    }

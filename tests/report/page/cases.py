@@ -1,0 +1,99 @@
+"""A made case with every kind of error, as files, and the command on it."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+from detap.cli import main
+
+NAMES = ("cat", "dog", "horse", "person", "traffic light", "bottle")
+HOSTILE = (
+    "<img src=x onerror=alert(1)>",
+    "</script><script>alert(2)</script>",
+    "=cmd|' /C calc'!A0",
+    "a&amp;\"quoted'",
+    "\u202egnp.exe",
+    "x" * 300,
+)
+SIZE = (640, 480)
+
+
+def truth_of(names: tuple[str, ...] = NAMES, images: int = 24) -> dict[str, Any]:
+    """Return a ground truth: three objects of two classes in each image but the last."""
+    rng = random.Random(7)
+    rows = []
+    for image in range(1, images):
+        for n in range(3):
+            box = [20 + 200 * n, rng.randrange(20, 200), rng.randrange(60, 150), 160]
+            category = (image + n // 2) % len(names) + 1
+            rows.append((image, category, box))
+    return {
+        "images": [
+            {"id": n, "width": SIZE[0], "height": SIZE[1], "file_name": f"{n}.png"}
+            for n in range(1, images + 1)
+        ],
+        "categories": [{"id": n, "name": name} for n, name in enumerate(names, 1)],
+        "annotations": [
+            {
+                "id": n,
+                "image_id": image,
+                "category_id": category,
+                "bbox": box,
+                "area": box[2] * box[3],
+                "iscrowd": 0,
+            }
+            for n, (image, category, box) in enumerate(rows, 1)
+        ],
+    }
+
+
+def found_in(truth: dict[str, Any], seed: int = 1, *, worse: float = 0.0) -> list[dict[str, Any]]:
+    """Return detections: right, twice, beside, of another class, of nothing, or none at all."""
+    rng = random.Random(seed)
+    classes = len(truth["categories"])
+    found = []
+
+    def add(image: int, category: int, box: list[float], score: float) -> None:
+        found.append(
+            {"image_id": image, "category_id": category, "bbox": box, "score": round(score, 3)}
+        )
+
+    for row in truth["annotations"]:
+        image, category, (x, y, w, h) = row["image_id"], row["category_id"], row["bbox"]
+        fate = rng.random() * (1 - worse)
+        if fate > 0.45:
+            add(image, category, [x + 2, y + 1, w, h], rng.uniform(0.5, 0.99))
+        if fate > 0.9:
+            add(image, category, [x + 4, y + 2, w, h], rng.uniform(0.2, 0.6))
+        if 0.25 < fate < 0.45:
+            add(image, category, [x + w / 2, y, w, h], rng.uniform(0.2, 0.8))
+        if fate < 0.2:
+            add(image, category % classes + 1, [x, y, w, h], rng.uniform(0.3, 0.9))
+    for image in truth["images"]:
+        add(image["id"], rng.randrange(classes) + 1, [400, 400, 60, 40], rng.uniform(0.01, 0.7))
+    return found
+
+
+def write_case(folder: Path, names: tuple[str, ...] = NAMES, images: int = 24) -> list[str]:
+    """Write the case into a folder; return the arguments that name it."""
+    truth = truth_of(names, images)
+    (folder / "gt.json").write_text(json.dumps(truth), "utf-8")
+    (folder / "dt.json").write_text(json.dumps(found_in(truth)), "utf-8")
+    (folder / "before.json").write_text(json.dumps(found_in(truth, 2, worse=0.2)), "utf-8")
+    return ["--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")]
+
+
+def write_page(folder: Path, *more: str, names: tuple[str, ...] = NAMES) -> Path:
+    """Write the page of the case; return its path."""
+    page = folder / "page.html"
+    assert main(["report", *write_case(folder, names), *more, "-o", str(page), "-q"]) == 0
+    return page
+
+
+def model_of(page: Path) -> dict[str, Any]:
+    """Return the data that a page holds."""
+    text = page.read_text("utf-8")
+    start = text.index('<script type="application/json" id="data">')
+    start = text.index(">", start) + 1
+    return json.loads(text[start : text.index("</script>", start)])  # type: ignore[no-any-return]

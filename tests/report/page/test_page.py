@@ -1,0 +1,308 @@
+"""The page as a file: whole, alone, the same each time, and harmless."""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+from html.parser import HTMLParser
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap import UsageError, evaluate
+from detap.cli import main
+from detap.tables.detection import Detections, GroundTruth
+from tests.report.page.cases import HOSTILE, found_in, model_of, truth_of, write_case, write_page
+
+pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
+pytest.importorskip("PIL", reason="the extra detap[report] is not installed")
+
+PAGE = files("detap.report.page")
+
+
+class _Elements(HTMLParser):
+    """What a page consists of."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+
+def elements_of(page: Path) -> list[tuple[str, dict[str, str | None]]]:
+    parser = _Elements()
+    parser.feed(page.read_text("utf-8"))
+    return parser.elements
+
+
+def test_what_is_vendored_is_what_was_published() -> None:
+    lines = PAGE.joinpath("vendor/sha256sums.txt").read_text("utf-8").splitlines()
+    assert len(lines) == 3
+    for line in lines:
+        digest, name = line.split()
+        found = hashlib.sha256(PAGE.joinpath("vendor", name).read_bytes()).hexdigest()
+        assert found == digest, name
+    script = PAGE.joinpath("vendor/uPlot.iife.min.js").read_text("utf-8")
+    assert script.startswith("/*! https://github.com/leeoniya/uPlot (v1.6.32) */")
+    assert len(script) == 51_081  # as report.md lists it
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    first = write_page(tmp_path).read_bytes()
+    assert write_page(tmp_path).read_bytes() == first
+
+
+def test_the_page_needs_nothing_else(tmp_path: Path) -> None:
+    for tag, attributes in elements_of(write_page(tmp_path)):
+        assert tag not in {"link", "iframe", "object", "embed", "base"}
+        assert "src" not in attributes
+        assert "style" not in attributes, "the policy refuses style attributes"
+        assert not [name for name in attributes if name.startswith("on")]
+        assert (attributes.get("href") or "#").startswith("#")
+
+
+def test_the_policy_names_every_script_and_style_and_nothing_else(tmp_path: Path) -> None:
+    text = write_page(tmp_path).read_text("utf-8")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy
+    rules = policy[1].replace("&#39;", "'")
+    assert rules.startswith("default-src 'none'; img-src data:; ")
+    assert "unsafe" not in rules
+    for tag in ("script", "style"):
+        bodies = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        digests = {base64.b64encode(hashlib.sha256(b.encode()).digest()).decode() for b in bodies}
+        named = re.search(rf"{tag}-src ([^;]*)", rules)
+        assert named
+        assert set(re.findall(r"sha256-([^']*)", named[1])) == digests
+        assert len(bodies) == 2
+
+
+def test_hostile_names_make_no_element(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    (tmp_path / "hostile").mkdir()
+    plain = [tag for tag, _ in elements_of(write_page(tmp_path / "plain"))]
+    hostile = write_page(tmp_path / "hostile", names=HOSTILE)
+    assert [tag for tag, _ in elements_of(hostile)] == plain
+    shown = model_of(hostile)["classes"]
+    assert shown[:4] == list(HOSTILE[:4])
+    assert shown[4] == "\\u202egnp.exe", "a mark that turns text round is shown as an escape"
+
+
+def test_the_counts_at_each_step_are_those_of_the_operating_point(tmp_path: Path) -> None:
+    page = write_page(tmp_path)
+    analysis = model_of(page)["analysis"]
+    result = _evaluated()
+    scores, added = analysis["operating"]["scores"], analysis["operating"]["added"]
+    counts = np.array(
+        [[np.cumsum([int(v or 0) for v in row.split(",")]) for row in rows] for rows in added]
+    )
+    for step, score in enumerate(scores):
+        point = result.operating_point(score)
+        for label, of_class in enumerate(point.by_class):
+            assert counts[label, 0, step] == of_class.true_positives
+            assert counts[label, 1:, step].sum() == of_class.false_positives
+    best = result.operating_point()
+    assert scores[analysis["operating"]["best"]] == best.overall.score
+    for label, of_class in enumerate(best.by_class):
+        assert scores[analysis["operating"]["best_by_class"][label]] == of_class.score
+
+
+def test_the_matrix_at_each_step_is_that_of_its_score(tmp_path: Path) -> None:
+    analysis = model_of(write_page(tmp_path))["analysis"]
+    result = _evaluated()
+    for place, step in enumerate(analysis["confusion"]["steps"]):
+        shown = np.zeros((7, 7), int)
+        for row, column, *counts in analysis["confusion"]["cells"]:
+            shown[row, column] = counts[place]
+        score = analysis["operating"]["scores"][step]
+        np.testing.assert_array_equal(shown, result.confusion(score=score).matrix)
+
+
+def test_the_gallery_holds_each_kind_of_reason(tmp_path: Path) -> None:
+    write_case(tmp_path)
+    page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
+    gallery = model_of(page)["gallery"]
+    lists = {entry["list"] for entry in gallery["entries"]}
+    assert lists == {"worst", "mistakes", "suspects", "changed"}
+    for entry in gallery["entries"]:
+        image = gallery["images"][entry["image"]]
+        if entry["list"] == "mistakes":
+            box = image["detections"][entry["detection"]]
+            assert box[0] == entry["label"]
+            assert box[6] == entry["kind"]
+        if entry["list"] == "worst":
+            # Found by hand from what is drawn: what is wrong at the score of the best F1.
+            kept = [box for box in image["detections"] if box[1] >= round(gallery["score"], 4)]
+            wrong = [box for box in kept if box[6] != "true-positive"]
+            assert len(wrong) == entry["wrong"]
+            right = [box for box in kept if box[6] == "true-positive"]
+            assert len(image["truths"]) - len(right) == entry["lost"]
+
+
+def test_an_earlier_report_is_set_beside_this_one(tmp_path: Path) -> None:
+    arguments = write_case(tmp_path)
+    arguments[3] = str(tmp_path / "before.json")
+    kept = tmp_path / "kept.json"
+    assert main(["eval", *arguments, "-o", str(kept), "-q"]) == 0
+    baseline = model_of(write_page(tmp_path, "--baseline", str(kept)))["baseline"]
+    record = json.loads(kept.read_text("utf-8"))
+    assert baseline["name"] == str(kept)
+    assert {row["name"]: row["then"] for row in baseline["numbers"]} == record["summary"]
+    then = {row["name"]: row["AP"] for row in record["classes"]}
+    assert {row["name"]: row["then"] for row in baseline["classes"]} == then
+    # A detector's own detections give the same numbers.
+    page = write_page(tmp_path, "--baseline-detections", str(tmp_path / "before.json"))
+    again = model_of(page)["baseline"]
+    assert again["numbers"] == baseline["numbers"]
+    assert again["classes"] == baseline["classes"]
+
+
+def test_a_baseline_of_another_case_is_said(tmp_path: Path, capsys: Any) -> None:
+    kept = tmp_path / "kept.json"
+    arguments = write_case(tmp_path)
+    assert main(["eval", *arguments, "--protocol", "voc2012", "-o", str(kept), "-q"]) == 0
+    page = tmp_path / "page.html"
+    assert main(["report", *arguments, "--baseline", str(kept), "-o", str(page)]) == 0
+    assert "[baseline-differs]" in capsys.readouterr().err
+    assert "is not of the same case" in page.read_text("utf-8")
+
+
+def test_eval_leaves_the_page_behind_when_a_gate_fails(tmp_path: Path) -> None:
+    page, plain = tmp_path / "gate.html", tmp_path / "plain.json"
+    arguments = write_case(tmp_path)
+    status = main(["eval", *arguments, "--fail-under", "0.99", "-o", str(page), "-q"])
+    assert status == 1
+    assert "<strong>Failed</strong>" in page.read_text("utf-8")
+    assert main(["eval", *arguments, "-o", str(plain), "-q"]) == 0
+    assert "material" not in json.loads(plain.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("rows", ["none", "scores"])
+def test_what_cannot_be_analysed_is_said(tmp_path: Path, rows: str) -> None:
+    truth = truth_of()
+    found = found_in(truth) if rows == "scores" else []
+    for entry in found:
+        entry["score"] *= 10
+    (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
+    (tmp_path / "dt.json").write_text(json.dumps(found), "utf-8")
+    page = tmp_path / "page.html"
+    inputs = ["--gt", str(tmp_path / "gt.json"), "--dt", str(tmp_path / "dt.json")]
+    assert main(["report", *inputs, "-o", str(page), "-q"]) == 0
+    analysis = model_of(page)["analysis"]
+    if rows == "scores":
+        assert "lie outside [0, 1]" in analysis["calibration"]["refused"]
+    else:
+        assert analysis["operating"]["scores"] == []
+        assert sum(cell[2] for cell in analysis["confusion"]["cells"]) == len(truth["annotations"])
+
+
+def test_a_missing_extra_is_named_before_any_work(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    arguments = write_case(tmp_path)
+    for command in (["report", *arguments], ["eval", *arguments]):
+        assert main([*command, "-o", str(tmp_path / "page.html")]) == 2
+        said = capsys.readouterr()
+        assert "a report page needs Jinja2, which is not installed" in said.err
+        assert "pip install 'detap[report]'" in said.err
+        assert not said.out
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_the_folder_of_images_must_be_there(tmp_path: Path, capsys: Any) -> None:
+    absent = str(tmp_path / "absent")
+    assert main(["report", *write_case(tmp_path), "--images", absent]) == 2
+    assert "there is no such folder" in capsys.readouterr().err
+
+
+def test_what_means_something_else_in_a_file_of_settings_is_left_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For eval `images` chooses some and `output` is a report in any format."""
+    gt, dt = write_case(tmp_path)[1::2]
+    settings = f'gt = "{gt}"\ndt = "{dt}"\nimages = ["1"]\noutput = ["other.json"]\niou = [0.5]\n'
+    (tmp_path / "detap.toml").write_text(settings, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert main(["report", "-q"]) == 0
+    model = model_of(tmp_path / "report.html")
+    assert model["images"] == 24
+    assert [column["key"] for column in model["table"]["columns"]][:1] == ["AP"]
+    assert "AP75" not in [column["key"] for column in model["table"]["columns"]]
+    assert not (tmp_path / "other.json").exists()
+
+
+def test_eval_imports_none_of_it(tmp_path: Path) -> None:
+    import subprocess
+
+    code = (
+        "import sys; from detap.cli import main; main(sys.argv[1:]); "
+        "print(sorted({'jinja2', 'PIL', 'detap.report.page'} & sys.modules.keys()))"
+    )
+    arguments = [sys.executable, "-c", code, "eval", *write_case(tmp_path), "-q"]
+    ended = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert ended.stdout.splitlines()[-1] == "[]"
+
+
+def test_a_ranking_has_no_page() -> None:
+    from detap.report.page import render
+    from detap.report.sinks.registry import Style
+    from tests.report.reports import report
+
+    with pytest.raises(UsageError, match="a retrieval has no page; write it as json or markdown"):
+        render(report()._replace(kind="retrieval"), Style())
+
+
+def test_80_classes_and_5000_images_stay_below_their_size() -> None:
+    """The floor of report.md section 6: 1.5 MB without pictures."""
+    from detap.report.page import render
+    from detap.report.sections.detection import detection_report
+    from detap.report.sinks.registry import Style
+
+    rng = np.random.default_rng(3)
+    image = np.repeat(np.arange(5000), 7)
+    label = rng.integers(0, 80, len(image))
+    corner = rng.uniform(0, 400, (len(image), 2))
+    boxes = np.hstack([corner, corner + rng.uniform(10, 200, (len(image), 2))])
+    truth = GroundTruth.from_arrays(
+        image=image, label=[f"class {n}" for n in label], boxes=boxes, images=range(5000)
+    )
+    rows = rng.integers(0, len(image), 100_000)
+    other = rng.random(len(rows)) < 0.3
+    found = Detections.from_arrays(
+        image=image[rows],
+        label=[f"class {n}" for n in np.where(other, rng.integers(0, 80, len(rows)), label[rows])],
+        boxes=boxes[rows] + rng.normal(0, 15, (len(rows), 1)),
+        score=rng.random(len(rows)),
+    )
+    result = evaluate(truth, found)
+    assert len(result.classes) == 80
+    assert len(render(detection_report(result), Style()).encode()) < 1_500_000
+
+
+def _evaluated() -> Any:
+    truth = truth_of()
+    names = {entry["id"]: entry["name"] for entry in truth["categories"]}
+    found = found_in(truth)
+
+    def columns(rows: list[dict[str, Any]]) -> dict[str, Any]:
+        return {
+            "image": [row["image_id"] for row in rows],
+            "label": [names[row["category_id"]] for row in rows],
+            "boxes": [row["bbox"] for row in rows],
+            "encoding": "xywh",
+        }
+
+    images = [entry["id"] for entry in truth["images"]]
+    return evaluate(
+        GroundTruth.from_arrays(
+            **columns(truth["annotations"]), images=images, classes=list(names.values())
+        ),
+        Detections.from_arrays(**columns(found), score=[row["score"] for row in found]),
+    )

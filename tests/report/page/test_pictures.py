@@ -1,0 +1,168 @@
+"""Thumbnails of whatever lies in a folder."""
+
+import base64
+import io
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not installed")
+
+from detap.report.page import pictures  # noqa: E402 - after what it needs was asked for
+from detap.report.page.pictures import Wanted, thumbnails  # noqa: E402
+from tests.report.page.cases import SIZE, model_of, write_page  # noqa: E402
+
+
+def draw(path: Path, size: tuple[int, int] = (640, 480), turn: int | None = None) -> None:
+    """Draw a picture whose left half is red and whose right half is blue."""
+    picture = Image.new("RGB", size, (0, 0, 255))
+    picture.paste((255, 0, 0), (0, 0, size[0] // 2, size[1]))
+    exif = Image.Exif()
+    if turn is not None:
+        exif[0x0112] = turn
+    picture.save(path, exif=exif)
+
+
+def decoded(uri: str) -> Any:
+    head, _, data = uri.partition(",")
+    assert head == "data:image/webp;base64"
+    return Image.open(io.BytesIO(base64.b64decode(data))).convert("RGB")
+
+
+def reddish(colour: tuple[int, ...]) -> bool:
+    return colour[0] > 150 > colour[2]
+
+
+def test_a_picture_is_made_small(tmp_path: Path) -> None:
+    draw(tmp_path / "a.jpg")
+    found = thumbnails(str(tmp_path), [Wanted("a", None, (640, 480))])
+    assert decoded(found.uris["a"]).size == (480, 360)
+    assert found.sizes == {"a": (640, 480)}
+    assert found.problems == ()
+
+
+def test_a_turned_picture_is_shown_upright_where_it_was_annotated_so(tmp_path: Path) -> None:
+    # Orientation 6: the top of the scene is at the right of the pixels as stored.
+    draw(tmp_path / "a.jpg", turn=6)
+    found = thumbnails(str(tmp_path), [Wanted("a", None, (480, 640))])
+    upright = decoded(found.uris["a"])
+    assert upright.size == (360, 480)
+    assert reddish(upright.getpixel((180, 20)))
+    assert not reddish(upright.getpixel((180, 460)))
+    assert found.problems == ()
+    # And as its pixels lie where that is how it was annotated.
+    found = thumbnails(str(tmp_path), [Wanted("a", None, (640, 480))])
+    stored = decoded(found.uris["a"])
+    assert stored.size == (480, 360)
+    assert reddish(stored.getpixel((20, 180)))
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "file_name", "said"),
+    [
+        ("absent", None, "absent: there is no such file in the folder of pictures"),
+        ("truncated", None, "truncated: the picture cannot be read: "),
+        ("text", None, "text: the picture cannot be read: "),
+        ("folder.jpg", None, "folder.jpg: is a folder, where a file is due"),
+        ("fifo.jpg", None, "fifo.jpg: is a FIFO, where a file is due"),
+        ("../secret", None, "'../secret' lies outside the folder of pictures"),
+        ("x", "../secret.jpg", "'../secret.jpg' lies outside the folder of pictures"),
+        ("x", "/etc/passwd", "'/etc/passwd' lies outside the folder of pictures"),
+        ("x", "a\0b.jpg", "lies outside the folder of pictures"),
+        ("wide", None, "wide: the picture is enormous (30000 x 5000 pixels)"),
+        ("heavy", None, "heavy: the file is enormous (0 MB)"),
+    ],
+)
+def test_what_is_no_picture_is_said(
+    tmp_path: Path,
+    name: str,
+    file_name: str | None,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = tmp_path / "images"
+    (folder / "folder.jpg").mkdir(parents=True)
+    os.mkfifo(folder / "fifo.jpg")
+    draw(tmp_path / "secret.jpg")
+    draw(folder / "whole.jpg")
+    (folder / "truncated.jpg").write_bytes((folder / "whole.jpg").read_bytes()[:1500])
+    (folder / "text.jpg").write_text("no picture", "utf-8")
+    if name == "wide":
+        Image.new("1", (30_000, 5_000)).save(folder / "wide.png")
+    if name == "heavy":
+        (folder / "heavy.jpg").write_bytes(bytes(200_000))
+        monkeypatch.setattr(pictures, "MOST_FILE_BYTES", 100_000)
+    wanted = [Wanted(name, file_name, None), Wanted("whole", None, None)]
+    found = thumbnails(str(folder), wanted)
+    assert list(found.uris) == ["whole"]
+    (problem,) = found.problems
+    assert said in problem
+
+
+def test_a_file_name_with_folders_is_found_without_them(tmp_path: Path) -> None:
+    draw(tmp_path / "a.jpg")
+    assert thumbnails(str(tmp_path), [Wanted("1", "train\\a.jpg", None)]).uris.keys() == {"1"}
+    assert thumbnails(str(tmp_path), [Wanted("1", "train/a.jpg", None)]).uris.keys() == {"1"}
+
+
+def test_another_size_than_annotated_is_said(tmp_path: Path) -> None:
+    draw(tmp_path / "a.jpg")
+    found = thumbnails(str(tmp_path), [Wanted("a", None, (1000, 200))])
+    assert found.uris.keys() == {"a"}
+    assert found.problems == (
+        "a: the picture has 640 x 480 pixels, its annotation says 1000 x 200; "
+        "boxes are scaled to fit",
+    )
+
+
+def test_the_pictures_end_before_they_are_too_much(tmp_path: Path) -> None:
+    for name in "abc":
+        draw(tmp_path / f"{name}.jpg")
+    one = len(thumbnails(str(tmp_path), [Wanted("a", None, None)]).uris["a"])
+    wanted = [Wanted(name, None, None) for name in "abc"]
+    found = thumbnails(str(tmp_path), wanted, most=2 * one + 1)
+    assert list(found.uris) == ["a", "b"]
+    assert found.problems == (
+        f"1 more pictures were left out: the page holds at most {(2 * one + 1) / 1e6:g} MB",
+    )
+
+
+@pytest.mark.parametrize("mode", ["L", "P", "RGBA", "CMYK", "I;16", "1", "LA", "F"])
+def test_pictures_of_any_mode(tmp_path: Path, mode: str) -> None:
+    Image.new(mode, (50, 40)).save(tmp_path / "a.tiff")
+    assert decoded(thumbnails(str(tmp_path), [Wanted("a", None, None)]).uris["a"]).size == (50, 40)
+
+
+def test_16_bits_are_stretched(tmp_path: Path) -> None:
+    picture = Image.new("I;16", (100, 40), 1000)
+    picture.paste(1400, (50, 0, 100, 40))
+    picture.save(tmp_path / "a.png")
+    small = decoded(thumbnails(str(tmp_path), [Wanted("a", None, None)]).uris["a"])
+    assert small.getpixel((10, 20))[0] < 20
+    assert small.getpixel((90, 20))[0] > 235
+
+
+def test_the_command_shows_pictures_and_says_which_are_missing(tmp_path: Path) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    for n in range(1, 20):
+        draw(folder / f"{n}.png", SIZE)
+    page = write_page(tmp_path, "--images", str(folder))
+    images = model_of(page)["gallery"]["images"]
+    for image in images:
+        assert (image["picture"] is not None) == (int(image["name"]) < 20)
+    assert "20: there is no such file in the folder of pictures" in page.read_text("utf-8")
+
+
+def test_100_pictures_stay_below_their_size(tmp_path: Path) -> None:
+    """The floor of report.md section 6, on pictures that no encoder makes small: noise."""
+    noise = Image.frombytes("RGB", (640, 640), os.urandom(3 * 640 * 640))
+    noise.save(tmp_path / "a.jpg", quality=95)
+    for n in range(100):
+        (tmp_path / f"{n}.jpg").symlink_to(tmp_path / "a.jpg")
+    found = thumbnails(str(tmp_path), [Wanted(str(n), None, None) for n in range(100)])
+    assert sum(map(len, found.uris.values())) <= 9_000_000
+    assert "more pictures were left out" in found.problems[-1]
