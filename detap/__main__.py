@@ -15,8 +15,8 @@ def main() -> None:
         from detap.cli import run  # imported only when a command is run
 
         run()
-    except KeyboardInterrupt:
-        os._exit(130)
+    except KeyboardInterrupt as interrupt:  # or SIGTERM, which comes as one that knows its status
+        os._exit(getattr(interrupt, "status", 130))
     except BaseException as error:  # Python's own status for it, 1, is that of a failed gate
         short = isinstance(error, MemoryError) or "failed to map" in str(error)
         what = "out of memory" if short else " ".join(f"{type(error).__name__}: {error}".split())

@@ -45,7 +45,11 @@ _SIGNALS = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal
 
 
 class _Signalled(KeyboardInterrupt):
-    """A signal arrived while a command runs."""
+    """A signal arrived while a command runs, or just before or after it: the status it ends with."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        self.status = status
 
 
 class _Group(click.Group):
@@ -239,7 +243,7 @@ class _Signals:
             # A second one must not interrupt the clearing up after the first.
             signal.signal(number, signal.SIG_IGN)
         self.status = self.status or 128 + number
-        raise _Signalled
+        raise _Signalled(self.status)
 
 
 def _end(status: int) -> NoReturn:

@@ -153,6 +153,23 @@ def test_signals(coco: Files, number: signal.Signals, status: int, begun: str) -
     assert sorted(path.name for path in coco.folder.iterdir()) == ["instances.json", "results.json"]
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_between_the_command_and_its_end(coco: Files, number: signal.Signals) -> None:
+    """While the handlers are being put back nothing of ours is there to catch what they raise."""
+    code = (
+        "import os, sys\n"
+        "from detap import cli\n"
+        "from detap.__main__ import main\n"
+        "leave = cli._Signals.__exit__\n"
+        f"cli._Signals.__exit__ = lambda *a: (os.kill(os.getpid(), {int(number)}), leave(*a))\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *coco.arguments, "-q"], capture_output=True, check=False
+    )
+    assert done.returncode == 128 + number, done.stderr
+
+
 def test_an_ignored_interrupt_stays_ignored(coco: Files) -> None:
     """As under nohup: who starts the command decides."""
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
