@@ -45,7 +45,7 @@ _SIGNALS = ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal
 
 
 class _Signalled(KeyboardInterrupt):
-    """A signal arrived while a command runs, or just before or after it: the status it ends with."""
+    """A signal arrived while a command runs, or just beside it, and this is its status."""
 
     def __init__(self, status: int) -> None:
         super().__init__()

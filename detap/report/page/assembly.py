@@ -50,7 +50,7 @@ def render_page(report: "Report", material: "Material") -> str:
         optimized=False,  # rendered once: it would cost more than it saves
     )
     environment.filters |= {"number": _number, "name": printable}
-    return environment.from_string(_resource("page.html.j2")).render(
+    page: str = environment.from_string(_resource("page.html.j2")).render(
         report=report,
         model=model,
         headline=_headline(report),
@@ -65,6 +65,7 @@ def render_page(report: "Report", material: "Material") -> str:
         styles=[Markup(text) for text in styles],
         data=Markup(as_json(model)),
     )
+    return page
 
 
 def as_json(model: dict[str, Any]) -> str:

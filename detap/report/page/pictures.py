@@ -185,7 +185,7 @@ def _opened(stream: object) -> Image.Image:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Image.open(stream, formats=_FORMATS)  # type: ignore[arg-type]
+        return Image.open(stream, formats=_FORMATS)
 
 
 def _upright_size(picture: Image.Image) -> tuple[int, int]:
@@ -198,8 +198,8 @@ def _in_colour(picture: Image.Image) -> Image.Image:
     if picture.mode.startswith("I;16") or picture.mode in ("I", "F"):
         # More than 8 bits a pixel: stretched from the darkest to the brightest.
         low, high = picture.convert("F").getextrema()
-        span = (float(high) - float(low)) or 1.0  # type: ignore[arg-type]
-        picture = picture.convert("F").point(lambda v: v * (255 / span) - float(low) * 255 / span)  # type: ignore[arg-type]
+        span = (float(high) - float(low)) or 1.0
+        picture = picture.convert("F").point(lambda v: v * (255 / span) - float(low) * 255 / span)
     return picture.convert("RGB")
 
 
