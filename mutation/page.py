@@ -13,7 +13,8 @@ the changed module: a change is *killed* when one of them fails. It needs the ex
 
 - The Python modules are changed by [mutmut](https://mutmut.readthedocs.io): {sample} changes drawn
   for each module, the same each time as long as the function is the same; `make mutate ALL=1` tries
-  all. It changes neither module constants nor decorated functions.
+  all. It changes neither module constants nor decorated functions; that `zip` is strict, which only
+  guards against a later change, is left alone.
 - The compiled modules are changed by hand: `mutation/changes.toml`.
 - `mutation/modules.toml` says which tests are about which module. The real data is never used.
 

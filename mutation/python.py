@@ -8,6 +8,7 @@ does not change are module constants and decorated functions, properties among t
 import contextlib
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -24,6 +25,8 @@ MEMORY = 8 << 30  # a change may ask for all there is
 KILLED = {1, 2, 3, -11}  # a test failed, or could not be collected, or Python ended
 ENDLESS = {-24, 24, 152, 36, -9}  # much longer than the tests take, or out of memory
 UNRUN = 255  # pytest itself gave up, which mutmut calls a timeout
+# `zip(..., strict=True)` guards against a later change: nothing that runs today depends on it.
+_STRICT = re.compile(r", (strict=\w+)?\s*(?=\))")
 QUICKLY = {"DETAP_HYPOTHESIS": "unshrunk", "DETAP_MUTATIONS": "400"}
 MUTMUT = [sys.executable, "-c", "from mutmut.__main__ import cli; cli()"]
 CONFIGURATION = """[mutmut]
@@ -127,9 +130,15 @@ def _mutants_of(module: str, files: list[str]) -> list[Mutant]:
                 for span in [mutated.line_span_by_function_name[name]]
             )
             title = f"{owner}.{function}" if owner else function
+            if list(map(_unguarded, before)) == list(map(_unguarded, after)):
+                continue
             name = get_mutant_name(Path(file), key)
             found.append(Mutant(name, module, file, title, " ".join(_change(before, after))))
     return found
+
+
+def _unguarded(line: str) -> str:
+    return _STRICT.sub("", line) if "zip(" in line else line
 
 
 def _change(before: list[str], after: list[str]) -> Iterator[str]:

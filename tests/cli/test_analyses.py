@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 
 from detap.report import schema
+from detap.report.numbers import RULE, UNDEFINED
 from tests.cli.conftest import Ended, Files
 from tests.cli.test_startup import imported_by
 
@@ -83,6 +84,87 @@ def test_the_table_of_errors_is_sorted_by_loss(detap: Run, case: list[str]) -> N
     ]
     assert told[0][1:] == ["+0.2475", "1"]
     assert told[4][1:] == ["0.0000", "1"]
+
+
+# What people read of all of it, without rules; a dash is ~. The numbers are those of why.md and of
+# tests/analysis: of a the AP is 47.2/101, localisation costs it 27/101, all it misses 23.8/101.
+TOLD = """\
+error                change of AP  count
+missed                    +0.2475      1
+localisation              +0.1337      1
+classification            +0.0163      1
+duplicate                 +0.0163      1
+both                       0.0000      1
+background                 0.0000      2
+all false positives       +0.0980      6
+all false negatives       +0.3653      2
+
+The same by class
+class      AP     miss      loc    class      dup    both     bkg       FP       FN
+a      0.4673   0.0000  +0.2673  +0.0327  +0.0327  0.0000  0.0000  +0.1960  +0.2356
+b      0.5050  +0.4950   0.0000   0.0000   0.0000  0.0000  0.0000   0.0000  +0.4950
+
+Operating point at the best F1 of each, IoU 0.5
+class         score      F1    prec     rec  FP/img  TP  FP  FN
+a            0.9500  0.5000  1.0000  0.3333  0.0000   1   0   2
+b            0.6000  0.6667  1.0000  0.5000  0.0000   1   0   1
+all classes  0.5500  0.5455  0.5000  0.6000  1.0000   3   3   2
+mean F1 over the classes with ground truth: 0.5833
+
+Confusion at IoU 0.5, rule protocol
+class  ground truths  found  taken for another  not found  detections of nothing
+a                  3      2                  0          1                      5
+b                  2      1                  0          1                      1
+total              5      3                  0          2                      6
+no class is taken for another
+
+Calibration of the scores at IoU 0.5
+score       mean score  share that is right      gap  detections
+0 to 0.1        0.0500               0.0000  +0.0500           1
+0.1 to 0.2           ~                    ~        ~           0
+0.2 to 0.3           ~                    ~        ~           0
+0.3 to 0.4           ~                    ~        ~           0
+0.4 to 0.5      0.4000               0.0000  +0.4000           1
+0.5 to 0.6      0.5250               0.5000  +0.0250           2
+0.6 to 0.7      0.6000               1.0000  -0.4000           1
+0.7 to 0.8      0.7000               0.0000  +0.7000           1
+0.8 to 0.9      0.8250               0.0000  +0.8250           2
+0.9 to 1        0.9500               1.0000  -0.0500           1
+ECE 0.3667, MCE 0.8250, LaECE 0.3615; 10 bins, 25 for LaECE
+
+Parts at IoU 0.5
+part                      recall  precision  ground truths  found  detections  true pos.
+side 0-16                 0.6000     0.3333              5      3           9          3
+
+Worst images
+image  false pos.  not found
+2               2          2
+1               2          0
+
+Most confident mistakes
+image  class   score  error           ground truth     IoU
+1      a      0.8500  duplicate       a             0.9000
+1      a      0.8000  classification  b             1.0000
+
+Annotations that may be wrong
+image  class   score  reason       ground truth
+1      a      0.8000  other-class  b
+other-class: confident, on a ground truth of another class: that class may be wrong
+"""
+
+
+def test_what_people_read_of_it(
+    detap: Run, case: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    ended = detap(*case, "--analysis", "--examples", "2")
+    told = [line for line in ended.out.splitlines() if not line or set(line) != {RULE}]
+    told = told[next(n for n, line in enumerate(told) if line.startswith("error ")) :]
+    # Of the parts the first; the others are alike.
+    first = next(n for n, line in enumerate(told) if line.startswith("side 16-32"))
+    last = next(n for n, line in enumerate(told) if line.startswith("bottom right"))
+    text = "\n".join([*told[:first], *told[last + 1 : -2]])
+    assert text.replace(UNDEFINED, "~").rstrip() == TOLD.rstrip()
 
 
 def test_markdown_has_them_too(detap: Run, case: list[str]) -> None:

@@ -24,6 +24,13 @@ from detap.report.names import fold, printable, printable_lines, width
         ("猫", "猫"),
         ("Ωmega é", "Ωmega é"),
         (7, "7"),
+        # Commands to GitHub, Azure and TeamCity.
+        (" ::error::x", " \\x3a:error::x"),
+        ("a ::error::x", "a ::error::x"),
+        ("##[group]", "#\\x23[group]"),
+        ("a ##vso[x] b ##vso[y]", "a #\\x23vso[x] b #\\x23vso[y]"),
+        ("##teamcity[x]", "#\\x23teamcity[x]"),
+        ("## a heading", "## a heading"),
     ],
 )
 def test_names_are_made_harmless(name: object, shown: str) -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.report.numbers import exact, share
+from detap.report.numbers import change, exact, more, share
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,28 @@ def test_only_nothing_is_0_and_only_everything_1(value: float, decimals: int) ->
 )
 def test_exact_numbers_read_back(value: float, text: str) -> None:
     assert exact(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (0.0, 4, "0.0000"),
+        (-0.0, 2, "0.00"),
+        (0.00004, 4, "+0.0001"),
+        (-0.00004, 4, "-0.0001"),
+        (0.00006, 4, "+0.0001"),
+        (0.0004, 3, "+0.001"),
+        (0.12344, 4, "+0.1234"),
+        (-0.25, 3, "-0.250"),
+        (-1.0, 1, "-1.0"),
+        (nan, 4, "\N{EN DASH}"),
+    ],
+)
+def test_a_change_bears_its_sign_and_is_never_shown_as_none(
+    value: float, decimals: int, text: str
+) -> None:
+    assert change(value, decimals) == text
+
+
+def test_a_change_of_counts() -> None:
+    assert [more(value) for value in (0, 3, -3, 0.0)] == ["0", "+3", "-3", "0"]

@@ -1,0 +1,370 @@
+"""A whole report in each form, written out by hand: every kind of number, verdict and block."""
+
+import json
+from hashlib import sha256
+from math import nan
+from typing import Any
+
+import pytest
+
+from detap.errors import Note
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.sinks.registry import SINKS, Style
+
+DASH = "\N{EN DASH}"
+
+
+def check(kind: str, name: str, verdict: str, limit: str, message: str) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "verdict": verdict, "limit": limit, "message": message}
+
+
+CHECKS = [
+    check("floor", "AP", "failed", "0.6", "AP is 0.5000 < 0.6"),
+    check("ceiling", "class:a&b.FP", "undefined", "3", "class:a&b.FP is undefined"),
+    check("drop", "AP50", "inconclusive", "0.1", "AP50 fell by 0.2000: inconclusive"),
+    check("rise", "class:*.dup", "passed", "1", "class:*.dup has not changed: 2"),
+]
+COLUMNS = (
+    Column("name", "class", "class", "name"),
+    Column("AP", "AP", "AP", "share"),
+    Column("change", "since", "since", "change"),
+    Column("more", "more FP", "more", "more"),
+    Column("score", "score", "score", "exact"),
+    Column("why", "why", "why", "text"),
+    Column("count", "count", "n", "count"),
+)
+ROW: dict[str, Cell] = {
+    "name": "a|b",
+    "id": 1,
+    "AP": 1 / 3,
+    "change": -0.00001,
+    "more": 2,
+    "score": 0.1 + 0.2,
+}
+OTHER: dict[str, Cell] = {
+    "name": "cat",
+    "id": 2,
+    "AP": nan,
+    "change": 0.0,
+    "more": 0,
+    "score": None,
+    "why": None,
+}
+TOTALS: dict[str, Cell] = {"name": "all", "AP": 1 / 3, "change": nan, "more": -2, "count": 7}
+
+
+def report(checks: list[dict[str, Any]] = CHECKS, **changes: Any) -> Report:
+    gates = Block("gates", "Gates: 2 of 4 gates failed", {"passed": False, "checks": checks})
+    few = Table((COLUMNS[0], COLUMNS[6]), ({"name": "x", "count": 1},))
+    return Report(
+        kind="detection",
+        version="1.2.3",
+        signature="detap 1.2.3 | coco",
+        protocol={"name": "coco"},
+        inputs=(
+            {"role": "ground_truth", "path": "gt.json"},
+            {"role": "detections", "path": "./runs/dt.json"},
+        ),
+        summary={"AP": 0.5, "AP50": nan},
+        titles={"AP": ("average precision", "IoU 0.5")},
+        table=Table(COLUMNS, ({**ROW, "why": "<low>", "count": 3}, {**OTHER, "count": 4}), TOTALS),
+        notes=(
+            Note("missing-area", "areas are missing", 3),
+            Note("a-fact", "a fact", 1, warning=False),
+        ),
+        blocks=(gates, Block("more", "More of it", {"x": nan}, ("one line",), few)),
+    )._replace(**changes)
+
+
+def render(name: str, of: Report) -> str:
+    return SINKS[name].render(of, Style())
+
+
+MARKDOWN = f"""\
+## detap: 2 of 4 gates failed
+
+|  | gate |  |
+| :--- | :--- | :--- |
+| **FAILED** | `AP` | is 0.5000 &#60; 0.6 |
+| **FAILED** | <code>class&#58;a&#38;b&#46;FP</code> | is undefined |
+| **warning** | `AP50` | fell by 0.2000: inconclusive |
+| passed | `class:*.dup` | has not changed: 2 |
+
+| number | value |  |
+| :--- | ---: | :--- |
+| `AP` | 0.5000 | average precision, IoU 0.5 |
+| `AP50` | {DASH} |  |
+
+### More of it
+
+- one line
+
+| class | count |
+| :--- | ---: |
+| `x` | 1 |
+
+<details>
+<summary>2 rows</summary>
+
+| class | AP | since | more FP | score | why | count |
+| :--- | ---: | ---: | ---: | ---: | :--- | ---: |
+| <code>a&#124;b</code> | 0.3333 | -0.0001 | +2 | 0.30000000000000004 | &#60;low&#62; | 3 |
+| `cat` | {DASH} | 0.0000 | 0 | {DASH} | {DASH} | 4 |
+| `all` | 0.3333 | {DASH} | -2 | {DASH} | {DASH} | 7 |
+
+</details>
+
+- **warning**: areas are missing (3)
+- note: a fact
+
+<sub><code>detap 1&#46;2&#46;3 &#124; coco</code></sub>
+"""
+
+JUNIT = """\
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuites name="detap" tests="4" failures="1" errors="1" disabled="0" time="0">
+  <testsuite name="detap gates" tests="4" failures="1" errors="1" skipped="0" time="0">
+    <properties>
+      <property name="signature" value="detap 1.2.3 | coco"/>
+      <property name="AP" value="0.5"/>
+      <property name="AP50" value="undefined"/>
+    </properties>
+    <testcase classname="detap.floor" name="AP at least 0.6" time="0">
+      <failure type="failed" message="AP is 0.5000 &lt; 0.6">AP is 0.5000 &lt; 0.6</failure>
+      <system-out>failed: AP is 0.5000 &lt; 0.6</system-out>
+    </testcase>
+    <testcase classname="detap.ceiling" name="class:a&amp;b.FP at most 3" time="0">
+      <error type="undefined" message="class:a&amp;b.FP is undefined">\
+class:a&amp;b.FP is undefined</error>
+      <system-out>undefined: class:a&amp;b.FP is undefined</system-out>
+    </testcase>
+    <testcase classname="detap.drop" name="AP50 may fall by 0.1" time="0">
+      <system-out>inconclusive: AP50 fell by 0.2000: inconclusive</system-out>
+    </testcase>
+    <testcase classname="detap.rise" name="class:*.dup may rise by 1" time="0">
+      <system-out>passed: class:*.dup has not changed: 2</system-out>
+    </testcase>
+  </testsuite>
+</testsuites>
+"""
+
+GITHUB = """\
+::error title=detap%3A AP::AP is 0.5000 < 0.6
+::error title=detap%3A class%3Aa&b.FP::class:a&b.FP is undefined
+::warning title=detap%3A AP50::AP50 fell by 0.2000: inconclusive
+::warning title=detap%3A missing-area::areas are missing (3)
+::notice title=detap%3A detap::2 of 4 gates failed; AP 0.5000, AP50 \N{EN DASH}
+"""
+
+GITLAB = """\
+# TYPE detap_summary gauge
+# HELP detap_summary A number of the summary.
+detap_summary{number="AP"} 0.5
+# TYPE detap_class gauge
+# HELP detap_class A number of one class.
+detap_class{class="a|b",place="0",number="AP"} 0.3333333333333333
+detap_class{class="a|b",place="0",number="change"} -1e-05
+detap_class{class="a|b",place="0",number="more"} 2.0
+detap_class{class="a|b",place="0",number="score"} 0.30000000000000004
+detap_class{class="a|b",place="0",number="count"} 3.0
+detap_class{class="cat",place="1",number="change"} 0.0
+detap_class{class="cat",place="1",number="more"} 0.0
+detap_class{class="cat",place="1",number="count"} 4.0
+# TYPE detap_gate_passed gauge
+# HELP detap_gate_passed Whether a gate passed.
+detap_gate_passed{gate="AP",kind="floor",place="0"} 0.0
+detap_gate_passed{gate="class:a&b.FP",kind="ceiling",place="1"} 0.0
+detap_gate_passed{gate="AP50",kind="drop",place="2"} 1.0
+detap_gate_passed{gate="class:*.dup",kind="rise",place="3"} 1.0
+# EOF
+"""
+
+CSV = """\
+name,id,AP,change,more,score,why,count
+a|b,1,0.3333333333333333,-1e-05,2,0.30000000000000004,<low>,3
+cat,2,,0.0,0,,,4
+"""
+
+
+RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
+BELOW = f"""
+AP    0.5000  average precision  IoU 0.5
+AP50       {DASH}
+
+Gates: 2 of 4 gates failed
+
+More of it
+class  count
+{RULE * 12}
+x          1
+one line
+
+detap 1.2.3 | coco
+"""
+
+WIDE = f"""\
+class      AP    since  more FP                score  why    count
+{RULE * 66}
+a|b    0.3333  -0.0001       +2  0.30000000000000004  <low>      3
+cat         {DASH}   0.0000        0                    {DASH}  {DASH}          4
+{RULE * 66}
+all    0.3333        {DASH}       -2                    {DASH}  {DASH}          7
+{BELOW}"""
+
+# Short headings, three digits, one blank between; what does not fit beside the name goes below.
+NARROW = f"""\
+class    AP  since more               score
+{RULE * 43}
+a|b   0.333 -0.001   +2 0.30000000000000004
+cat       {DASH}  0.000    0                   {DASH}
+{RULE * 43}
+all   0.333      {DASH}   -2                   {DASH}
+
+class why   n
+{RULE * 13}
+a|b   <low> 3
+cat   {DASH}     4
+{RULE * 13}
+all   {DASH}     7
+{BELOW}"""
+
+
+@pytest.mark.parametrize(("width", "text"), [(80, WIDE), (66, WIDE), (44, NARROW), (43, NARROW)])
+def test_a_whole_report_as_text(width: int, text: str) -> None:
+    assert SINKS["table"].render(report(), Style(width, fold=True)) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("markdown", MARKDOWN),
+        ("junit", JUNIT),
+        ("github", GITHUB),
+        ("gitlab", GITLAB),
+        ("csv", CSV),
+    ],
+)
+def test_a_whole_report(name: str, text: str) -> None:
+    assert render(name, report()) == text
+
+
+def test_findings_are_of_what_did_not_pass() -> None:
+    found = json.loads(render("codequality", report()))
+    assert found == [
+        {
+            "description": message,
+            "check_name": f"detap/{kind}",
+            "fingerprint": sha256(f"{kind}\n{name}\n{limit}".encode()).hexdigest(),
+            "severity": severity,
+            "location": {"path": "runs/dt.json", "lines": {"begin": 1}},
+        }
+        for kind, name, limit, message, severity in (
+            ("floor", "AP", "0.6", "AP is 0.5000 < 0.6", "major"),
+            ("ceiling", "class:a&b.FP", "3", "class:a&b.FP is undefined", "major"),
+            ("drop", "AP50", "0.1", "AP50 fell by 0.2000: inconclusive", "minor"),
+        )
+    ]
+    (found,) = json.loads(render("codequality", report(CHECKS[:1], inputs=())))
+    assert found["location"]["path"] == "detections"
+
+
+def test_the_record_has_all() -> None:
+    record = json.loads(render("json", report()))
+    assert record == {
+        "schema_version": 1,
+        "detap_version": "1.2.3",
+        "kind": "detection",
+        "signature": "detap 1.2.3 | coco",
+        "protocol": {"name": "coco"},
+        "inputs": [
+            {"role": "ground_truth", "path": "gt.json"},
+            {"role": "detections", "path": "./runs/dt.json"},
+        ],
+        "summary": {"AP": 0.5, "AP50": None},
+        "classes": [
+            {**ROW, "why": "<low>", "count": 3},
+            {**OTHER, "AP": None, "count": 4},
+        ],
+        "notes": [
+            {
+                "code": "missing-area",
+                "message": "areas are missing",
+                "count": 3,
+                "warning": True,
+            },
+            {"code": "a-fact", "message": "a fact", "count": 1, "warning": False},
+        ],
+        "gates": {"passed": False, "checks": CHECKS},
+        "more": {"x": None},
+    }
+
+
+def test_the_record_holds_no_command_to_a_ci_system() -> None:
+    text = render("json", report(signature="a ##[group]b ##vso[c] ###"))
+    assert '"a #\\u0023[group]b #\\u0023vso[c] #\\u0023#"' in text
+    assert json.loads(text)["signature"] == "a ##[group]b ##vso[c] ###"
+
+
+def passing(count: int) -> list[dict[str, Any]]:
+    return [check("floor", f"n{n}", "passed", "0", f"n{n} is 1") for n in range(count)]
+
+
+@pytest.mark.parametrize(
+    ("checks", "verdict"),
+    [
+        ([], "AP 0.5000"),
+        (CHECKS[:1], "the gate failed"),
+        (CHECKS[2:3], "1 gate passed, 1 with a warning"),
+        (CHECKS[3:], "1 gate passed"),
+        (CHECKS[:2], "2 of 2 gates failed"),
+        (CHECKS[2:], "2 gates passed, 1 with a warning"),
+    ],
+)
+def test_the_outcome_in_a_few_words(checks: list[dict[str, Any]], verdict: str) -> None:
+    assert render("markdown", report(checks)).splitlines()[0] == f"## detap: {verdict}"
+
+
+@pytest.mark.parametrize(("count", "shown"), [(10, 10), (11, 11), (12, 10), (30, 10)])
+def test_of_many_that_passed_the_first_are_shown(count: int, shown: int) -> None:
+    lines = render("markdown", report(passing(count))).splitlines()
+    assert sum(line.startswith("| passed |") for line in lines) == shown
+    assert (f"{count - shown} more gates passed." in lines) == (shown < count)
+
+
+@pytest.mark.parametrize("count", [10, 11])
+def test_of_many_warnings_the_last_says_how_many_more(count: int) -> None:
+    notes = tuple(Note(f"n{n}", "told") for n in range(count))
+    lines = render("github", report([], notes=notes)).splitlines()
+    assert len(lines) == 11
+    last = "n9::told" if count == 10 else "more::2 more are in the report"
+    assert lines[9] == f"::warning title=detap%3A {last}"
+    assert lines[10].startswith("::notice title=detap%3A detap::AP 0.5000, ")
+
+
+def test_a_long_annotation_is_cut() -> None:
+    for size, end in ((4000, "xxx"), (4001, "...")):
+        line = render("github", report([], notes=(Note("c", "x" * size),))).splitlines()[0]
+        message = line.removeprefix("::warning title=detap%3A c::")
+        assert (len(message), message[-3:]) == (4000, end)
+
+
+def test_a_report_without_a_summary_has_its_table_at_once() -> None:
+    plain = report([], summary={}, titles={}, blocks=(), notes=(), kind="check")
+    lines = render("markdown", plain).splitlines()
+    assert lines[:3] == [
+        "## detap: check",
+        "",
+        "| class | AP | since | more FP | score | why | count |",
+    ]
+    assert "<details>" not in lines
+
+
+def test_rows_that_find_no_room_are_counted() -> None:
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {"name": f"class number {n:06}", "count": n} for n in range(3000)
+    )
+    text = render("markdown", report([], table=Table((COLUMNS[0], COLUMNS[6]), rows)))
+    assert 64_000 < len(text) <= 65_000
+    shown = text.count("| `class number ")
+    assert f"\n{3000 - shown} more rows are in the JSON report.\n" in text
+    assert f"| `class number {shown - 1:06}` | {shown - 1} |" in text
