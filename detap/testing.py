@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap.errors import DetapWarning, UsageError
 from detap.gates.judging import LIMITS, Demands, Judged, Kept, Spelling, judge
-from detap.report.names import printable
+from detap.names import printable
 
 if TYPE_CHECKING:
     from detap.analysis.operating import Threshold

@@ -15,16 +15,16 @@ PACKAGE = ROOT / "detap"
 FLOORS = (
     ("__main__", "cli.commands"),
     ("cli.settings", "cli", "testing"),
+    ("report.page", "report.sinks", "report.sections", "report"),
     ("gates",),
-    ("report.page", "report.sinks", "report.sections"),
-    ("ranking", "analysis", "report"),
+    ("ranking", "analysis"),
     ("evaluation",),
     ("analysis.examination",),
     ("formats.ranking", "formats.voc", "formats.coco", "formats"),
     ("formats.text", "formats.json", "formats.reading"),
     ("core",),
     ("tables", "protocols"),
-    ("errors", "decimals", "spelling", "_version"),
+    ("errors", "names", "decimals", "spelling", "_version"),
 )
 PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for room in floor)}
 

@@ -32,7 +32,7 @@ from detap._version import __version__
 from detap.cli._giving_up import end_with
 from detap.cli.session import Session
 from detap.errors import DetapError, InputError
-from detap.report.names import printable, printable_lines
+from detap.names import printable, printable_lines
 from detap.report.writing import silence_stdout
 
 COMMANDS = ("eval", "check", "report", "compare", "show", "baseline", "config", "rank")

@@ -21,8 +21,8 @@ from detap.gates.judging import (
     Kept,
     Spelling,
 )
+from detap.names import printable
 from detap.protocols.measures import AT_THRESHOLD
-from detap.report.names import printable
 
 if TYPE_CHECKING:
     from detap.formats.registry import Format

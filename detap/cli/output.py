@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import UsageError
+from detap.names import printable
 from detap.report.model import Report
-from detap.report.names import printable
 from detap.report.numbers import RULE, UNDEFINED
 from detap.report.sinks.registry import SINKS, Sink, Style
 from detap.report.writing import STDOUT, check_target, write, write_stdout

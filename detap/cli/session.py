@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from detap.cli.progress import is_watched
 from detap.errors import Note, UsageError
-from detap.report.names import printable
+from detap.names import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

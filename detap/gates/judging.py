@@ -10,7 +10,7 @@ from math import isnan, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 from detap.errors import Note, UsageError
-from detap.report.names import printable
+from detap.names import printable
 from detap.spelling import share
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from detap.errors import UsageError
 from detap.gates.judging import Demands
 from detap.gates.names import Name, Numbers
 from detap.gates.verdicts import Gate, Interval, Noise
-from detap.report.names import printable
+from detap.names import printable
 
 if TYPE_CHECKING:
     from detap.ranking.retrieval import RetrievalResult

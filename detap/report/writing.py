@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from detap.errors import OutputError
-from detap.report.names import printable
+from detap.names import printable
 
 if TYPE_CHECKING:
     from detap.tables.detection import SourceFile

@@ -17,8 +17,8 @@ from lxml import etree
 from markdown_it import MarkdownIt
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from detap.names import printable
 from detap.report import schema
-from detap.report.names import printable
 from detap.report.sinks.github import MOST_ANNOTATIONS
 from detap.report.sinks.registry import SINKS
 from tests.cli.conftest import Ended, detap

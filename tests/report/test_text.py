@@ -5,8 +5,8 @@ from math import nan
 
 import pytest
 
+from detap.names import width
 from detap.report.model import Block, Column, Table
-from detap.report.names import width
 from detap.report.sinks.registry import Style
 from detap.report.sinks.text import render, table_lines
 from tests.report.reports import COLUMNS, report, row

@@ -9,7 +9,7 @@ import click
 from detap.cli.options import Command, general_options, option, stack
 from detap.cli.session import Session
 from detap.errors import UsageError
-from detap.report.names import printable
+from detap.names import printable
 from detap.report.numbers import change
 
 _SHOWN = 20

@@ -10,7 +10,7 @@ from detap.cli.options import Command, general_options, input_options, output_op
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import InputError, Problem, UsageError
-from detap.report.names import printable
+from detap.names import printable
 
 if TYPE_CHECKING:
     from detap.analysis.examination.facts import Examination

@@ -20,7 +20,7 @@ from detap.cli.settings.command import (
     settings_of,
 )
 from detap.cli.settings.file import Settings
-from detap.report.names import printable, width
+from detap.names import printable, width
 
 show_options = stack(
     option("--all", "everything", group="Output", is_flag=True, help="Show defaults as well."),

@@ -26,9 +26,9 @@ from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Whole
 from detap.errors import DifferenceError, OutputError, UsageError
 from detap.gates.judging import Judged, Kept, judge
+from detap.names import printable
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
-from detap.report.names import printable
 from detap.report.sections.detection import detection_report, sort_keys
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Whole
 from detap.errors import InputError, Note, UsageError
+from detap.names import printable
 from detap.protocols import Protocol
-from detap.report.names import printable
 from detap.report.page import check_installed
 from detap.report.sinks.registry import SINKS, Style
 from detap.report.writing import STDOUT, check_target, write

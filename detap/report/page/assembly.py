@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
-from detap.report.names import printable
+from detap.names import printable
 from detap.report.numbers import change, share
 from detap.report.page.data import page_data
 

@@ -17,7 +17,7 @@ from detap.analysis.operating import Sweep, Sweeps, sweeps
 from detap.analysis.outcome import Counts, Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import class_rows
-from detap.report.names import printable
+from detap.names import printable
 from detap.report.page.gallery import changed_images, gallery
 from detap.report.values import plain
 from detap.tables.detection import Floats

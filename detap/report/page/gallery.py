@@ -21,7 +21,7 @@ from detap.analysis.examples import (
 from detap.analysis.operating import sweeps
 from detap.analysis.outcome import Outcome
 from detap.analysis.verdicts import Verdicts, verdicts_of
-from detap.report.names import printable
+from detap.names import printable
 
 MOST_IMAGES = 100
 _MOST_OF_A_LIST = 24

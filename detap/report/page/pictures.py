@@ -15,7 +15,7 @@ from PIL import Image, ImageOps
 
 from detap.errors import InputError
 from detap.formats.reading.stream import open_regular
-from detap.report.names import printable
+from detap.names import printable
 
 SIDE = 480
 QUALITY = 60

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from detap.analysis.confusion import Confusion
+from detap.names import printable
 from detap.report.model import Block, Cell, Column, Table
-from detap.report.names import printable
 
 MOST_PAIRS = 10
 """How many confusions a text lists."""

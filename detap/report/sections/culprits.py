@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING, Any
 
 from detap.decimals import same
+from detap.names import printable
 from detap.report.model import Block
-from detap.report.names import printable
 from detap.report.numbers import change
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
+from detap.names import printable
 from detap.report.model import Report
-from detap.report.names import printable
 from detap.report.sections.gates import FAILURES, checks_of
 from detap.report.sinks.registry import Style
 

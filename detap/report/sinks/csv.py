@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 from io import StringIO
 from math import isnan
 
+from detap.names import printable
 from detap.report.model import Cell, Report
-from detap.report.names import printable
 from detap.report.sinks.registry import Style
 
 _ACTING = tuple("=+-@'\t\r\uff1d\uff0b\uff0d\uff20")

@@ -4,7 +4,7 @@ from os.path import splitext
 
 from detap._version import __version__
 from detap.errors import UsageError
-from detap.report.names import printable
+from detap.names import printable
 from detap.report.sections.curves import Curves
 from detap.report.sinks import csv, json
 

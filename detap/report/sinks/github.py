@@ -9,8 +9,8 @@ import stat
 from collections.abc import Sequence
 
 from detap.errors import OutputError
+from detap.names import printable
 from detap.report.model import Report
-from detap.report.names import printable
 from detap.report.numbers import share
 from detap.report.sections.gates import checks_of
 from detap.report.sinks.markdown import render as render_markdown

@@ -6,8 +6,8 @@ Undefined numbers are left out.
 from collections.abc import Iterable, Iterator, Mapping
 from math import isnan
 
+from detap.names import printable
 from detap.report.model import Report
-from detap.report.names import printable
 from detap.report.sections.gates import FAILURES, checks_of
 from detap.report.sinks.registry import Style
 

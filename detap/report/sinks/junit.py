@@ -7,8 +7,8 @@ evaluated; a warning passes, and says so in its output. What XML cannot hold is 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from detap.names import printable
 from detap.report.model import Report
-from detap.report.names import printable
 from detap.report.sections.gates import checks_of
 from detap.report.sinks.registry import Style
 

@@ -8,8 +8,8 @@ what a comment on GitHub or GitLab may hold; rows that had to go are counted.
 import re
 from collections.abc import Mapping, Sequence
 
+from detap.names import printable
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.names import printable
 from detap.report.numbers import UNDEFINED, change, exact, more, share
 from detap.report.sections.gates import KEY, MARKS, checks_of, shortened
 from detap.report.sinks.registry import Style

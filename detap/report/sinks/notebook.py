@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
 from detap.evaluation.results import Result, class_rows
+from detap.names import printable
 from detap.report.model import Cell, Column, Report
-from detap.report.names import printable
 from detap.report.numbers import UNDEFINED, share
 from detap.report.sections.detection import detection_report
 from detap.report.sinks.json import as_dict

@@ -24,7 +24,7 @@ from detap.analysis.operating import sweeps
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.report.names import printable
+from detap.names import printable
 from detap.tables.detection import Floats
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from itertools import zip_longest
 from math import isnan
 from typing import NamedTuple
 
+from detap.names import fold, printable, width
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.names import fold, printable, width
 from detap.report.numbers import RULE, UNDEFINED, change, exact, more, share
 from detap.report.sinks.registry import Style
 

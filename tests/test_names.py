@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.report.names import fold, printable, printable_lines, width
+from detap.names import fold, printable, printable_lines, width
 
 
 @pytest.mark.parametrize(
