@@ -12,7 +12,7 @@ from detap.cli import main
 from detap.errors import InputError
 from detap.evaluation.detection import evaluate
 from detap.tables.detection import Detections, GroundTruth
-from detap.tables.doubts import fractions
+from detap.tables.doubts import backward, fractions
 
 PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
 SHARES = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]
@@ -166,3 +166,21 @@ def test_strict_in_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert main(["eval", *CROOKED]) == 2
     (tmp_path / "detap.toml").write_text("strict = false\n", "utf-8")
     assert main(["eval", *CROOKED]) == 0
+
+
+def test_a_box_is_backward_on_either_axis_or_of_negative_area() -> None:
+    corners = np.array(
+        [
+            [0.0, 0, 9, 9],
+            [9, 0, 0, 9],
+            [0, 9, 9, 0],
+            [9, 9, 0, 0],
+            [5, 9, 5, 0],  # of no width, so that its area is none
+            [9, 5, 0, 5],
+            [5, 5, 5, 5],
+            [0, 0, 9, 9],
+        ]
+    )
+    area = np.array([81.0, -81, -81, 81, 0, 0, 0, -1])
+    assert backward(corners, area).tolist() == [1, 2, 3, 4, 5, 7]
+    assert backward(corners[:1], area[:1]).tolist() == []

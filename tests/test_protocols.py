@@ -8,6 +8,7 @@ from numpy.testing import assert_array_equal
 
 from detap.errors import UsageError
 from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, protocol
+from detap.protocols.axes import Number
 
 COCO, VOC = protocol("coco"), protocol("voc2012")
 
@@ -82,6 +83,47 @@ def test_measure_finds_what_the_summary_leaves_out() -> None:
     assert (COCO.measure("AR10m").area, COCO.measure("AR10m").limit) == (2, 1)
     with pytest.raises(KeyError, match="AP42"):
         COCO.measure("AP42")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("R10m", "did you mean AR10 or AR100?"),  # of those that are shown, if any is near
+        ("60m", "did you mean AP60m?"),
+        ("xyz", "it has AP, AP50, AP75, APs, APm, APl, AR1, AR10, AR100, ARs, ARm, ARl"),
+    ],
+)
+def test_a_number_that_is_not_there_has_near_ones(name: str, hint: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        COCO.measure(name)
+    assert str(caught.value) == f"protocol coco has no number {name!r}; {hint}"
+
+
+def test_numbers_written_out() -> None:
+    titles = {measure.name: measure.title for measure in COCO.measures()}
+    levels, most = "IoU 0.5\N{EN DASH}0.95", "per image and class"
+    whole, small = "all areas", "small areas"
+    assert titles["AP"] == ("average precision", levels, whole, f"at most 100 {most}")
+    assert titles["AP75"] == ("average precision", "IoU 0.75", whole, f"at most 100 {most}")
+    assert titles["AR10"] == ("average recall", levels, whole, f"at most 10 {most}")
+    assert titles["ARs"] == ("average recall", levels, small, f"at most 100 {most}")
+
+
+def test_a_number_has_ends() -> None:
+    assert Number(0, 1).says == "0 to 1"
+    assert Number(0, 1, above=True).says == "above 0 to 1"
+    assert Number(0.5).says == "0.5"
+    assert (Number(0).metavar, Number(0, metavar="Y").metavar) == ("X", "Y")
+    assert Number(0, 1).schema() == {"type": "number", "minimum": 0, "maximum": 1}
+    assert Number(0, above=True).schema() == {"type": "number", "exclusiveMinimum": 0}
+    assert [Number(0, 1).parse(text) for text in ("0", "1", "0.5")] == [0, 1, 0.5]
+    for kind, text, message in (
+        (Number(0, 1), "1.5", "'1.5' is not from 0 to 1"),
+        (Number(0, 1, above=True), "0", "'0' is not above 0 and at most 1"),
+        (Number(0, above=True), "-1", "'-1' is not above 0"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}$"):
+            kind.parse(text)
 
 
 def test_interpolation_brings_its_grid() -> None:

@@ -1,15 +1,22 @@
 """The careful reader of lines, line by line: what it takes, and every word of what it refuses."""
 
+from hashlib import sha256
+from pathlib import Path
+
+import numpy as np
 import pytest
 
 from detap.errors import InputError
+from detap.formats.text.folder import Folder
 from detap.formats.text.lines import (
     LineForm,
+    Lines,
     Problems,
     UnknownNameError,
     plain_lines,
     read_lines,
 )
+from detap.formats.text.rows import Rows, merge
 
 
 def resolve(word: str) -> str:
@@ -169,3 +176,39 @@ def test_so_many_are_listed_and_the_rest_counted() -> None:
 
 def test_nothing_wrong_is_no_error() -> None:
     Problems(1).raise_any("folder")
+
+
+def test_rows_that_were_scanned_and_rows_read_with_care_are_in_one_order() -> None:
+    scanned = Rows(
+        np.array([0, 2], np.int32),
+        np.array([0, 1], np.int32),
+        ("cat", "dog"),
+        np.array([[1.0, 2], [3, 4]]),
+        np.array([True, False]),
+    )
+    careful = {
+        3: Lines(["dog"], [[5.0, 6]], [True], [1]),
+        1: Lines(["cow", "cat"], [[7.0, 8], [9, 10]], [False, True], [1, 2]),
+    }
+    found = merge(scanned, careful)
+    assert found.file.tolist() == [0, 1, 1, 2, 3]
+    assert found.names == ("cat", "dog", "cow")
+    assert found.name.tolist() == [0, 2, 0, 1, 1]
+    assert found.values.tolist() == [[1, 2], [7, 8], [9, 10], [3, 4], [5, 6]]
+    assert found.difficult.tolist() == [True, False, True, False, True]
+    assert found.file.dtype == found.name.dtype == np.dtype(np.int32)
+    assert merge(scanned, {1: Lines()}) is scanned
+
+
+def test_the_digest_of_a_folder_is_of_what_was_read(tmp_path: Path) -> None:
+    """What was hashed while it was read is not read again."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "b.txt").write_bytes(b"b")
+    once = {1: sha256(b"a").hexdigest()}
+    folder = Folder(str(tmp_path), "in", ".txt", {"a": "a.txt", "b": "b.txt"}, digests=once)
+    source = folder.source(["b.txt", "a.txt"], 7)
+    assert (source.path, source.records) == (str(tmp_path), 7)
+    assert source.members == ("in/a.txt", "in/b.txt")
+    lines = [f"{sha256(name).hexdigest()}  in/{name.decode()}.txt\n" for name in (b"a", b"b")]
+    assert source.sha256 == sha256("".join(lines).encode()).hexdigest()
+    assert Folder(str(tmp_path), "", ".txt", {}).source(["x"], 1)[2:] == (("x",), "")

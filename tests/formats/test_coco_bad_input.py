@@ -686,6 +686,20 @@ def crossed(count: int, shift: int) -> tuple[dict[str, Any], list[dict[str, Any]
     return truth_, found
 
 
+def test_ids_that_are_positions_in_the_list(files: Files) -> None:
+    """Of the classes 1, 20, 40 the detections say 0, 1, 2, which no one shift explains."""
+    truth_, found = crossed(12, 0)
+    truth_["categories"] = [{"id": number, "name": str(number)} for number in (1, 20, 40)]
+    for n, (record, claim) in enumerate(zip(truth_["annotations"], found, strict=True)):
+        record["category_id"] = (1, 20, 40)[n % 3]
+        claim["category_id"] = n % 3
+    said = str(files.results_error(found, truth_))
+    assert (
+        "category_id looks like the position in the list of categories, counted from 0: the boxes "
+        "lie on objects of another class, such as 0 on 1; use the ground truth's category ids"
+    ) in said
+
+
 def test_two_boxes_are_no_evidence_of_shifted_ids(files: Files) -> None:
     """Every id is one that the ground truth lists: a detector may be as wrong as that."""
     for count in (2, 9):

@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from detap.errors import UsageError
 from detap.gates.baseline import (
     differences,
     numbers_of_record,
     other_numbers,
     other_slices,
+    other_threshold,
     raised,
+    refuse_differences,
 )
 from detap.report import schema
 from tests.cli.conftest import Ended, detap, instances, results, write_coco
@@ -213,6 +216,47 @@ def test_a_slice_of_one_report_alone() -> None:
     ]
 
 
+def test_slices_are_alike_where_they_hold_the_same_images() -> None:
+    def night(digest: str | None, images: int) -> dict[str, Any]:
+        return record(slices={"night": {"images": images, "images_sha256": digest}})
+
+    assert other_slices(night("a", 2), night("a", 2), ["night"]) == []
+    assert other_slices(night("a", 2), night("b", 2), []) == []
+    assert other_slices(night("a", 2), night("b", 3), ["night"]) == [
+        "slice 'night': holds other images (3 there, 2 here)"
+    ]
+    for now, then in ((None, "a"), ("a", None), (None, None)):
+        assert other_slices(night(now, 2), night(then, 2), ["night"]) == [
+            "slice 'night': the baseline does not say which images it holds"
+        ]
+
+
+def test_all_that_differs_is_said_at_once() -> None:
+    refuse_differences("a.json", [], "--x")
+    message = "a.json cannot be compared with: b; c. Make the baseline anew, or insist with --x"
+    with pytest.raises(UsageError, match=f"^{message}$"):
+        refuse_differences("a.json", ["b", "c"], "--x")
+
+
+def at(score: float | None) -> dict[str, Any]:
+    return record(operating_point={"score_threshold": score})
+
+
+@pytest.mark.parametrize(
+    ("now", "then", "found"),
+    [
+        (at(0.5), at(0.5), []),
+        (at(None), at(None), []),
+        (at(0.5), record(), []),  # there is no such number there
+        (record(), at(None), []),
+        (record(), at(0.5), ["score threshold: 0.5 there, best here"]),
+        (at(0.5), at(None), ["score threshold: best there, 0.5 here"]),
+    ],
+)
+def test_numbers_at_another_threshold(now: Any, then: Any, found: list[str]) -> None:
+    assert other_threshold(now, then) == found
+
+
 @pytest.mark.parametrize(
     ("kind", "key", "unit"),
     [("detection", "classes", "class"), ("retrieval", "queries", "query")],
@@ -234,6 +278,8 @@ def test_a_baseline_is_that_of_the_detections_but_for_rounding() -> None:
     assert other_numbers(record(), {**summary, "AP": 0.5 + 1e-15}, "X") == []
     assert other_numbers(record(), {**summary, "AP": 0.51}, "X") == ["AP: 0.5 there, 0.51 of X"]
     assert other_numbers(record(), {**summary, "APs": 0.1}, "X") == ["APs: null there, 0.1 of X"]
+    both = {"AP": 0.25, "APs": 0.1}  # the first is enough
+    assert other_numbers(record(), both, "X") == ["AP: 0.5 there, 0.25 of X"]
     assert other_numbers(record(), {**summary, "AP": nan}, "X") == ["AP: 0.5 there, nan of X"]
 
 
