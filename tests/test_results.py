@@ -246,6 +246,22 @@ def test_what_scores_again_does_not_warn_again() -> None:
         assert codes(score_tables(*sides_as_corners(), "coco")) == []
 
 
+def test_matches_are_there_where_they_were_asked_for() -> None:
+    """A box of IoU .9, of 1440 pixels: medium, and right at all thresholds but the last."""
+    result = detap.evaluate(one(), found([0.0, 0.0, 36.0, 40.0], 0.7))
+    assert result.matches is None
+    again = result.with_matches()
+    matches = again.matches
+    assert matches is not None
+    assert again.with_matches() is again
+    assert again.summary == pytest.approx(result.summary, nan_ok=True)
+    assert_array_equal(matches.ground_truth[0, :, 0], [0] * 9 + [-1])
+    # The ground truth has 1600 pixels. One of another size counts neither way.
+    assert_array_equal(matches.neutral[:, 0, 0], [False, True, False, True])
+    assert_array_equal(matches.counted, [True])
+    assert matches.overlap == pytest.approx([0.9])
+
+
 def test_the_methods_of_analyses_ask_at_the_threshold_and_by_the_rule_that_is_given() -> None:
     """A box of IoU .9 and of score .7: right at IoU .5, wrong at .95."""
 

@@ -45,6 +45,10 @@ def test_every_detection_has_its_verdict_and_why(detap: Run, case: list[str]) ->
         "IoU 0.9000 with ground truth 1 (a), which is taken; detection 1 finds it"
     )
     assert found["detections"][2]["overlap"] == 1.0
+    assert [row["why"] for row in found["detections"][2:4]] == [
+        "IoU 1.0000 with ground truth 2 (b), of another class; detection 4 finds it",
+        "IoU 0.8000 with ground truth 2 (b), finds it",
+    ]
     truths = found["image"]["ground_truths"]
     assert [(row["class"], row["verdict"], row["detection"]) for row in truths] == [
         ("a", "found", 1),
@@ -56,10 +60,29 @@ def test_every_detection_has_its_verdict_and_why(detap: Run, case: list[str]) ->
 def test_what_is_not_found(detap: Run, case: list[str]) -> None:
     found = record(detap, "2", *case)
     assert [row["verdict"] for row in found["detections"]] == ["localisation", "both"]
+    assert [row["why"] for row in found["detections"]] == [
+        "IoU 0.4286 with ground truth 1 (a), too little for 0.5",
+        "IoU 0.2500 with ground truth 2 (b), too little for 0.5, and of another class",
+    ]
     assert [row["verdict"] for row in found["image"]["ground_truths"]] == ["aimed-at", "missed"]
+    assert [row["why"] for row in found["image"]["ground_truths"]] == [
+        "detection 1 means it",
+        "no detection means it",
+    ]
     alone = record(detap, "3", *case)
     assert {row["why"] for row in alone["detections"]} == {"overlaps no ground truth"}
     assert alone["image"]["ground_truths"] == []
+
+
+def test_what_hardly_overlaps_is_background(detap: Run, tmp_path: Path) -> None:
+    """Five of a hundred columns are common: 500 pixels of 19,500."""
+    rows = [{"image_id": 1, "category_id": 1, "bbox": [-95, 0, 100, 100], "score": 0.5}]
+    files = write_coco(tmp_path, instances(), rows)
+    (row,) = record(detap, "1", *files.arguments[1:], "--isolated")["detections"]
+    assert row["verdict"] == "background"
+    assert row["why"] == (
+        "overlaps no ground truth by more than 0.1: IoU 0.0256 with ground truth 1 (cat)"
+    )
 
 
 def test_neutral_out_of_range_and_beyond_the_limit(detap: Run, tmp_path: Path) -> None:

@@ -5,14 +5,15 @@ import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from detap.cli.gates import Gates
 from detap.errors import DetapWarning, UsageError
-from detap.gates.judging import Demands, Spelling
+from detap.gates.judging import Demands, Spelling, judge
+from detap.gates.names import Numbers
 from detap.gates.verdicts import Limit
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, Files, coco, detap, results, write_coco
@@ -86,6 +87,52 @@ def test_what_is_not_said_has_a_default() -> None:
 def test_what_contradicts_itself(limits: list[Limit], asked: Any, message: str) -> None:
     with pytest.raises(UsageError, match=re.escape(message)):
         demands(limits, **asked)
+
+
+class Scored(NamedTuple):
+    """What is judged, reduced to its numbers."""
+
+    all: Numbers
+
+    def numbers(self) -> Numbers:
+        return self.all
+
+    def noise(self, before: "Scored", demands: Demands) -> Any:
+        raise AssertionError
+
+    def blame(self, *_: object) -> None:
+        return None
+
+
+def scored(measure: str, mean: float, of_class: float, count: int = 1000) -> Scored:
+    row = {"name": "cat", "ground_truths": count, measure: of_class}
+    return Scored(Numbers("mean", {"mean": mean, "mAP": mean}, [row]))
+
+
+def overlooked(limit: str, now: Scored, then: Scored) -> list[str]:
+    asked = demands([Limit.of("drop", limit)], before=True)
+    return [note.message for note in judge(asked, now, dict, before=then).notes]
+
+
+def test_what_a_mean_overlooks() -> None:
+    """Far is beyond twice the limit, and three times sqrt(1 / 2000), .0671, beyond it."""
+    then = scored("mean", 0.5, 0.5)
+    assert overlooked("0.05", scored("mean", 0.5, 0.39), then) == []  # .11 < .05 + .0671
+    assert overlooked("0.05", scored("mean", 0.5, 0.38), then) == [
+        "mean passed, but class:cat.mean fell by 0.1200, from 0.5000 to 0.3800, on 1000 ground "
+        "truths: --max-drop class:cat.mean=0.05 would fail"
+    ]
+    assert overlooked("0.1", scored("mean", 0.5, 0.31), then) == []  # .19 < 2 * .1
+    assert len(overlooked("0.1", scored("mean", 0.5, 0.29), then)) == 1
+    assert overlooked("mean=10%", scored("mean", 0.5, 0.39), then) == []  # a tenth of .5
+    assert len(overlooked("mean=10%", scored("mean", 0.5, 0.38), then)) == 1
+    # mAP is the mean of AP; of a mean that no class has there is nothing to say.
+    assert len(overlooked("mAP=0.05", scored("AP", 0.5, 0.3), scored("AP", 0.5, 0.5))) == 1
+    assert overlooked("mean=0.05", scored("AP", 0.5, 0.3), scored("AP", 0.5, 0.5)) == []
+    # Of few objects, or none, nothing is far.
+    for count in (10, 0):
+        few = scored("mean", 0.5, 0.2, count), scored("mean", 0.5, 0.5, count)
+        assert overlooked("0.05", *few) == []
 
 
 def test_the_options_of_a_command_are_what_is_asked() -> None:
