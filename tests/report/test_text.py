@@ -97,6 +97,23 @@ def test_where_there_is_little_room_common_parts_are_said_once() -> None:
     ]
 
 
+def test_the_words_in_which_all_names_end_are_said_once() -> None:
+    limits = (1, 10, 100)
+    summary = {f"AR{limit}": 0.5 for limit in limits}
+    titles = {
+        f"AR{limit}": ("recall", f"{limit} areas", f"at most {limit} per image and class")
+        for limit in limits
+    }
+    made = report(row("cat"))._replace(summary=summary, titles=titles)
+    lines = render(made, Style(46)).splitlines()
+    start = lines.index("recall, at most \N{HORIZONTAL ELLIPSIS} per image and class")
+    assert lines[start + 1 : start + 4] == [
+        "AR1    0.5000  1 areas    at most 1",
+        "AR10   0.5000  10 areas   at most 10",
+        "AR100  0.5000  100 areas  at most 100",
+    ]
+
+
 def test_the_summary_wraps_where_it_must() -> None:
     numbers = {"AP": 0.5, "AR": 0.25}
     titles = {

@@ -93,6 +93,9 @@ def _summary_lines(report: Report, style: Style) -> list[Line]:
         # What all have in common is said once.
         common = [parts[0] for parts in zip_longest(*titles) if len(set(parts)) == 1]
         titles = [tuple(part for part in parts if part not in common) for parts in titles]
+        shorter, ending = _without_ending(titles)
+        if ending and _title_width(titles) > style.width - indent >= _title_width(shorter):
+            titles, common = shorter, [*common, ending]
         if common:
             lines.append([(", ".join(common), "dim")])
     sizes = _part_sizes(titles)
@@ -111,6 +114,23 @@ def _summary_lines(report: Report, style: Style) -> list[Line]:
         line.append((f"  {first}", "dim"))
         lines += [line, *([(" " * indent + piece, "dim")] for piece in rest)]
     return lines
+
+
+def _without_ending(titles: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, ...]], str]:
+    """Return the titles without the words in which all their last parts end, and these in short.
+
+    Of "at most 10 per image" and "at most 100 per image" it is "at most ... per image".
+    """
+    words = [parts[-1].split(" ") if parts else [""] for parts in titles]
+    columns = zip(*(reversed(last) for last in words), strict=False)
+    alike = [len(set(column)) == 1 for column in columns]
+    count = min((*(n for n, same in enumerate(alike) if not same), len(words[0]) - 1))
+    if not count or len(words) < 2:
+        return list(titles), ""
+    kept = [" ".join(last[:-count]) for last in words]
+    begin = [word for word in words[0][:-count] if all(word in last for last in words)]
+    said = " ".join([*begin, "\N{HORIZONTAL ELLIPSIS}", *words[0][-count:]])
+    return [(*parts[:-1], last) for parts, last in zip(titles, kept, strict=True)], said
 
 
 def _part_sizes(titles: Sequence[Sequence[str]]) -> list[int]:
