@@ -38,8 +38,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.outcome import USUAL_IOU, Counts, Outcome, refuse_coverage
-from detap.core.curves import average_precision
-from detap.core.nearest import Nearest, Surroundings
+from detap.core._curves import count_above
+from detap.core.curves import average_precisions
+from detap.core.nearest import CLASSIFICATION, LOCALISATION, Surroundings
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.scene import Scene
@@ -63,9 +64,7 @@ NEAR = 0.1
 
 Convention = Literal["protocol", "tidecv"]
 
-_CLASSIFICATION, _LOCALISATION, _BOTH, _DUPLICATE, _BACKGROUND, _MISSED = range(6)
-_FALSE_POSITIVES, _FALSE_NEGATIVES = 6, 7
-_DELETED_ALONE = (_BOTH, _DUPLICATE, _BACKGROUND)
+_MISSED, _FALSE_POSITIVES, _FALSE_NEGATIVES = 5, 6, 7  # after those of detap.core.nearest
 _TIDECV_LIMIT = 100
 
 
@@ -179,55 +178,35 @@ class _Analysis:
     def __init__(self, outcome: Outcome, convention: Convention, wrong: Flags) -> None:
         self.outcome = outcome
         self.convention = convention
-        self.score_ties_to_errors = convention == "tidecv"
-        count = len(outcome.truth)
-        self.kind = np.full(count, -1, np.int8)
-        self.target = np.full(count, -1, np.int32)
-        self.overlap = np.zeros(count)
-        self.owner = np.zeros(count, np.bool_)
-        self._type(np.flatnonzero(wrong).astype(np.int32))
+        self.kind, self.target, self.overlap = outcome.surroundings.blame(
+            outcome.boxes[0],
+            np.flatnonzero(wrong).astype(np.int32),
+            near=NEAR,
+            threshold=outcome.protocol.search_thresholds[0],
+            strict=outcome.protocol.strict_iou,
+            threads=outcome.scene.threads,
+        )
         self.unfound = outcome.positive & ~outcome.found
+        aims = (self.kind == LOCALISATION) | (self.kind == CLASSIFICATION)
+        aiming = np.flatnonzero(aims).astype(np.int32)
+        target = self.target[aiming]
         self.missed = self.unfound.copy()
-        self.missed[self.target[self._aims()]] = False
-        self._choose_owners()
-
-    def _type(self, rows: Integers) -> None:
-        outcome = self.outcome
-        near = outcome.surroundings.nearest(outcome.boxes[0], rows, threads=outcome.scene.threads)
-        kind = _types(near, outcome)
-        self.kind[rows] = kind
-        for which, truth, overlap in (
-            (_LOCALISATION, near.own, near.own_overlap),
-            (_CLASSIFICATION, near.other, near.other_overlap),
-            (_DUPLICATE, near.taken, near.taken_overlap),
-        ):
-            of_type = np.flatnonzero(kind == which)
-            self.target[rows[of_type]] = truth[of_type]
-            self.overlap[rows[of_type]] = overlap[of_type]
-
-    def _aims(self) -> Flags:
-        aims: Flags = (self.kind == _LOCALISATION) | (self.kind == _CLASSIFICATION)
-        return aims
-
-    def _choose_owners(self) -> None:
-        aiming = np.flatnonzero(self._aims())
-        aiming = aiming[self.unfound[self.target[aiming]]]
-        aiming = aiming[np.argsort(self.outcome.place[aiming])]
-        _, first = np.unique(self.target[aiming], return_index=True)
-        self.owner[aiming[first]] = True
+        self.missed[target] = False
+        open_ = self.unfound[target]
+        self.owners = outcome.evidence.best_of_groups(
+            aiming[open_], target[open_], len(self.unfound)
+        )
 
     def errors(self) -> Errors:
         outcome = self.outcome
-        labels, truth_labels = outcome.boxes[0].label, outcome.boxes[1].label
-        wrong = [labels[self.kind == which] for which in range(_MISSED)]
-        groups = [
-            *wrong,
-            truth_labels[self.missed],
-            labels[outcome.false],
-            truth_labels[self.unfound],
-        ]
-        count_by_class = np.array([outcome.by_class(group) for group in groups], np.int64)
         repairs = _Repairs(self)
+        missed, unfound = (
+            outcome.by_class(outcome.boxes[1].label[lost]) for lost in (self.missed, self.unfound)
+        )
+        false = repairs.false.sum(axis=0)
+        count_by_class = np.array([*repairs.typed, missed, false, unfound], np.int64)
+        owner = np.zeros(len(self.kind), np.bool_)
+        owner[self.owners] = True
         before, changed = repairs.before, np.array([repairs.after(k) for k in range(len(TYPES))])
         change = np.array([_mean(after) for after in changed]) - _mean(before)
         if self.convention == "tidecv":
@@ -245,113 +224,119 @@ class _Analysis:
             kind=self.kind,
             target=self.target,
             overlap=self.overlap,
-            owner=self.owner,
+            owner=owner,
             missed=self.missed,
             unfound=self.unfound,
         )
 
 
-def _types(near: Nearest, outcome: Outcome) -> NDArray[np.int8]:
-    """Return the type of each detection: the first rule that holds decides, so it stands last."""
-    threshold = outcome.protocol.search_thresholds[0]
-    kind = np.full(len(near.own), _BOTH, np.int8)
-    kind[np.maximum(near.own_overlap, near.other_overlap) <= NEAR] = _BACKGROUND
-    kind[outcome.reaches(near.taken_overlap)] = _DUPLICATE
-    kind[outcome.reaches(near.other_overlap)] = _CLASSIFICATION
-    kind[(near.own_overlap >= NEAR) & (near.own_overlap <= threshold)] = _LOCALISATION
-    return kind
-
-
 class _Repairs:
     """Average precision by class, before and after repairs.
 
-    A ranking is held as keys, class by class and by rank within it. The irrelevant ones above a
-    relevant one are counted by looking its key up among theirs.
+    What is relevant, a true positive or an owner, is held as its place in the ranking by class; of
+    the irrelevant it is enough to know how many of each type stand above it.
+
+    Attributes
+    ----------
+    typed, false : (5, K) int32
+        How many detections are of each type, and how many of these are false positives.
+    before : (K,) float64
     """
 
     def __init__(self, analysis: _Analysis) -> None:
         outcome = analysis.outcome
         self.outcome, self.analysis = outcome, analysis
-        self.place = outcome.place
         self.levels = np.array(outcome.protocol.recall_levels)
-        self.width = len(outcome.by_score) + 1
-        ranked, places = outcome.ranked_by_class, outcome.places_by_class
-        labels = np.repeat(np.arange(len(outcome.classes)), np.diff(outcome.class_ends))
-        false, true = outcome.false[ranked], outcome.true[ranked]
-        keys = self._keys(labels, places)
-        self.false_keys, self.true_keys = keys[false], keys[true]
-        self.true_labels = labels[true]
-        self.false_kind = analysis.kind[ranked[false]]
-        positives = outcome.positives
-        self.before = self._precision(self.false_keys, self.true_keys, self.true_labels, positives)
-        if analysis.score_ties_to_errors:
-            ends = self._ends_of_ties()
-            self.true_keys = self._keys(self.true_labels, ends[places[true]])
+        rows = outcome.evidence.ranking.rows
+        self.kind = analysis.kind[rows]
+        self.typed = self._of_classes()
+        self.kind[~outcome.false[rows]] = -1
+        self.false = self._of_classes()
+        places = np.flatnonzero(outcome.true[rows]).astype(np.int32)
+        labels = outcome.boxes[0].label[rows[places]]
+        self._rank(places, labels, np.full(len(places), -1, np.int8))
+        self.before = self.after(None)
+        if analysis.convention == "tidecv":  # there the errors lead where scores are equal
+            places = self._ends_of_ties(places)
+        self._rank(*self._with_owners(places, labels))
 
-    def _keys(self, labels: Integers | Counts, places: Integers | Counts) -> Counts:
-        return labels.astype(np.int64) * self.width + places
+    def _with_owners(
+        self, places: Integers, labels: Integers
+    ) -> tuple[Integers, Integers, NDArray[np.int8]]:
+        owners = self.analysis.owners
+        owned = self.outcome.boxes[1].label[self.analysis.target[owners]]
+        labels = np.concatenate([labels, owned])
+        places = np.concatenate([places, self.outcome.evidence.places(owners, owned)])
+        kind = np.full(len(places), -1, np.int8)
+        kind[len(places) - len(owners) :] = self.analysis.kind[owners]
+        # Mostly sorted already: a stable sort of one column takes a fraction of one by two.
+        order = np.argsort(labels * (len(self.kind) + np.int64(1)) + places, kind="stable")
+        return places[order], labels[order], kind[order]
 
-    def _ends_of_ties(self) -> Counts:
-        """Return for each place in the ranking by score where those of its score end, (n,)."""
-        scores = -self.outcome.boxes[0].score[self.outcome.by_score]
-        return np.searchsorted(scores, scores, side="right")
+    def _rank(self, places: Integers, labels: Integers, repaired: NDArray[np.int8]) -> None:
+        """Take what is relevant: always (-1), or where errors of a type are repaired."""
+        self.labels, self.repaired = labels, repaired
+        self.above = self._above(self._begin(labels), places)
 
-    def after(self, which: int) -> Floats:
+    def _begin(self, labels: Integers) -> Integers:
+        return np.searchsorted(labels, np.arange(len(self.outcome.classes) + 1)).astype(np.int32)
+
+    def _above(self, begin: Integers, places: Integers) -> Integers:
+        start = self.outcome.evidence.ranking.start
+        above = np.zeros((_MISSED, len(places)), np.int32)
+        count_above(self.kind, start, begin, places, above)
+        return above
+
+    def _of_classes(self) -> Integers:
+        start = self.outcome.evidence.ranking.start
+        return self._above(np.arange(len(start), dtype=np.int32), start[1:])
+
+    def _ends_of_ties(self, places: Integers) -> Integers:
+        """Return for places in the ranking where those of their class and score end."""
+        ranking = self.outcome.evidence.ranking
+        score = self.outcome.boxes[0].score[ranking.rows]
+        ends = np.ones(len(score) + 1, np.bool_)
+        ends[1:-1] = score[1:] != score[:-1]
+        ends[ranking.start] = True
+        after = np.flatnonzero(ends).astype(np.int32)
+        return after[np.searchsorted(after, places, side="right")]
+
+    def after(self, which: int | None) -> Floats:
         """Return the average precision of each class once a type is repaired, (K,) float64."""
+        hits, false = self.above.sum(axis=0, dtype=np.int32), self.false.sum(axis=0)
         positives = self.outcome.positives
-        keys, labels = self.true_keys, self.true_labels
+        chosen = self.repaired < 0
         if which == _FALSE_POSITIVES:  # below all that is right, they cost nothing
-            top = self._keys(labels, np.zeros_like(keys))
-            return self._precision(self.false_keys, top, labels, positives)
-        if which in (_MISSED, _FALSE_NEGATIVES):
+            hits[:] = 0
+        elif which in (_MISSED, _FALSE_NEGATIVES):
             lost = self.analysis.missed if which == _MISSED else self.analysis.unfound
             positives = positives - self.outcome.by_class(self.outcome.boxes[1].label[lost])
-            return self._precision(self.false_keys, keys, labels, positives)
-        if which not in _DELETED_ALONE:
-            rows = np.flatnonzero(self.analysis.owner & (self.analysis.kind == which))
-            owned = self.outcome.boxes[1].label[self.analysis.target[rows]]
-            keys = np.concatenate([keys, self._keys(owned, self.place[rows])])
-            labels = np.concatenate([labels, owned])
-        return self._precision(self.false_keys[self.false_kind != which], keys, labels, positives)
+        elif which is not None:
+            hits -= self.above[which]
+            false -= self.false[which]
+            chosen |= self.repaired == which
+        return self._precision(hits[chosen], self.labels[chosen], false, positives)
 
     def _precision(
-        self, false_keys: Counts, true_keys: Counts, labels: Integers | Counts, positives: Counts
+        self, hits: Integers, labels: Integers, false: Counts, positives: Counts
     ) -> Floats:
         """Return the average precision of each class, (K,) float64; NaN of those left out."""
-        classes = len(positives)
-        begin = np.searchsorted(false_keys, np.arange(classes + 1) * self.width)
-        above = np.searchsorted(false_keys, true_keys) - begin[labels]
-        found = np.bincount(labels, minlength=classes)
-        # Mostly sorted already: a stable sort of one column takes a fraction of one by two.
-        hits = np.sort(self._keys(labels, above), kind="stable")
-        hits -= np.repeat(np.arange(classes), found) * self.width
-        values = np.array(
-            [
-                self._average(of_class, count)
-                for of_class, count in zip(
-                    np.split(hits.astype(np.int32), np.cumsum(found)[:-1]),
-                    positives.tolist(),
-                    strict=True,
-                )
-            ]
-        )
-        if self.analysis.convention == "tidecv":
-            values[(positives == 0) & (np.diff(begin) + found > 0)] = 0.0
-            return values
-        if self.outcome.protocol.absent_class == "zero":
-            values = np.nan_to_num(values)
-        # The classes are fixed before any repair: one left without ground truths stays as it was.
-        return np.where(positives > 0, values, getattr(self, "before", values))
-
-    def _average(self, hits: Integers, positives: int) -> float:
-        rules = self.outcome.protocol
-        return average_precision(
+        rules, begin = self.outcome.protocol, self._begin(labels)
+        values = average_precisions(
             hits,
+            begin,
             positives,
             levels=self.levels if len(self.levels) else None,
             one_by_one=rules.interpolation == "11-point",
             guard=rules.precision_guard,
         )
+        if self.analysis.convention == "tidecv":
+            values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0
+            return values
+        if rules.absent_class == "zero":
+            values = np.nan_to_num(values)
+        # The classes are fixed before any repair: one left without ground truths stays as it was.
+        return np.where(positives > 0, values, getattr(self, "before", values))
 
 
 def _mean(values: Floats) -> float:

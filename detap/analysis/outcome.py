@@ -20,8 +20,6 @@ Counts = NDArray[np.int64]
 
 USUAL_IOU = 0.5
 
-_SHORT = 2**16
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Outcome:
@@ -41,6 +39,8 @@ class Outcome:
         Whether it is within the detection limit.
     positive : (G,) bool
         Which ground truths count.
+    evidence : Evidence
+        What all this comes from.
     """
 
     scene: Scene
@@ -49,7 +49,7 @@ class Outcome:
     neutral: Flags
     counted: Flags
     positive: Flags
-    _evidence: Evidence
+    evidence: Evidence
 
     @classmethod
     def of(cls, result: "Result | Outcome", iou: float | None = None) -> "Outcome":
@@ -135,43 +135,17 @@ class Outcome:
 
         Equal scores stand as the protocol ranks them.
         """
-        label = np.zeros_like(self._evidence.label)
-        return replace(self._evidence, label=label, classes=1).ranking.rows
+        label = np.zeros_like(self.evidence.label)
+        return replace(self.evidence, label=label, classes=1).ranking.rows
 
-    @cached_property
-    def place(self) -> Integers:
-        """Where each detection stands in that ranking, (N,) int32; of those beyond the limit 0."""
-        place = np.zeros(len(self.truth), np.int32)
-        place[self.by_score] = np.arange(len(self.by_score), dtype=np.int32)
-        return place
-
-    @cached_property
-    def places_by_class(self) -> Counts:
-        """Which places of that ranking each class has, one class after the other, (n,) int64."""
-        label = self.boxes[0].label[self.by_score]
-        # Short integers are sorted by counting, in a tenth of the time.
-        key = label.astype(np.uint16) if len(self.classes) < _SHORT else label
-        return np.argsort(key, kind="stable")
-
-    @cached_property
+    @property
     def ranked_by_class(self) -> Integers:
-        """The detections at these places, (n,) int32."""
-        return self.by_score[self.places_by_class]
+        """The detections within the limit by falling score, class after class, (n,) int32."""
+        return self.evidence.ranking.rows
 
     def ranked(self, label: int) -> Integers:
-        """Return the detections of a class within the limit by falling score, (n,) int32."""
-        return self.ranked_by_class[slice(*self.class_ends[label : label + 2])]
-
-    @cached_property
-    def class_ends(self) -> Counts:
-        """Where each class begins among these, and where the last ends, (K + 1,) int64."""
-        label = self.boxes[0].label[self.counted]
-        return np.concatenate([[0], np.cumsum(self.by_class(label))])
-
-    def reaches(self, overlap: Floats) -> Flags:
-        """Tell which overlaps suffice for a match."""
-        threshold = self.protocol.search_thresholds[0]
-        return overlap > threshold if self.protocol.strict_iou else overlap >= threshold
+        """Return those of one class."""
+        return self.evidence.ranking.of_class(label)
 
     def overlaps_found(self, rows: NDArray[np.integer]) -> Floats:
         """Return the overlap of some detections with the ground truths they were matched to."""
@@ -251,5 +225,5 @@ def _adapted(result: Result, threshold: int) -> Outcome:
         neutral=evidence.is_neutral(0, threshold),
         counted=evidence.counted,
         positive=evidence.positive[0],
-        _evidence=evidence,
+        evidence=evidence,
     )

@@ -13,3 +13,19 @@ def fill_levels(
 ) -> None: ...
 def mean_precision(values: NDArray[np.float64], one_by_one: bool) -> float: ...
 def area(precision: NDArray[np.float64], positives: float) -> float: ...
+def count_above(
+    kind: NDArray[np.int8],
+    start: NDArray[np.int32],
+    begin: NDArray[np.int32],
+    place: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None: ...
+def fill_averages(
+    false_positives: NDArray[np.int32],
+    begin: NDArray[np.int32],
+    positives: NDArray[np.int64],
+    levels: NDArray[np.float64],
+    guard: float,
+    one_by_one: bool,
+    out: NDArray[np.float64],
+) -> None: ...

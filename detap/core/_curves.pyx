@@ -5,8 +5,11 @@ stand above it. Precision changes for the better only at a hit, so nothing else 
 list of half a million detections with forty true positives is forty numbers.
 """
 
-from libc.stdint cimport int32_t, uint8_t
+from libc.math cimport NAN
+from libc.stdint cimport int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
+
+import numpy as np
 
 
 cdef double pairwise_sum(const double* values, Py_ssize_t count) noexcept nogil:
@@ -161,3 +164,70 @@ def area(const double[::1] precision, double positives):
         return area_under(&precision[0], hits, positives, terms)
     finally:
         free(terms)
+
+
+def count_above(
+    const int8_t[::1] kind, const int32_t[::1] start, const int32_t[::1] begin,
+    const int32_t[::1] place, int32_t[:, ::1] out,
+):
+    """Write how many items of each kind stand above places of the lists that they are in.
+
+    Parameters
+    ----------
+    kind : (n,) int8
+        Of each item, from 0 to 7, list by list; -1 of those that are not counted.
+    start, begin : (K + 1,) int32
+        Where the items, and the places, of each list begin.
+    place : (E,) int32
+        Indices into `kind`, ascending in each list.
+    out : (kinds, E) int32
+    """
+    cdef int32_t counts[8]
+    cdef Py_ssize_t k, e, i, which
+    if out.shape[0] > 8:
+        raise ValueError("more than 8 kinds")
+    with nogil:
+        for k in range(start.shape[0] - 1):
+            for i in range(8):
+                counts[i] = 0
+            i = start[k]
+            for e in range(begin[k], begin[k + 1]):
+                while i < place[e]:
+                    if kind[i] >= 0:
+                        counts[kind[i]] += 1
+                    i += 1
+                for which in range(out.shape[0]):
+                    out[which, e] = counts[which]
+
+
+def fill_averages(
+    const int32_t[::1] false_positives, const int32_t[::1] begin, const int64_t[::1] positives,
+    const double[::1] levels, double guard, bint one_by_one, double[::1] out,
+):
+    """Write the interpolated average precision of each of several lists into `out`.
+
+    The hits of list k are those from ``begin[k]`` to ``begin[k + 1]``; without levels it is the
+    area under precision.
+    """
+    cdef Py_ssize_t k, hits, most = 0
+    for k in range(out.shape[0]):
+        most = max(most, begin[k + 1] - begin[k])
+    # An array is released however this ends.
+    cdef double[::1] precision = np.empty(most + 1)
+    cdef double[::1] terms = np.empty(max(most + 1, levels.shape[0]))
+    with nogil:
+        for k in range(out.shape[0]):
+            if positives[k] <= 0:
+                out[k] = NAN
+                continue
+            hits = begin[k + 1] - begin[k]
+            if hits:
+                precision_at_hits(&false_positives[begin[k]], hits, guard, &precision[0])
+                make_envelope(&precision[0], hits)
+            if levels.shape[0]:
+                read_levels(
+                    &precision[0], hits, positives[k], &levels[0], levels.shape[0], &terms[0]
+                )
+                out[k] = mean_of_levels(&terms[0], levels.shape[0], one_by_one)
+            else:
+                out[k] = area_under(&precision[0], hits, positives[k], &terms[0])

@@ -120,10 +120,12 @@ cdef class Scorer(Finisher):
     cdef uint8_t[::1] limit, duplicate
     cdef double[::1] overlap
     cdef int32_t[:, ::1] truth
+    cdef int32_t[::1] ranked          # rows of each class by falling score, class by class
     cdef const int32_t[:, ::1] cell   # per area range and threshold: a row of `truth`, or -1
 
     def __init__(
-        self, detections, truths, flags, pairs, rank, rules, limits, images, scores, all_limits
+        self, detections, truths, flags, pairs, rank, rules, limits, images, scores, all_limits,
+        ranked,
     ):
         Finisher.__init__(self, rules, scores, all_limits)
         self.dt_image, self.dt_label, self.dt_rank = detections.image, detections.label, rank
@@ -146,10 +148,11 @@ cdef class Scorer(Finisher):
         self.edge = 1.0 if rules.pixel_edge else 0.0
         self.keep = scores.evidence is not None
         if self.keep:
-            self._keep(scores.evidence)
+            self._keep(scores.evidence, ranked)
         self._group()
 
-    cdef _keep(self, evidence):
+    cdef _keep(self, evidence, ranked):
+        self.ranked = ranked
         self.found = words_of(evidence.found.view(np.uint8), len(evidence))
         self.neutral = words_of(evidence.neutral.view(np.uint8), len(evidence))
         self.limit, self.duplicate = evidence.limit, evidence.duplicate.view(np.uint8)
@@ -419,6 +422,8 @@ cdef class Scorer(Finisher):
                     put_word(&self.neutral, a, row, self.every)
         for i in range(n):
             s.image_rank[self.dt_image[ranked[i].row]] = 0
+            if self.keep:
+                self.ranked[self.dt_start[k] + i] = ranked[i].row
         for i in range(g):
             s.truth_count[self.gt_image[s.truths[i].row]] = 0
         self.write_counts(k, within, duplicates, &s.lanes)

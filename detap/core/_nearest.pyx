@@ -1,6 +1,6 @@
 """The nearest ground truths of detections, whatever their class, compiled. See nearest.py."""
 
-from libc.stdint cimport int32_t, uint8_t
+from libc.stdint cimport int8_t, int32_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from detap.core._overlap cimport larger, overlap, share_of, smaller
@@ -9,6 +9,22 @@ cdef enum:
     OWN = 0
     TAKEN = 1
     OTHER = 2
+
+cdef enum:  # as in nearest.py
+    CLASSIFICATION = 0
+    LOCALISATION = 1
+    BOTH = 2
+    DUPLICATE = 3
+    BACKGROUND = 4
+
+
+cdef struct Seen:  # the nearest of its class, of those taken and of other classes; -1 and 0: none
+    int32_t truth[3]
+    double value[3]
+
+
+cdef inline bint reaches(double value, double threshold, bint strict) noexcept nogil:
+    return value > threshold if strict else value >= threshold
 
 
 cdef class Ground:
@@ -43,31 +59,79 @@ cdef class Ground:
         Py_ssize_t begin, Py_ssize_t end, int32_t[:, ::1] truth, double[:, ::1] value,
     ):
         """Write the nearest of its class, of those taken and of other classes, for some rows."""
-        cdef Py_ssize_t n, g, kind, first
+        cdef Py_ssize_t n, kind
         cdef int32_t row
-        cdef double here
-        cdef double* common = <double*>malloc((self.row.shape[0] + 1) * sizeof(double))
-        if common == NULL:
-            raise MemoryError()
+        cdef Seen seen
+        cdef double* common = self._room()
         with nogil:
             for n in range(begin, end):
                 row = rows[n]
-                first = self.start[image[row]]
-                self._meet(&corners[row, 0], first, self.start[image[row] + 1], common)
-                for g in range(first, self.start[image[row] + 1]):
-                    if common[g - first] == 0.0:  # most: few of an image's boxes meet
-                        continue
-                    here = share_of(
-                        common[g - first], area[row], self.area[g], self.absorbing[g]
-                    )
-                    kind = OWN if self.label[g] == label[row] else OTHER
-                    if here > value[kind, n]:
-                        value[kind, n] = here
-                        truth[kind, n] = self.row[g]
-                    if kind == OWN and self.taken[g] and here > value[TAKEN, n]:
-                        value[TAKEN, n] = here
-                        truth[TAKEN, n] = self.row[g]
+                self._look(&corners[row, 0], area[row], image[row], label[row], common, &seen)
+                for kind in range(3):
+                    truth[kind, n] = seen.truth[kind]
+                    value[kind, n] = seen.value[kind]
         free(common)
+
+    def blame(
+        self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
+        const double[:, ::1] corners, const double[::1] area,
+        Py_ssize_t begin, Py_ssize_t end, double near, double threshold, bint strict,
+        int8_t[::1] kind, int32_t[::1] target, double[::1] value,
+    ):
+        """Write what some rows are wrong by, and of which ground truth, into columns of all."""
+        cdef Py_ssize_t n, which
+        cdef int32_t row
+        cdef Seen seen
+        cdef double* common = self._room()
+        with nogil:
+            for n in range(begin, end):
+                row = rows[n]
+                self._look(&corners[row, 0], area[row], image[row], label[row], common, &seen)
+                which = OTHER
+                if near <= seen.value[OWN] <= threshold:
+                    kind[row] = LOCALISATION
+                    which = OWN
+                elif reaches(seen.value[OTHER], threshold, strict):
+                    kind[row] = CLASSIFICATION
+                elif reaches(seen.value[TAKEN], threshold, strict):
+                    kind[row] = DUPLICATE
+                    which = TAKEN
+                else:
+                    kind[row] = (
+                        BACKGROUND if larger(seen.value[OWN], seen.value[OTHER]) <= near else BOTH
+                    )
+                    continue
+                target[row] = seen.truth[which]
+                value[row] = seen.value[which]
+        free(common)
+
+    cdef double* _room(self) except NULL:
+        cdef double* common = <double*>malloc((self.row.shape[0] + 1) * sizeof(double))
+        if common == NULL:
+            raise MemoryError()
+        return common
+
+    cdef void _look(
+        self, const double* box, double area, int32_t image, int32_t label, double* common,
+        Seen* seen,
+    ) noexcept nogil:
+        cdef Py_ssize_t g, kind, first = self.start[image], last = self.start[image + 1]
+        cdef double here
+        for kind in range(3):
+            seen.truth[kind] = -1
+            seen.value[kind] = 0.0
+        self._meet(box, first, last, common)
+        for g in range(first, last):
+            if common[g - first] == 0.0:  # most: few of an image's boxes meet
+                continue
+            here = share_of(common[g - first], area, self.area[g], self.absorbing[g])
+            kind = OWN if self.label[g] == label else OTHER
+            if here > seen.value[kind]:
+                seen.value[kind] = here
+                seen.truth[kind] = self.row[g]
+            if kind == OWN and self.taken[g] and here > seen.value[TAKEN]:
+                seen.value[TAKEN] = here
+                seen.truth[TAKEN] = self.row[g]
 
     cdef void _meet(
         self, const double* box, Py_ssize_t first, Py_ssize_t last, double* common

@@ -11,3 +11,14 @@ def rank_rows(
     start: NDArray[np.int32],
     ranked: NDArray[np.int32],
 ) -> None: ...
+def find_places(
+    image: NDArray[np.int32],
+    place: NDArray[np.int32],
+    score: NDArray[np.float64],
+    ties_by_image: bool,
+    start: NDArray[np.int32],
+    ranked: NDArray[np.int32],
+    rows: NDArray[np.int32],
+    label: NDArray[np.int32],
+    out: NDArray[np.int32],
+) -> None: ...

@@ -123,15 +123,22 @@ def rank_rows(
     cdef Py_ssize_t classes = start.shape[0] - 1
     cdef Py_ssize_t k, i, count
     cdef int32_t total = 0
+    cdef int32_t most = 0
     cdef int32_t* order = <int32_t*>malloc((n + 1) * sizeof(int32_t))
     cdef int32_t* group = <int32_t*>malloc((classes + 1) * sizeof(int32_t))
-    cdef Keyed* first = <Keyed*>malloc((n + 1) * sizeof(Keyed))
-    cdef Keyed* second = <Keyed*>malloc((n + 1) * sizeof(Keyed))
+    cdef Keyed* first = NULL
+    cdef Keyed* second = NULL
     cdef Keyed* items
-    cdef bint ready = order != NULL and group != NULL and first != NULL and second != NULL
+    cdef bint ready = order != NULL and group != NULL
+    if ready:
+        group_rows(&label[0] if n else NULL, n, classes, group, order)
+        for k in range(classes):
+            most = max(most, group[k + 1] - group[k])
+        first = <Keyed*>malloc((most + 1) * sizeof(Keyed))
+        second = <Keyed*>malloc((most + 1) * sizeof(Keyed))
+        ready = first != NULL and second != NULL
     if ready:
         with nogil:
-            group_rows(&label[0] if n else NULL, n, classes, group, order)
             for k in range(classes):
                 start[k] = total
                 count = 0
@@ -158,3 +165,32 @@ def rank_rows(
     free(second)
     if not ready:
         raise MemoryError()
+
+
+def find_places(
+    const int32_t[::1] image, const int32_t[::1] place, const double[::1] score,
+    bint ties_by_image, const int32_t[::1] start, const int32_t[::1] ranked,
+    const int32_t[::1] rows, const int32_t[::1] label, int32_t[::1] out,
+):
+    """Write where in `ranked`, as rank_rows made it, some rows stand or would stand in a class."""
+    cdef Py_ssize_t i
+    cdef int32_t row, other, low, high, middle
+    cdef bint above
+    with nogil:
+        for i in range(rows.shape[0]):
+            row = rows[i]
+            low, high = start[label[i]], start[label[i] + 1]
+            while low < high:
+                middle = low + (high - low) // 2
+                other = ranked[middle]
+                if score[other] != score[row]:
+                    above = score[other] > score[row]
+                elif ties_by_image and image[other] != image[row]:
+                    above = image[other] < image[row]
+                else:
+                    above = place[other] < place[row]
+                if above:
+                    low = middle + 1
+                else:
+                    high = middle
+            out[i] = low

@@ -124,3 +124,30 @@ def average_precision(
         return _curves.mean_precision(values, one_by_one)
     precision = (envelope if interpolated else precision_at_hits)(hits, guard=guard)
     return _curves.area(precision, positives)
+
+
+def average_precisions(
+    hits: NDArray[np.int32],
+    begin: NDArray[np.int32],
+    positives: NDArray[np.int64],
+    *,
+    levels: Floats | None = None,
+    one_by_one: bool = False,
+    guard: float = 0.0,
+) -> Floats:
+    """Return the average precision of each of K ranked lists, interpolated, (K,) float64.
+
+    Parameters
+    ----------
+    hits : (H,) int32
+        As from :func:`hits_of`, list after list.
+    begin : (K + 1,) int32
+        Where those of each list begin.
+    positives : (K,) int64
+    levels, one_by_one, guard
+        As for :func:`average_precision`.
+    """
+    out = np.empty(len(positives))
+    levels = np.zeros(0) if levels is None else levels
+    _curves.fill_averages(hits, begin, positives, levels, guard, one_by_one, out)
+    return out

@@ -151,6 +151,7 @@ def score(
     if evidence is not None:
         kept = _nothing_yet(detections, truths, neutral, rules, tuple(evidence))
         scores = scores._replace(evidence=replace(kept, images=images, classes=classes))
+    ranked = np.zeros(0 if evidence is None else len(detections.image), np.int32)
     scorer = _matching.Scorer(
         detections,
         truths,
@@ -162,11 +163,12 @@ def score(
         images,
         scores,
         all_limits,
+        ranked,
     )
     wanted = threads or thread_count(len(detections.image) + len(truths.image))
     share(scorer.work, min(wanted, max(classes, 1)))
     if scores.evidence is not None:
-        scores.evidence.closed()
+        scores.evidence.closed().know_ranking(ranked, within=scores.counts[6])
     return scores
 
 

@@ -4,6 +4,7 @@ Matching looks at a detection's own class alone. What is asked after it (what a 
 stands on, which class a confused detection took for another) needs all of an image's ground truths.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +18,29 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
+CLASSIFICATION, LOCALISATION, BOTH, DUPLICATE, BACKGROUND = range(5)
+"""What a false positive is wrong by; see :meth:`Surroundings.blame`."""
+
 _PIECE = 8192
+
+
+class Blame(NamedTuple):
+    """What some of N detections are wrong by.
+
+    Attributes
+    ----------
+    kind : (N,) int8
+        -1 of those that were not asked for.
+    target : (N,) int32
+        The ground truth that a localisation or classification error aims at, or the one that a
+        duplicate stands on; -1 of others.
+    overlap : (N,) float64
+        With the target, 0 where there is none.
+    """
+
+    kind: NDArray[np.int8]
+    target: Integers
+    overlap: Floats
 
 
 class Nearest(NamedTuple):
@@ -100,18 +123,53 @@ class Surroundings:
         threads : int, optional
             The result does not depend on it.
         """
-        truth = np.full((3, len(rows)), -1, np.int32)
-        value = np.zeros((3, len(rows)))
-        # Threads share the iterator: each piece is handed out once.
-        pieces = iter(range(0, len(rows), _PIECE))
+        truth = np.empty((3, len(rows)), np.int32)
+        value = np.empty((3, len(rows)))
+        columns = _columns(detections)
 
-        def work() -> None:
-            for begin in pieces:
-                end = min(begin + _PIECE, len(rows))
-                self._ground.fill(rows, *_columns(detections), begin, end, truth, value)
+        def fill(begin: int, end: int) -> None:
+            self._ground.fill(rows, *columns, begin, end, truth, value)
 
-        share(work, threads or thread_count(len(rows)))
+        _by_pieces(fill, len(rows), threads)
         return Nearest(*truth, *value)
+
+    def blame(
+        self,
+        detections: Boxes,
+        rows: Integers,
+        *,
+        near: float,
+        threshold: float,
+        strict: bool = False,
+        threads: int | None = None,
+    ) -> Blame:
+        """Tell what false positives are wrong by: the first of these that holds.
+
+        Localisation: the largest overlap with a ground truth of the class is from `near` to the
+        threshold. Classification: that with one of another class reaches the threshold.
+        Duplicate: that with one that is taken does. Background: none exceeds `near`. Both: else.
+
+        Parameters
+        ----------
+        detections : Boxes
+            N rows.
+        rows : (n,) int32
+            The false positives among these.
+        near, threshold : float
+        strict : bool
+            Whether the threshold must be exceeded.
+        threads : int, optional
+            The result does not depend on it.
+        """
+        count = len(detections.image)
+        found = Blame(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count))
+        columns = _columns(detections)
+
+        def blame(begin: int, end: int) -> None:
+            self._ground.blame(rows, *columns, begin, end, near, threshold, strict, *found)
+
+        _by_pieces(blame, len(rows), threads)
+        return found
 
     def claims(
         self,
@@ -154,6 +212,17 @@ class Surroundings:
             rows, *_columns(detections), threshold, strict, last_of_equal, others_only, left, truth
         )
         return truth
+
+
+def _by_pieces(work: Callable[[int, int], None], count: int, threads: int | None) -> None:
+    # Threads share the iterator: each piece is handed out once.
+    pieces = iter(range(0, count, _PIECE))
+
+    def take() -> None:
+        for begin in pieces:
+            work(begin, min(begin + _PIECE, count))
+
+    share(take, threads or thread_count(count))
 
 
 def _columns(boxes: Boxes) -> tuple[Integers, Integers, Floats, Floats]:

@@ -1,5 +1,7 @@
 """The hinge, by numbers worked by hand (metrics.md, sections 1 and 2) and against numpy's sums."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from detap.core import curves
-from detap.core._curves import mean_precision
+from detap.core._curves import count_above, mean_precision
 from detap.protocols import COCO_PRECISION_GUARD, RECALL_GRIDS
 
 # Ranking 1 0 1 0 1, three relevant items: hits with 0, 1 and 2 irrelevant items above.
@@ -119,3 +121,35 @@ def test_area_is_the_usual_python_to_the_last_bit(ranking: list[bool], missing: 
     steps = np.flatnonzero(recall[1:] != recall[:-1])
     expected = np.sum((recall[steps + 1] - recall[steps]) * precision[steps + 1])
     assert curves.average_precision(curves.hits_of(ranking), positives) == expected
+
+
+@given(
+    st.lists(st.tuples(st.lists(st.booleans(), max_size=12), st.integers(0, 3)), max_size=4),
+    st.sampled_from([None, grid("matlab"), grid("linspace")]),
+    st.booleans(),
+)
+def test_lists_averaged_at_once_have_the_bits_of_each_alone(
+    lists: list[tuple[list[bool], int]], levels: Any, one_by_one: bool
+) -> None:
+    hits = [curves.hits_of(relevant) for relevant, _ in lists]
+    # As many relevant items as were found, and some more.
+    positives = np.array([len(h) + more for h, (_, more) in zip(hits, lists, strict=True)], int)
+    begin = np.cumsum([0, *map(len, hits)]).astype(np.int32)
+    joined = np.concatenate([np.zeros(0, np.int32), *hits])
+    options = {"levels": levels, "one_by_one": one_by_one, "guard": COCO_PRECISION_GUARD}
+    found = curves.average_precisions(joined, begin, positives, **options)
+    alone = [
+        curves.average_precision(h, int(p), **options) for h, p in zip(hits, positives, strict=True)
+    ]
+    assert_array_equal(found, alone)
+
+
+def test_items_of_each_kind_above_a_place_are_those_of_its_list() -> None:
+    # Two lists: kinds 0 1 - 1 (the third is not counted) and 1 0.
+    kind = np.array([0, 1, -1, 1, 1, 0], np.int8)
+    start, begin = np.array([[0, 4, 6], [0, 3, 4]], np.int32)
+    out = np.zeros((2, 4), np.int32)
+    count_above(kind, start, begin, np.array([0, 3, 4, 5], np.int32), out)
+    assert_array_equal(out, [[0, 1, 1, 0], [0, 1, 2, 1]])
+    with pytest.raises(ValueError, match="more than 8 kinds"):
+        count_above(kind, start, begin, np.zeros(4, np.int32), np.zeros((9, 4), np.int32))

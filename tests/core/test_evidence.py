@@ -162,3 +162,47 @@ def test_places_rank_equal_scores_of_different_parts(
     for order in (parts, parts[::-1]):
         assert finish(Evidence.concatenate(order)).average[0, 0, 0] == value
     assert result.average_precision[0, 0, 0] == value
+
+
+@pytest.mark.parametrize("limit", [1, None])
+@pytest.mark.parametrize("ties", ["file", "image"])
+def test_ranks_agree_with_a_plain_sort(ties: Literal["file", "image"], limit: int | None) -> None:
+    random = np.random.default_rng(7)
+    label, image = random.integers(0, 3, (2, 60)).astype(np.int32)
+    score = random.integers(0, 5, 60) / 4  # mostly tied
+    corners = np.tile([0.0, 0.0, 10.0, 10.0], (60, 1))
+    names, images = ["a", "b", "c"], ["i", "j", "k"]
+    truth = GroundTruth.from_arrays(
+        image=images, label=names, boxes=np.tile([0, 0, 10, 10], (3, 1)), crowd=[False] * 3
+    )
+    found = Detections.from_arrays(
+        image=[images[i] for i in image],
+        label=[names[k] for k in label],
+        boxes=corners,
+        score=score,
+    )
+    rules = replace(RULES, ties=ties, detection_limits=(limit,))
+    evidence = evaluate(truth, found, rules, evidence=True).evidence
+
+    def key(row: int) -> tuple[float, ...]:
+        return (-score[row], image[row], row) if ties == "image" else (-score[row], row)
+
+    rows = sorted(range(60), key=key)
+    by_class = [row for k in range(3) for row in rows if label[row] == k]
+    # Both what matching told and what is ranked anew.
+    for one in (evidence, replace(evidence)):
+        assert_array_equal(one.ranking.rows, [row for row in by_class if evidence.counted[row]])
+        assert_array_equal(np.diff(one.ranking.start), np.bincount(label[evidence.counted]))
+
+    asked = np.arange(0, 60, 3, dtype=np.int32)
+    group = (asked % 4).astype(np.int32)
+    first = [next(row for row in rows if row in asked and row % 4 == g) for g in range(4)]
+    assert_array_equal(evidence.best_of_groups(asked, group, 9), first)
+
+    other = ((label[asked] + 1) % 3).astype(np.int32)
+    ranked, start = evidence.ranking.rows.tolist(), evidence.ranking.start
+    places = [
+        start[k] + sum(key(one) < key(row) for one in ranked[start[k] : start[k + 1]])
+        for row, k in zip(asked.tolist(), other.tolist(), strict=True)
+    ]
+    assert_array_equal(evidence.places(asked, other), places)

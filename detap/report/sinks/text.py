@@ -198,28 +198,31 @@ def table_lines(table: Table, style: Style) -> list[Line]:
     The layout is the richest of which all columns fit; at least those of priority 0 are shown.
     Where even these do not fit they are shown in several parts, each with the names.
     """
+    known: dict[tuple[Column, int], int] = {}
     for shape in _SHAPES:
         columns = shape.columns(table)
-        sizes = _sizes(table, shape, columns)
+        sizes = _sizes(table, shape, columns, known)
         room = style.width - sum(sizes[1:]) - shape.gap * (len(columns) - 1)
         if room >= min(sizes[0], _NAME_WIDTH):
             break
     if room < min(sizes[0], _LEAST_NAME):
-        return _parts(table, shape, columns, style)
+        return _parts(table, shape, columns, sizes, style)
     if style.fold:
         sizes[0] = min(sizes[0], room)
     return _grid(table, shape, columns, sizes)
 
 
-def _sizes(table: Table, shape: _Shape, columns: Sequence[Column]) -> list[int]:
+def _sizes(
+    table: Table, shape: _Shape, columns: Sequence[Column], known: dict[tuple[Column, int], int]
+) -> list[int]:
+    """Return the width of each column; `known` are those of cells, by column and decimals."""
     rows = _all_rows(table)
-    return [
-        max(
-            width(shape.heading(column)),
-            *(width(shape.cell(column, row.get(column.key))) for row in rows),
-        )
-        for column in columns
-    ]
+    for column in columns:
+        if (column, shape.decimals) not in known:
+            known[column, shape.decimals] = max(
+                width(shape.cell(column, row.get(column.key))) for row in rows
+            )
+    return [max(width(shape.heading(column)), known[column, shape.decimals]) for column in columns]
 
 
 def _all_rows(table: Table) -> list[Mapping[str, Cell]]:
@@ -229,9 +232,14 @@ def _all_rows(table: Table) -> list[Mapping[str, Cell]]:
     return rows or [{}]
 
 
-def _parts(table: Table, shape: _Shape, columns: Sequence[Column], style: Style) -> list[Line]:
+def _parts(
+    table: Table,
+    shape: _Shape,
+    columns: Sequence[Column],
+    sizes: Sequence[int],
+    style: Style,
+) -> list[Line]:
     """Return the table in parts, each of as many columns as fit beside the name."""
-    sizes = _sizes(table, shape, columns)
     name = min(sizes[0], max(_LEAST_NAME, style.width // 3)) if style.fold else sizes[0]
     lines: list[Line] = []
     for chosen in _split(sizes, style.width - name, shape.gap):
