@@ -18,6 +18,11 @@ QUICKLY = "-O0 -w"
 LONGEST = 600  # seconds; a change that never ends is noticed, too
 
 
+def count() -> int:
+    """Return how many changes there are to try."""
+    return sum(len(module["changes"]) for module in settings("changes")["module"])
+
+
 def try_changes() -> Iterator[Outcome]:
     """Make the changes of `changes.toml`, one after the other, and run their tests."""
     place = copy_checkout(NAME)

@@ -93,6 +93,11 @@ def test_precision_and_recall_over_ranks(tmp_path: Path) -> None:
     levels = [tuple(map(float, line[2:])) for line in lines if line[0] == "levels"]
     precision = [1] * 4 + [2 / 3] * 3 + [3 / 5] * 4
     assert levels == [pytest.approx((r / 10, p)) for r, p in enumerate(precision)]
+    points = tmp_path / "curve.json"
+    assert main(["rank", "retrieval", *given, "--curves", str(points), "-q"]) == 0
+    told = json.loads(points.read_text())["points"]
+    assert [point["rank"] for point in told] == [1, 2, 3, 4, 5, *[None] * 11]
+    assert [(point["recall"], point["precision"]) for point in told[:5]] == ranks
 
 
 @pytest.mark.parametrize("key", ["ap", "smoothap", "supap", "quantised_ap_nq20"])
