@@ -10,6 +10,7 @@ import pytest
 from detap.errors import Note
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.sinks.registry import SINKS, Style
+from detap.report.sinks.text import table_lines
 
 DASH = "\N{EN DASH}"
 
@@ -232,6 +233,13 @@ all   {DASH}     7
 @pytest.mark.parametrize(("width", "text"), [(80, WIDE), (66, WIDE), (44, NARROW), (43, NARROW)])
 def test_a_whole_report_as_text(width: int, text: str) -> None:
     assert SINKS["table"].render(report(), Style(width, fold=True)) == text
+
+
+def test_a_row_that_takes_no_part_in_the_means_is_dim() -> None:
+    plain, stranger, totals = (table_lines(report().table, Style())[n] for n in (2, 3, 5))
+    assert [part for _, part in plain] == ["", "middle", "", "", "", "", ""]
+    assert [part for _, part in stranger] == ["dim"] * 7
+    assert [part for _, part in totals] == ["total"] * 7
 
 
 @pytest.mark.parametrize(

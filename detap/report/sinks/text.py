@@ -55,7 +55,7 @@ def _coloured(lines: Sequence[Line]) -> str:
     with console.capture() as capture:
         for line in lines:
             text = Text.assemble(*((piece, COLOURS.get(part, "")) for piece, part in line))
-            console.print(text, soft_wrap=True, crop=False, overflow="ignore", emoji=False)
+            console.print(text, soft_wrap=True, crop=False, overflow="ignore")
     return capture.get()
 
 
