@@ -132,6 +132,13 @@ def _status(path: str) -> os.stat_result | None:
 def _check_folder(path: str) -> None:
     folder = os.path.dirname(os.path.realpath(path)) or os.curdir
     if not os.path.isdir(folder):
+        try:
+            os.stat(folder)
+        except PermissionError:
+            told = f"the folder {_named(folder)} may not be entered; check its permissions"
+            raise OutputError(f"{_named(path)}: {told}") from None
+        except OSError:
+            pass
         raise OutputError(f"{_named(path)}: there is no folder {_named(folder)}")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise OutputError(f"{_named(path)}: the folder {_named(folder)} cannot be written to")

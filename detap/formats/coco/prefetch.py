@@ -75,9 +75,9 @@ class Handle(Generic[Scan]):
 
     def _hash(self, stream: Stream) -> None:
         """Take the digest beside the scan, which is slower, so that nothing waits for it."""
-        from detap.formats.reading.digest import sha256_of_stream  # needs hashlib, 0.003 s
-
         try:
+            from detap.formats.reading.digest import sha256_of_stream  # needs hashlib, 0.003 s
+
             self.sha256 = sha256_of_stream(stream)
         except BaseException as error:
             self._error = error
