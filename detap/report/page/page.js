@@ -233,9 +233,10 @@ const cell = (text, kind) => make("td", { class: kind }, text);
 
 function meter(part) {
   if (part === null) return "";
-  const inner = make("i");
-  inner.style.width = `${Math.max(0, Math.min(1, part || 0)) * 100}%`;
-  return make("span", { class: "meter", "aria-hidden": "true" }, inner);
+  const bar = make("span", { class: "meter", "aria-hidden": "true" });
+  if (part > 0) bar.append(make("i"));  // of nothing there is no bar, not even a thin one
+  if (part > 0) bar.firstChild.style.width = `${Math.min(1, part) * 100}%`;
+  return bar;
 }
 
 // --- the change against the baseline
@@ -622,7 +623,7 @@ function updateConfusion() {
 
 function listConfusions(cells, sums, k) {
   const wrong = cells.filter(([row, column]) => row !== column && row < K && column < K && (k < 0 || row === k || column === k));
-  wrong.sort((a, b) => b[2] - a[2] || a[0] - b[0] || a[1] - b[1]);
+  wrong.sort((a, b) => b[2] - a[2] || sums[a[0]] - sums[b[0]] || a[0] - b[0] || a[1] - b[1]);
   const top = wrong.slice(0, K > MANY ? 24 : 9);
   $("confusion-list").replaceChildren(
     make("h3", {}, top.length ? (k < 0 ? "Taken for each other most" : `${state.class}, confused most`) : "No class was taken for another."),
@@ -694,8 +695,12 @@ function frame(largest, ticks, label, scale = (v) => v) {
   return [svg, y];
 }
 
-// Ticks of a square-root scale: 0, and powers of ten up to the largest count.
-const powers = (largest) => [0, ...[1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].filter((n) => n <= largest && n * 200 > largest)];
+// Ticks of a square-root scale: 0, powers of ten, and two or five of the last one near the top.
+function powers(largest) {
+  const tens = [1, 10, 100, 1e3, 1e4, 1e5, 1e6, 1e7].filter((n) => n <= largest && n * 200 > largest);
+  const top = [5, 2].map((n) => n * tens.at(-1)).find((n) => n <= largest);
+  return [0, ...tens, ...(top ? [top] : [])];
+}
 
 function below(svg, texts) {
   texts.forEach((value, n) => {
@@ -807,7 +812,7 @@ function ninths(part) {
     const n = 3 * row + column, recall = ratio(part.found[n], part.truths[n]);
     const node = make("td", {}, make("strong", {}, share(recall, 3)), make("small", {}, `${whole(part.truths[n])} objects`));
     node.title = part.groups[n];
-    paint(node, (recall || 0) ** 2);
+    paint(node, ((recall || 0) / 2) ** 2);  // the paler half of the ramp: all figures in one colour
     return node;
   })));
   return make("table", { class: "ninths", "aria-label": "Recall by ninth of the image, as it lies" }, make("tbody", {}, ...rows));

@@ -84,10 +84,10 @@ def write_case(folder: Path, names: tuple[str, ...] = NAMES, images: int = 24) -
     return ["--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")]
 
 
-def write_page(folder: Path, *more: str, names: tuple[str, ...] = NAMES) -> Path:
+def write_page(folder: Path, *more: str, names: tuple[str, ...] = NAMES, images: int = 24) -> Path:
     """Write the page of the case; return its path."""
     page = folder / "page.html"
-    assert main(["report", *write_case(folder, names), *more, "-o", str(page), "-q"]) == 0
+    assert main(["report", *write_case(folder, names, images), *more, "-o", str(page), "-q"]) == 0
     return page
 
 
