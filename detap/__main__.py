@@ -18,7 +18,7 @@ def main() -> None:
     except KeyboardInterrupt as interrupt:  # or SIGTERM, which comes as one that knows its status
         os._exit(getattr(interrupt, "status", 130))
     except BaseException as error:  # Python's own status for it, 1, is that of a failed gate
-        short = isinstance(error, MemoryError) or "failed to map" in str(error)
+        short = isinstance(error, MemoryError | SystemError) or "failed to map" in str(error)
         what = "out of memory" if short else " ".join(f"{type(error).__name__}: {error}".split())
         os.write(2, f"Error: detap cannot start ({what})\n".encode(errors="replace"))
         os._exit(3)

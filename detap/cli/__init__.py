@@ -182,8 +182,8 @@ _NO_MEMORY = (
     "cannot allocate memory",
     "can't start new thread",
     # A library that found none, and did not say so.
-    "error return without exception set",
-    "returned null without setting an exception",
+    "without exception set",
+    "without setting an exception",
 )
 
 

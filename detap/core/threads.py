@@ -1,11 +1,30 @@
 """Work that several threads share, in pieces that no result depends on the sharing of."""
 
 import os
+import sys
 from collections.abc import Callable
 from threading import Thread
 
+if sys.platform != "win32":
+    from resource import RLIMIT_AS, getrlimit
+
 SMALL_WORK = 20_000
 """Below so many boxes a second thread costs more than it brings."""
+
+
+TIGHT = 2 << 30
+"""Bytes of address space below which no thread is begun."""
+
+
+def memory_is_tight() -> bool:
+    """Return whether threads would be a risk.
+
+    Each asks for tens of MiB, one that finds no memory to begin with hangs its starter, and what
+    they hold is missing where a library is loaded at the same time.
+    """
+    if sys.platform == "win32":
+        return False
+    return 0 <= getrlimit(RLIMIT_AS)[0] < TIGHT  # -1 is no limit
 
 
 def thread_count(work: int) -> int:
@@ -21,6 +40,8 @@ def thread_count(work: int) -> int:
 def share(work: Callable[[], None], threads: int) -> None:
     """Let so many threads, this one among them, call `work`, which takes pieces until none is left.
 
+    Where memory is tight, this one does it all.
+
     Raises
     ------
     BaseException
@@ -34,7 +55,8 @@ def share(work: Callable[[], None], threads: int) -> None:
         except BaseException as error:  # handed to the caller's thread below
             failures.append(error)
 
-    helpers = [Thread(target=guarded, daemon=True) for _ in range(threads - 1)]
+    count = 0 if threads > 1 and memory_is_tight() else threads - 1
+    helpers = [Thread(target=guarded, daemon=True) for _ in range(count)]
     for helper in helpers:
         helper.start()
     guarded()

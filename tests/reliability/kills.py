@@ -76,9 +76,9 @@ UNBORN = b"Fatal Python error: "
 def is_unborn(said: bytes) -> bool:
     """Tell from stderr whether Python did not come as far as to run detap: its status is its own.
 
-    Interrupted, or short of memory, it ends with 1, 127 or SIGABRT: nothing of ours can help that.
+    Interrupted, it then ends with 1: nothing of ours can help that.
     """
-    if said.startswith(UNBORN) or b"error while loading shared libraries" in said:
+    if said.startswith(UNBORN):
         return True
     return b"Traceback" in said and f"{ROOT}/detap/".encode() not in said
 

@@ -8,7 +8,9 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -259,6 +261,14 @@ sys.exit(main(arguments))
 """The command, run by a user who may not write here: root may write anywhere."""
 
 
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """Return a folder that others may enter: pytest closes its own, each run those of all."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o755)
+        yield Path(name)
+
+
 @pytest.mark.parametrize(
     ("mode", "says"),
     [
@@ -266,15 +276,11 @@ sys.exit(main(arguments))
         ("000", r"(dt.json: may not be read; check its permissions|\S*report.json: the folder)"),
     ],
 )
-def test_what_permissions_forbid(tmp_path: Path, mode: str, says: str) -> None:
-    folder = tmp_path / "closed"
+def test_what_permissions_forbid(open_folder: Path, mode: str, says: str) -> None:
+    folder = open_folder / "closed"
     folder.mkdir()
     write(folder)
     (folder / "report.json").write_text("old")
-    # pytest's own folders are closed to others; how many there are depends on its workers.
-    for path in (tmp_path, *tmp_path.parents):
-        if path.stat().st_uid == os.geteuid() and not path.stat().st_mode & 0o005:
-            path.chmod(path.stat().st_mode | 0o055)
     try:
         done = subprocess.run(
             [sys.executable, "-c", AS_NOBODY, *EVAL, "-o", "report.json"],
@@ -361,7 +367,7 @@ def test_a_file_that_changes_under_the_reader(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(SANITIZED, reason="the sanitizer needs all of the address space")
-@pytest.mark.parametrize("megabytes", [12, 30, 60, 90, 100, 110, 120, 140, 160, 200, 300, 400, 600])
+@pytest.mark.parametrize("megabytes", [30, 60, 90, 100, 110, 120, 140, 160, 200, 300, 400, 600])
 def test_memory_that_runs_out_is_said(tmp_path: Path, megabytes: int) -> None:
     record = '{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}'
     write(tmp_path)
@@ -372,15 +378,12 @@ def test_memory_that_runs_out_is_said(tmp_path: Path, megabytes: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
 
     done = detap(tmp_path, *EVAL, "-o", "report.json", "--threads", "2", preexec_fn=limit)
-    if done.returncode == 0:
-        assert strict_json((tmp_path / "report.json").read_bytes())
-        return
-    assert (tmp_path / "report.json").read_text() == "old"
-    if done.returncode == 3:
-        assert b"out of memory" in done.stderr
-    else:
-        assert kills.is_unborn(done.stderr), done.stderr
-        assert megabytes < 30  # Python itself asks for some 15
+    report = (tmp_path / "report.json").read_bytes()
+    # It may run out after the report was written: what is printed to stdout comes last.
+    if report != b"old" or done.returncode == 0:
+        assert strict_json(report)["summary"]
+    if done.returncode:
+        assert "out of memory" in check_said(done, {3})
 
 
 def test_no_traceback_without_standard_streams(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
+from detap.core.threads import memory_is_tight
 from detap.formats.coco._scan import (
     CAN_SPLIT,
     ListsScan,
@@ -55,7 +56,8 @@ class Handle(Generic[Scan]):
         self._content = b""
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
-        if self.path != STDIN:
+        self._alone = memory_is_tight()
+        if self.path != STDIN and not self._alone:
             # Standard input may wait for a person: it is read by who asks for it.
             self._thread = threading.Thread(target=self._run, daemon=True)
             self._thread.start()
@@ -65,7 +67,7 @@ class Handle(Generic[Scan]):
             with Stream(self.path, self.limits) as stream:
                 hashing = threading.Thread(target=self._hash, args=(stream,), daemon=True)
                 if self.limits.digests and self.path != STDIN:
-                    hashing.start()
+                    (hashing.run if self._alone else hashing.start)()
                 self._read(stream)
                 if hashing.ident is not None:
                     hashing.join()
@@ -154,6 +156,7 @@ def new_scan(
 def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
     """Run a scan, in two threads where that pays; return whether the file was regular."""
     large = stream.size >= SPLIT_FROM and (os.cpu_count() or 1) >= SPLIT_CORES
+    large = large and not memory_is_tight()
     if large and isinstance(scan, ResultsScan) and stream.descriptor >= 0:
         start = _middle(stream)
         if start:
