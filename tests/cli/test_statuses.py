@@ -16,10 +16,11 @@ from detap._version import __version__
 from detap.errors import DifferenceError, InputError, Problem
 from tests.cli.conftest import Ended, Files, spawn
 from tests.reliability.kills import hear_signals
+from tests.reliability.runner import FULL_DEVICE
 
 Detap = Callable[..., Ended]
 needs_full_device = pytest.mark.skipif(
-    not os.path.exists("/dev/full"), reason="no /dev/full on this system"
+    not FULL_DEVICE, reason="/dev/full is no device on this system"
 )
 
 

@@ -16,6 +16,8 @@ from tests.reliability.cases import Case
 
 ROOT = Path(__file__).parents[2]
 OLD = b"the old report\n"
+FULL_DEVICE = Path("/dev/full").is_char_device()
+"""Whether there is a device without room: a test that went wrong as root may have replaced it."""
 SECONDS = 300
 SANITIZED = "libasan" in os.environ.get("LD_PRELOAD", "")
 """Whether AddressSanitizer is at work, which reserves terabytes and multiplies memory."""

@@ -19,7 +19,7 @@ import pytest
 from tests.reliability import kills
 from tests.reliability.coco_cases import BASE, results, truth
 from tests.reliability.judge import strict_json, text_faults
-from tests.reliability.runner import ROOT, SANITIZED
+from tests.reliability.runner import FULL_DEVICE, ROOT, SANITIZED
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
 
@@ -203,6 +203,7 @@ def test_a_full_disk_leaves_the_old_report(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.skipif(not FULL_DEVICE, reason="/dev/full is no device on this system")
 def test_a_full_device_behind_stdout(tmp_path: Path) -> None:
     write(tmp_path)
     with open("/dev/full", "wb") as full:
