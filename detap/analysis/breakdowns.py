@@ -125,11 +125,11 @@ def breakdowns(
         Where the protocol pairs by coverage, or has no such threshold.
     """
     outcome = Outcome.of(result, iou)
-    detections, truths = outcome.boxes
-    kept = outcome.judged.copy()
+    kept = outcome.judged
     if score is not None:
-        kept &= detections.score >= score
+        kept = kept & (outcome.boxes[0].score >= score)
     parts = _Parts(outcome, kept)
+    detections, truths = parts.detections, parts.truths
     crowd = np.bincount(truths.image[outcome.positive], minlength=outcome.images).astype(np.int64)
     edge = 1.0 if outcome.protocol.pixel_edge else 0.0
     return Breakdowns(
@@ -146,19 +146,19 @@ class _Parts:
     """Counts of detections and ground truths that count, by parts."""
 
     def __init__(self, outcome: Outcome, kept: Flags) -> None:
-        self.detections, self.truths = outcome.boxes
-        self.kept, self.right = kept, kept & outcome.true
+        detections, self.truths = outcome.boxes
+        rows = np.flatnonzero(kept)
+        self.detections = Boxes._make(column[rows] for column in detections)
+        self.right = outcome.true[rows]
         self.positive = outcome.positive
         self.found = np.zeros(len(self.positive), np.bool_)
-        self.found[outcome.truth[self.right]] = True
+        self.found[outcome.truth[rows[self.right]]] = True
 
     def between(self, edges: tuple[float, ...], detection: Values, truth: Values) -> Breakdown:
         inner = np.array(edges[1:-1])
-        group = np.full(len(detection), -1)
-        group[self.kept] = np.searchsorted(inner, detection[self.kept], side="right")
         return self.counted(
             tuple(_span(low, high) for low, high in pairwise(edges)),
-            group,
+            np.searchsorted(inner, detection, side="right"),
             np.searchsorted(inner, truth, side="right"),
         )
 
@@ -178,7 +178,7 @@ class _Parts:
             groups=groups,
             ground_truths=tally(truth, self.positive),
             found=tally(truth, self.found),
-            detections=tally(detection, self.kept),
+            detections=tally(detection, np.ones(len(detection), np.bool_)),
             true_positives=tally(detection, self.right),
         )
 

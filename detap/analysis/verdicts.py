@@ -157,7 +157,10 @@ def verdicts_of(
     found, ends = _rows_of(detections.image, -detections.score, asked, outcome.images)
     if most is not None:
         rank = np.arange(len(found)) - np.repeat(ends[:-1], np.diff(ends))
-        found = found[(rank < most) | np.isin(found, list(always))]
+        kept = np.zeros(len(detections.image), np.bool_)
+        # Not numpy.isin, which imports all of numpy.ma; -1 is no row.
+        kept[np.fromiter((row for row in always if row >= 0), np.intp)] = True
+        found = found[(rank < most) | kept[found]]
         ends = _ends(detections.image[found], asked, outcome.images)
     judged = judge.detections(found)
     of_truth, truth_ends = _rows_of(truths.image, np.zeros(len(truths.image)), asked, len(images))
