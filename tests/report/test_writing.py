@@ -105,7 +105,7 @@ def test_a_device_is_written_through_and_stays() -> None:
     assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
 
 
-@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full here")
+@pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="/dev/full is no device here")
 def test_a_full_device_is_an_error_and_stays() -> None:
     with pytest.raises(OutputError, match=r"/dev/full: cannot be written: No space left"):
         write("/dev/full", b"x")
