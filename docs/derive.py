@@ -72,10 +72,10 @@ def page(text: str, tables: dict[str, list[str]]) -> str:
     for name, lines in tables.items():
         begin, end = f"<!-- derived: {name} -->", "<!-- end -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
-        if not pattern.search(text):
+        place = pattern.search(text)
+        if place is None:
             raise ValueError(f"no {begin} in the page")
-        table = "\n".join([begin, *lines, end])
-        text = pattern.sub(lambda _, table=table: table, text, count=1)
+        text = text[: place.start()] + "\n".join([begin, *lines, end]) + text[place.end() :]
     return text
 
 
