@@ -170,16 +170,15 @@ class _Parts:
     def counted(
         self, groups: tuple[str, ...], detection: NDArray[np.int64], truth: NDArray[np.int64]
     ) -> Breakdown:
-        def tally(group: NDArray[np.int64], which: Flags) -> Counts:
-            chosen = group[which]
-            return np.bincount(chosen[chosen >= 0], minlength=len(groups))
+        def tally(group: NDArray[np.int64]) -> Counts:
+            return np.bincount(group[group >= 0], minlength=len(groups))
 
         return Breakdown(
             groups=groups,
-            ground_truths=tally(truth, self.positive),
-            found=tally(truth, self.found),
-            detections=tally(detection, np.ones(len(detection), np.bool_)),
-            true_positives=tally(detection, self.right),
+            ground_truths=tally(truth[self.positive]),
+            found=tally(truth[self.found]),
+            detections=tally(detection),
+            true_positives=tally(detection[self.right]),
         )
 
 

@@ -70,6 +70,12 @@ class Outputs(NamedTuple):
         """Whether any report asks more of the result than its numbers."""
         return any(sink.extra for sink in (self.stdout, *(sink for sink, _ in self.files)))
 
+    def refuse_others(self, what: str, formats: Sequence[str]) -> None:
+        """Raise UsageError where a report that has few forms is wanted in another."""
+        for sink in (self.stdout, *(sink for sink, _ in self.files)):
+            if sink.name not in formats:
+                raise UsageError(f"{what} has no form as {sink.name}; use {', '.join(formats)}")
+
     def check(self) -> None:
         """Refuse what cannot be written, before the work is done."""
         for sink in (self.stdout, *(sink for sink, _ in self.files)):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from detap.errors import InputError, Note, Problem
 
 if TYPE_CHECKING:
-    from detap.tables.detection import GroundTruth, Name
+    from detap.tables.detection import Name
 
 _HEADINGS = ("image", "tag")
 _LONGEST = 200
@@ -179,9 +179,3 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
             raise ValueError(f"the key {key!r} is there twice")
         found[key] = value
     return found
-
-
-def sliced_images(truth: "GroundTruth", images: "Iterable[Name]") -> list["Name"]:
-    """Return those of the images that a table has."""
-    known = set(truth.images)
-    return [name for name in images if name in known]

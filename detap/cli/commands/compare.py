@@ -101,9 +101,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
     outputs = Outputs.from_options(options, [*inputs.paths(), second])
-    for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
-        if sink.name not in FORMATS:
-            raise UsageError(f"a comparison has no form as {sink.name}; use {', '.join(FORMATS)}")
+    outputs.refuse_others("a comparison", FORMATS)
     outputs.check()
     _compare(inputs, second, (rules, outputs), options, session)
 

@@ -20,7 +20,6 @@ from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Share
-from detap.errors import UsageError
 from detap.protocols import Protocol
 
 FORMATS = ("table", "json", "csv", "markdown")
@@ -53,9 +52,7 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
     outputs = Outputs.from_options(options, inputs.paths())
-    for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
-        if sink.name not in FORMATS:
-            raise UsageError(f"an image has no form as {sink.name}; use {', '.join(FORMATS)}")
+    outputs.refuse_others("an image", FORMATS)
     outputs.check()
     _show(inputs, image, (rules, outputs), options, session)
 
