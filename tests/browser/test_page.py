@@ -583,6 +583,16 @@ def test_a_sheet_of_paper_holds_all_columns(open_page: Open, whole_page: tuple[s
     assert not tab.get_by_text("The same as a table").first.is_visible()
 
 
+def test_a_sheet_of_paper_holds_paths_of_any_length(open_page: Open, tmp_path: Path) -> None:
+    folder = tmp_path / ("a_long_name_without_any_place_to_break_" * 4) / "one-more"
+    folder.mkdir(parents=True)
+    write_case(folder)
+    tab = open_page(write_page(folder))
+    tab.emulate_media(media="print")
+    tab.set_viewport_size({"width": SHEET[0], "height": SHEET[1]})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= SHEET[0]
+
+
 def test_a_step_of_the_slider_is_quick(open_page: Open, whole_page: tuple[str, Path]) -> None:
     """The floor is 50 ms; the quickest of many, as other work on the machine must not count."""
     tab = open_page(whole_page[1])
