@@ -1,11 +1,14 @@
 """Tables from arrays: numbering, checks, and what must not change."""
 
 import re
+import tracemalloc
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from numpy.typing import NDArray
 
@@ -13,6 +16,7 @@ from detap.analysis.bootstrap import draw_weights, resampled
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.protocols import protocol
+from detap.tables.columns import Columns
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 
 BOX = [0.0, 0.0, 10.0, 10.0]
@@ -205,6 +209,54 @@ def test_large_ids_stay_apart(ids: object) -> None:
     assert [table.images[number] for number in table.image] == plain
     detections = found(image=ids, label=ids, boxes=[BOX] * 3, score=[1, 2, 3])
     assert [table.images[n] for n in detections.numbered_as(table).image] == plain
+
+
+@given(
+    st.sampled_from(["i1", "u1", "i4", "i8", "u8"]).flatmap(
+        lambda kind: st.tuples(
+            st.just(kind),
+            st.lists(
+                st.integers(int(np.iinfo(kind).min), int(np.iinfo(kind).max))
+                | st.integers(0, 9)
+                | st.sampled_from([int(np.iinfo(kind).min), int(np.iinfo(kind).max)]),
+                max_size=30,
+            ),
+        )
+    )
+)
+@example(("i1", [-128, 127, *range(30)]))
+@example(("u8", [2**64 - 1, 2**64 - 2]))
+@example(("i8", [-(2**63), -(2**63) + 1]))
+def test_whole_numbers_of_any_kind_are_numbered_as_python_sorts_them(
+    given: tuple[str, list[int]],
+) -> None:
+    kind, ids = given
+    found = Columns("table").numbered("image", np.array(ids, kind))
+    assert found.distinct == sorted(set(ids))
+    assert [found.distinct[number] for number in found.number] == ids
+    assert found.number.dtype == np.int32
+
+
+@given(st.lists(st.sampled_from(["b", "a", "007", "7", "\N{SNOWMAN}", ""]), max_size=9))
+def test_an_array_of_text_is_numbered_as_a_list_is(names: list[str]) -> None:
+    found = Columns("table").numbered("image", np.array(names, np.str_))
+    assert found.distinct == sorted(set(names))
+    assert [found.distinct[number] for number in found.number] == names
+
+
+@pytest.mark.parametrize("step", [1, 2**40], ids=["close", "far-apart"])
+def test_ids_of_an_array_do_not_become_objects_row_by_row(step: int) -> None:
+    """A row as an object of Python takes 40 bytes and is what numbering used to cost."""
+    rows = 200_000
+    ids = np.repeat(np.arange(rows // 100), 100) * step
+    columns = Columns("table")
+    tracemalloc.start()
+    try:
+        columns.numbered("image", ids)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 24 * rows
 
 
 def test_text_ids_are_the_text_to_the_letter() -> None:

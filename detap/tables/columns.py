@@ -4,8 +4,8 @@ numpy casts without a word: text to numbers, NaN to a flag, whole numbers beyond
 float, a masked entry to what lies below the mask. Each of these would change what is counted.
 """
 
-from collections.abc import Sized
-from typing import Any, NoReturn
+from collections.abc import Sequence, Sized
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,6 +22,24 @@ MOST_THREADS = 1024
 
 _EXACT = 2**53
 """From here on not every whole number is a float64."""
+
+_SPARSE = 8
+"""A table of all numbers between the least and the largest id may have so many entries a row."""
+
+
+class Names(NamedTuple):
+    """A column of names, numbered.
+
+    Attributes
+    ----------
+    distinct : list of int or str
+        Each name once, sorted.
+    number : (n,) int32
+        Which of them each row has.
+    """
+
+    distinct: list[Name]
+    number: NDArray[np.int32]
 
 
 class Columns:
@@ -52,9 +70,34 @@ class Columns:
 
         A float that is a whole number below 2^53 is that number.
         """
+        return self._plain_names(what, self._one_a_row(what, values))
+
+    def numbered(self, what: str, values: ArrayLike) -> Names:
+        """Return the same, each name once and its number in every row.
+
+        Whole numbers that lie close together are looked up in a table; of others, and of text, only
+        the first of each run of equal ones becomes a value of Python.
+        """
+        column = self._one_a_row(what, values)
+        if column.dtype.kind in "iu" and len(column):
+            wide = column if column.dtype.kind == "u" else column.astype(np.int64, copy=False)
+            low = wide.min()
+            if int(wide.max()) - int(low) < _SPARSE * len(column):
+                return _looked_up((wide - low).astype(np.intp, copy=False), int(low))
+        if column.dtype.kind not in "iuU" or not len(column):
+            return _numbered(self._plain_names(what, column))
+        first = np.flatnonzero(np.append(True, column[1:] != column[:-1]))
+        heads = _numbered(column[first].tolist())
+        lengths = np.diff(first, append=len(column))
+        return Names(heads.distinct, np.repeat(heads.number, lengths))
+
+    def _one_a_row(self, what: str, values: ArrayLike) -> NDArray[Any]:
         column = self._taken(what, values)
         if column.ndim != 1:
             self.fail(f"{what} has the shape {column.shape}", "give one name a row, (n,)")
+        return column
+
+    def _plain_names(self, what: str, column: NDArray[Any]) -> list[Name]:
         found: list[Any] = column.tolist()
         kinds = set(map(type, found))
         if kinds <= {int} or kinds <= {str}:
@@ -168,6 +211,21 @@ def _name(value: object) -> Name | None:
     if isinstance(value, float | np.floating) and value.is_integer() and abs(float(value)) < _EXACT:
         return int(value)
     return None
+
+
+def _looked_up(offset: NDArray[np.intp], low: int) -> Names:
+    """Return names that are whole numbers from `low` on, by how far beyond it they are."""
+    there = np.zeros(int(offset.max()) + 1, np.bool_)
+    there[offset] = True
+    number = np.cumsum(there, dtype=np.int32) - np.int32(1)
+    return Names([low + at for at in np.flatnonzero(there).tolist()], number[offset])
+
+
+def _numbered(names: Sequence[Name]) -> Names:
+    """Return names of one kind, numbered in sorted order."""
+    distinct = sorted(set(names))
+    number = {name: at for at, name in enumerate(distinct)}
+    return Names(distinct, np.fromiter(map(number.__getitem__, names), np.int32, len(names)))
 
 
 def _is_number(kind: type) -> bool:

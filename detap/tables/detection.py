@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.tables.columns import Columns, check_rows
+from detap.tables.columns import Columns, Names, check_rows
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.doubts import AS_IS, backward, backward_note, too_many
 
@@ -199,8 +199,7 @@ class GroundTruth(_Table):
             Where a column has a wrong length, or a value that is no box, or an unknown name.
         """
         rows = _Rows("ground truth", (image, label), boxes, encoding, as_is)
-        listed = set(rows.image) if images is None else rows.names("images", images)
-        all_images = tuple(sorted(listed) if images is None else listed)
+        all_images = tuple(rows.image.distinct if images is None else rows.names("images", images))
         ids, names = _class_table(rows, classes)
         if area is None:
             areas = rows.box_area.copy()
@@ -289,7 +288,7 @@ class Detections(_Table):
         rows = _Rows("detections", (image, label), boxes, encoding, as_is)
         scores = rows.numbers("score", score, (rows.length,))
         rows.refuse("score", scores, ~np.isfinite(scores), "finite")
-        images = tuple(sorted(set(rows.image)))
+        images = tuple(rows.image.distinct)
         ids, names = _class_table(rows, None)
         return cls(
             image=rows.number("image", rows.image, images),
@@ -382,12 +381,12 @@ class _Rows(Columns):
     ) -> None:
         image, label = names
         super().__init__(table)
-        self.image = self.names("image", image)
-        self.length = len(self.image)
-        self.label = self.names("label", label)
-        if len(self.label) != self.length:
+        self.image = self.numbered("image", image)
+        self.length = len(self.image.number)
+        self.label = self.numbered("label", label)
+        if len(self.label.number) != self.length:
             self.fail(
-                f"label has the shape ({len(self.label)},)",
+                f"label has the shape ({len(self.label.number)},)",
                 f"give ({self.length},): a row for each image",
             )
         if encoding not in BOX_ENCODINGS:
@@ -406,17 +405,18 @@ class _Rows(Columns):
             first = f"row {at[0]}, {box[at[0]].tolist()}"
             self.notes += (backward_note(kind, len(at), first),)
 
-    def number(self, name: str, column: Sequence[Name], names: tuple[Name, ...]) -> Integers:
+    def number(self, name: str, column: Names, names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each entry of `column`."""
         check_rows(self.table, len(names), name)
         numbers = {entry: number for number, entry in enumerate(names)}
         if len(numbers) != len(names):
             self.fail(f"a name of {name} is listed twice")
-        for stranger in sorted(set(column) - numbers.keys())[:1]:
+        for stranger in sorted(set(column.distinct) - numbers.keys())[:1]:
             other = bool(names) and isinstance(names[0], str) != isinstance(stranger, str)
             remedy = _KINDS.format("those listed are", names[0]) if other else ""
             self.fail(f"{name} {stranger!r} is not among those listed", remedy)
-        return np.fromiter(map(numbers.__getitem__, column), np.int32, len(column))
+        found = np.array([numbers[entry] for entry in column.distinct], np.int32)
+        return found[column.number]
 
 
 def encode_boxes(boxes: Floats, encoding: str) -> tuple[Floats, Floats]:
@@ -444,7 +444,7 @@ def _class_table(
 ) -> tuple[tuple[Name, ...], tuple[str, ...]]:
     """Return the identifiers and the names of the classes."""
     if classes is None:
-        ids = sorted(set(rows.label))
+        ids = rows.label.distinct
         return tuple(ids), tuple(map(str, ids))
     ids = rows.names("classes", list(classes))
     if not isinstance(classes, Mapping):
