@@ -13,7 +13,7 @@ import pytest
 from detap.formats.ranking.runs import read_run
 from detap.ranking import classification, protocols, retrieval
 from detap.tables.ranking import Samples
-from tests.ranking.cases import Qrels, Run, random_run, write_trec
+from tests.ranking.cases import Qrels, Run, gallery, random_run, write_trec
 
 SEEDS = range(8)
 CUTOFFS = (1, 3, 5, 10, 100)
@@ -192,3 +192,27 @@ def test_scikit_learn_calls_the_same_number_ndcg(tmp_path: Path) -> None:
     worth = 2.0**grade - 1
     steep = scored(tmp_path, run, qrels, "retrieval", gain="exponential")
     assert steep.summary["nDCG"] == pytest.approx(metrics.ndcg_score([worth], [score]))
+
+
+@pytest.mark.parametrize("offset", [0, 1000, 10000])
+def test_distances_of_measured_data_wherever_their_origin_is(offset: int) -> None:
+    """As 2 q.g - g.g in float32 the offset alone would change the ranking."""
+    datasets = pytest.importorskip("sklearn.datasets")
+    metrics = pytest.importorskip("sklearn.metrics")
+    values, labels = datasets.load_breast_cancer(return_X_y=True)
+    points, queries = (values + offset).astype(np.float32), 60
+    table = gallery(
+        kind="embeddings",
+        query=points[:queries],
+        gallery=points[queries:],
+        query_labels=labels[:queries].astype(np.int32),
+        gallery_labels=labels[queries:].astype(np.int32),
+    )
+    rules = protocols.retrieval("retrieval").with_changes(similarity="euclidean")
+    distances = metrics.pairwise_distances(points[:queries].astype(float), points[queries:])
+    due = [
+        metrics.average_precision_score(labels[queries:] == labels[query], -distances[query])
+        for query in range(queries)
+    ]
+    found = retrieval.evaluate(table, rules).summary["mAP"]
+    assert found == pytest.approx(np.mean(due), abs=1e-12)
