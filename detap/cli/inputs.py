@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits
-from detap.formats.registry import Format, format_named, told
+from detap.formats.registry import (
+    DETECTIONS,
+    TRUTH,
+    Format,
+    check_options,
+    format_named,
+    told,
+)
 from detap.formats.registry import options as format_options
 
 if TYPE_CHECKING:
@@ -28,16 +35,20 @@ class Inputs(NamedTuple):
     Attributes
     ----------
     format : Format
+        Of the ground truth; of the detections too, where they do not tell another beside it.
     gt, dt : str
         Paths; ``"-"`` for `dt` is stdin.
     reading : dict
-        What else the format's readers take.
+        What else the readers of either format take.
+    named : bool
+        Whether the format was named, so that nothing tells another.
     """
 
     format: Format
     gt: str
     dt: str
     reading: Mapping[str, Any]
+    named: bool = False
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
@@ -49,19 +60,23 @@ class Inputs(NamedTuple):
         if gt == STDIN:
             raise UsageError("only the detections can come from stdin, not the ground truth")
         found = told(gt, None if dt == STDIN else dt) if name is None else format_named(name)
-        reading = {option: value for option, value in given.items() if value is not None}
-        for option in reading:
-            if option not in found.options:
-                whose = " and ".join(other.title for other in format_options()[option])
-                raise UsageError(
-                    f"{option.spelling} is for {whose} files; these are read as {found.name}"
-                )
-        chosen = {o.name: value for o, value in reading.items()}
-        return cls(found, gt, dt, chosen | as_is | limits)
+        reading = {option.name: value for option, value in given.items() if value is not None}
+        inputs = cls(found, gt, dt, reading | as_is | limits, name is not None)
+        check_options(reading, found, inputs.format_of(dt))
+        return inputs
+
+    def format_of(self, detections: Any) -> Format:
+        """Return the format of detections, by their path or what :meth:`begin` made of it."""
+        path = getattr(detections, "path", detections)
+        if self.named or path is None:
+            return self.format
+        return self.format.of_detections(path)
 
     def paths(self) -> list[str]:
         """Return the paths that must not be written."""
-        paths = [o.name for o in self.format.options if o.is_path or o.may_be_path]
+        formats = dict.fromkeys((self.format, self.format_of(self.dt)))
+        options = [option for entry in formats for option in entry.options]
+        paths = [o.name for o in options if o.is_path or o.may_be_path]
         files = [self.reading.get(name) for name in paths]
         return [path for path in (self.gt, self.dt, *files) if path is not None and path != STDIN]
 
@@ -73,7 +88,8 @@ class Inputs(NamedTuple):
     def begin(self) -> tuple[Any, Any]:
         """Let threads read while numpy is being imported; return what to read on."""
         ahead = {name: value for name, value in self.reading.items() if name != "as_is"}
-        return self.format.begin(self.gt, self.dt, ahead)
+        truth = self.format.begin(TRUTH, self.gt, ahead)
+        return truth, self.format_of(self.dt).begin(DETECTIONS, self.dt, ahead)
 
     @staticmethod
     def fraction(sources: tuple[Any, Any]) -> "Callable[[], float] | None":
@@ -93,7 +109,7 @@ class Inputs(NamedTuple):
 
     def read_detections(self, source: Any, truth: "GroundTruth | None") -> "Detections":
         """Return detections alone, of :meth:`begin`'s second source or of another path."""
-        return self.format.read_detections(source, truth, self.reading)
+        return self.format_of(source).read_detections(source, truth, self.reading)
 
 
 def _limits(options: dict[str, Any]) -> dict[str, Limits]:

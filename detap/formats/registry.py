@@ -20,7 +20,7 @@ and, there or in another module, what is seldom wanted and may be absent:
 
 import os
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -92,6 +92,8 @@ class Format(NamedTuple):
     ahead : str
         A module with ``ground_truth(path, **options)`` and ``detections(path, **options)``, which
         begin to read in threads and return what the readers then take for a path.
+    beside : tuple of str
+        The formats whose files may be the other side, as images and classes are called alike there.
     """
 
     name: str
@@ -104,17 +106,32 @@ class Format(NamedTuple):
     options: tuple[Option, ...] = ()
     aside: str = ""
     ahead: str = ""
+    beside: tuple[str, ...] = ()
 
     def reader(self) -> Any:
         """Import the module that reads it."""
         return import_module(self.module)
 
-    def begin(self, gt: str, dt: str, reading: Mapping[str, Any]) -> tuple[Any, Any]:
-        """Begin to read where that can be done ahead; return what to read on."""
+    def begin(self, side: str, path: str, reading: Mapping[str, Any]) -> Any:
+        """Begin to read a side where that can be done ahead; return what to read on."""
         if not self.ahead:
-            return gt, dt
+            return path
         ahead = import_module(self.ahead)
-        return ahead.ground_truth(gt, **reading), ahead.detections(dt, **reading)
+        options = self._of(side, reading)
+        return (
+            ahead.ground_truth(path, **options)
+            if side == TRUTH
+            else ahead.detections(path, **options)
+        )
+
+    def goes_with(self, other: "Format") -> bool:
+        """Return whether one side may be of this format and the other side of that."""
+        return other is self or other.name in self.beside or self.name in other.beside
+
+    def of_detections(self, path: Any) -> "Format":
+        """Return the format of detections for ground truth of this one: another if they tell it."""
+        other = FORMATS.get(_tell(os.fspath(path)) or "", self)
+        return other if self.goes_with(other) else self
 
     def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Read ground truth; of `reading`, what concerns detections alone is left out."""
@@ -156,8 +173,9 @@ class Format(NamedTuple):
         return found
 
     def _of(self, side: str, reading: Mapping[str, Any]) -> dict[str, Any]:
-        other = {option.name for option in self.options if side not in option.sides}
-        return {name: value for name, value in reading.items() if name not in other}
+        own = {option.name for option in self.options if side in option.sides}
+        others = {option.name for option in options()} - own
+        return {name: value for name, value in reading.items() if name not in others}
 
 
 IMAGE_SET = Option(
@@ -244,8 +262,24 @@ def options() -> dict[Option, list[Format]]:
     return found
 
 
+def check_options(names: Iterable[str], *formats: Format) -> None:
+    """Refuse options that none of the formats takes, by the keywords of readers.
+
+    Raises
+    ------
+    UsageError
+    """
+    for option, whose in options().items():
+        if option.name in names and not any(option in entry.options for entry in formats):
+            titles = " and ".join(other.title for other in whose)
+            read_as = " and ".join(dict.fromkeys(entry.name for entry in formats))
+            raise UsageError(
+                f"{option.spelling} is for {titles} files; these are read as {read_as}"
+            )
+
+
 def told(*paths: str | os.PathLike[str] | None) -> Format:
-    """Return the format of files, by their names and first bytes.
+    """Return the format of files, by their names and first bytes: of the first that tells.
 
     No more is looked at than a file's beginning, and only where its name does not tell.
 
@@ -257,18 +291,19 @@ def told(*paths: str | os.PathLike[str] | None) -> Format:
     Raises
     ------
     UsageError
-        Where none tells, or two tell differently.
+        Where none tells, or two tell formats that do not go with each other.
     """
     given = [os.fspath(path) for path in paths if path is not None]
     said = {path: name for path in given if (name := _tell(path))}
-    if len(set(said.values())) > 1:
+    first = next((FORMATS[name] for name in said.values()), None)
+    if first is not None and not all(first.goes_with(FORMATS[name]) for name in said.values()):
         listed = ", ".join(f"{path} looks like {name}" for path, name in said.items())
         raise UsageError(f"{listed}; convert one of them, or say --format if one is mistaken")
-    if not said:
+    if first is None:
         named = " and ".join(given) or "no file"
         choices = " or --format ".join(FORMATS)
         raise UsageError(f"the format of {named} cannot be told; say --format {choices}")
-    return FORMATS[next(iter(said.values()))]
+    return first
 
 
 def _tell(path: str) -> str | None:

@@ -52,7 +52,12 @@ def read_detections(
     return found.numbered_as(truth)
 
 
-MADE_UP = Format("made-up", "Made-up", __name__, "voc2012", suffixes=(".boxes",), options=(UNITS,))
+MADE_UP = Format(
+    *("made-up", "Made-up", __name__, "voc2012"),
+    suffixes=(".boxes",),
+    options=(UNITS,),
+    beside=("coco",),
+)
 
 if __name__ == "__main__":
     register(MADE_UP._replace(module="tests.formats.made_up"))

@@ -11,6 +11,7 @@ import pytest
 import detap
 from detap.errors import UsageError
 from detap.formats import registry
+from detap.testing import assert_detections
 from tests.conftest import ROOT
 from tests.formats.made_up import MADE_UP
 
@@ -59,6 +60,60 @@ def test_an_option_of_another_format_is_refused(files: Path) -> None:
     ended = run(files, "eval", "--gt", "gt.boxes", "--dt", "dt.boxes", "--boxes", "xywh")
     assert ended.returncode == 2
     assert "--boxes is for VOC files; these are read as made-up" in ended.stderr
+
+
+@pytest.fixture
+def beside(files: Path) -> Path:
+    """Ground truth of COCO with the ids that the made-up format has."""
+    box = {"bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0, "category_id": "cat"}
+    truth = {
+        "images": [{"id": "a"}, {"id": "b"}],
+        "categories": [{"id": "cat", "name": "cat"}],
+        "annotations": [{"id": 1, "image_id": "a"} | box, {"id": 2, "image_id": "b"} | box],
+    }
+    (files / "gt.json").write_text(json.dumps(truth))
+    return files
+
+
+def test_detections_may_be_of_another_format(beside: Path) -> None:
+    call = ("--gt", "gt.json", "--protocol", "voc2012", "--output-format", "json")
+    before = ("--baseline-detections", "worse.boxes", "--max-drop", "mAP=0")
+    ended = run(beside, "eval", *call, "--dt", "dt.boxes", *before)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["summary"]["mAP"] == 0.5
+    # An option of the detections' format is theirs alone: thrice as large, no box is found.
+    ended = run(beside, "eval", *call, "--dt", "dt.boxes", "--units", "3")
+    assert json.loads(ended.stdout)["summary"]["mAP"] == 0.0
+    ended = run(beside, "compare", "dt.boxes", "worse.boxes", *call, "--resamples", "0")
+    numbers = {entry["name"]: entry for entry in json.loads(ended.stdout)["numbers"]}
+    assert (numbers["mAP"]["first"], numbers["mAP"]["second"]) == (0.5, 0.0)
+
+
+def test_the_ground_truth_says_the_protocol(beside: Path) -> None:
+    ended = run(beside, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--output-format", "json")
+    assert json.loads(ended.stdout)["signature"].startswith("protocol:coco|")
+
+
+def test_a_format_that_is_named_is_both_sides(beside: Path) -> None:
+    ended = run(beside, "eval", "--gt", "gt.json", "--dt", "dt.boxes", "--format", "coco")
+    assert ended.returncode == 2
+    assert "dt.boxes: line 1, column 1: is no JSON" in ended.stderr
+
+
+def test_formats_that_do_not_go_together_are_refused(beside: Path) -> None:
+    (beside / "dt").mkdir()
+    ended = run(beside, "eval", "--gt", "gt.boxes", "--dt", "dt")
+    assert ended.returncode == 2
+    assert "gt.boxes looks like made-up, dt looks like voc; convert one of them" in ended.stderr
+
+
+def test_assertions_take_two_formats(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.FORMATS, "made-up", MADE_UP)
+    paths = beside / "gt.json", beside / "dt.boxes"
+    result = assert_detections(*paths, protocol="voc2012", fail_under=0.5, units="1")
+    assert result.summary["mAP"] == 0.5
+    with pytest.raises(UsageError, match="--layout is for VOC files; these are read as coco"):
+        assert_detections(*paths, fail_under=0.5, layout="image-files")
 
 
 def test_check(files: Path) -> None:
