@@ -146,7 +146,7 @@ def test_the_order_of_ties_makes_a_difference() -> None:
     truth, found = tables()
     result = evaluate(truth, found, "coco")
     turned = evaluate(truth, found.select(np.arange(len(found))[::-1].copy()), "coco")
-    check = cross_check(replace(result, detections=turned.detections))
+    check = cross_check(replace(result, _source=turned._source))
     assert not check.equal
 
 

@@ -280,12 +280,12 @@ def compare(
         raise UsageError("the two results are of different protocols")
     if first.classes != second.classes:
         raise UsageError("the two results number their classes differently; see numbered_alike")
-    if first.ground_truth.images != second.ground_truth.images:
+    if first.images != second.images:
         raise UsageError("the two results are of different images")
     names = tuple(first.summary)
     pair = None
     if resamples:
-        weights = draw_weights(max(len(first.ground_truth.images), 1), resamples, seed)
+        weights = draw_weights(max(len(first.images), 1), resamples, seed)
         pair = (
             resampled(first, weights, names, threads=threads),
             resampled(second, weights, names, threads=threads),

@@ -356,7 +356,7 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integ
     kept = np.flatnonzero(~scene.neutral).astype(np.int32)
     own = Scene(scene.ground_truth.select(kept), scene.detections, rules, scene.threads)
     outcome = Outcome.of(
-        replace(result, protocol=rules, _scene=own, _evidence=None), rules.iou_thresholds[0]
+        replace(result, protocol=rules, _source=own, _evidence=None), rules.iou_thresholds[0]
     )
     wrong = outcome.false
     if len(kept) < len(scene.neutral):

@@ -14,7 +14,7 @@ import numpy as np
 from detap.core.finishing import Scores, finish
 from detap.errors import DetapWarning, UsageError
 from detap.evaluation.advice import with_advice
-from detap.evaluation.results import Curve, Matches, Result, every_cell
+from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
 from detap.evaluation.scene import Scene
 from detap.protocols import Protocol
 from detap.protocols import protocol as preset
@@ -142,35 +142,21 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
         Where a name is unknown, with near ones, or none is given.
     """
     kept = frozenset(images)
-    truth, detections = select(result.ground_truth, result.detections, images=kept)
+    source = result._source
+    numbers = np.flatnonzero(_wanted("image", source.images, kept)).tolist()
+    if not isinstance(source, Scene):
+        return source.on_images(numbers, threads=threads)
+    truth, detections = select(source.ground_truth, source.detections, images=kept)
     scene = Scene(truth, detections, result.protocol, threads)
     if result.protocol.pairing == "coverage":
         return _result(scene, scene.cover())
-    numbers = [n for n, name in enumerate(result.ground_truth.images) if name in kept]
     return _result(scene, finish(result.evidence.of_images(numbers), threads=threads))
 
 
 def _result(scene: Scene, scores: Scores) -> Result:
     truth, detections = scene.ground_truth, scene.detections
-    return Result(
-        protocol=scene.protocol,
-        ground_truth=truth,
-        detections=detections,
-        classes=scene.classes,
-        average_precision=scores.average,
-        recall=scores.recall,
-        precision=scores.precision[-1].transpose(1, 2, 3, 0),
-        ground_truths=scores.counts[0],
-        neutral=scores.counts[1],
-        detections_count=scores.counts[2],
-        true_positives=scores.counts[3],
-        false_positives=scores.counts[4],
-        duplicates=scores.counts[5],
-        within=scores.counts[6],
-        notes=(*truth.notes, *detections.notes, *scene.notes(scores)),
-        _scene=scene,
-        _evidence=scores.evidence,
-    )
+    notes = (*truth.notes, *detections.notes, *scene.notes(scores))
+    return result_of(scene, scene.protocol, scene.classes, scores, notes)
 
 
 def select(

@@ -6,17 +6,18 @@ from functools import cached_property
 from itertools import product
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Protocol as Interface
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import curves as core_curves
 from detap.core.evidence import Cell, Evidence
-from detap.core.finishing import finish
+from detap.core.finishing import Scores, finish
 from detap.errors import Note, UsageError
 from detap.evaluation.scene import Scene
 from detap.protocols import Measure, Protocol
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -79,6 +80,23 @@ class Curve(NamedTuple):
     average_precision: float
 
 
+class Remains(Interface):
+    """What remains of tables after matching: evaluation/partial/ has it."""
+
+    threads: int | None
+    images: tuple[Name, ...]
+    class_ids: tuple[Name, ...]
+
+    def tables(self) -> Scene:
+        """Raise UsageError: the boxes are gone."""
+
+    def matched(self, cells: tuple[Cell, ...]) -> Evidence:
+        """Return the evidence; of no cell is it known which ground truth was matched."""
+
+    def on_images(self, images: Sequence[int], *, threads: int | None) -> "Result":
+        """Return the result on some of the images, by number."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
     """The numbers of one evaluation. Undefined is NaN.
@@ -90,7 +108,11 @@ class Result:
     protocol : Protocol
         How they were made.
     ground_truth, detections : GroundTruth, Detections
-        The rows as scored, numbered alike.
+        The rows as scored, numbered alike. A result that was merged from partials has none.
+    images : tuple of I int or str
+        What each image is called.
+    class_ids : tuple of int or str
+        What each class of the detections is called in the files.
     classes : tuple of str
         The names of the K classes; ``("all",)`` where classes were scored as one.
     iou_thresholds : (T,) float64
@@ -118,8 +140,6 @@ class Result:
     """
 
     protocol: Protocol
-    ground_truth: GroundTruth
-    detections: Detections
     classes: tuple[str, ...]
     average_precision: Floats
     recall: Floats
@@ -132,8 +152,38 @@ class Result:
     duplicates: Counts
     within: Counts
     notes: tuple[Note, ...]
-    _scene: Scene = field(repr=False)
+    _source: Scene | Remains = field(repr=False)
     _evidence: Evidence | None = field(default=None, repr=False)
+
+    @property
+    def ground_truth(self) -> GroundTruth:
+        """The ground truths as scored.
+
+        Raises
+        ------
+        UsageError
+            Where the result was merged from partials, which keep no boxes.
+        """
+        return self._scene.ground_truth
+
+    @property
+    def detections(self) -> Detections:
+        """The detections as scored; errors are those of :attr:`ground_truth`."""
+        return self._scene.detections
+
+    @property
+    def _scene(self) -> Scene:
+        return self._source.tables()
+
+    @property
+    def images(self) -> tuple[Name, ...]:
+        """What each of the I images is called."""
+        return self._source.images
+
+    @property
+    def class_ids(self) -> tuple[Name, ...]:
+        """What each class of the detections is called in the files."""
+        return self._source.class_ids
 
     @property
     def iou_thresholds(self) -> Floats:
@@ -226,9 +276,7 @@ class Result:
             raise UsageError(
                 f"protocol {rules.name} pairs by coverage: no detection is right or wrong there"
             )
-        evidence = self._scene.score(evidence=tuple(cells)).evidence
-        assert evidence is not None
-        return evidence
+        return self._source.matched(tuple(cells))
 
     @cached_property
     def matches(self) -> Matches | None:
@@ -256,7 +304,7 @@ class Result:
 
         pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
         """
-        scores = finish(self.evidence, threads=self._scene.threads, all_limits=True)
+        scores = finish(self.evidence, threads=self._source.threads, all_limits=True)
         return scores.precision.transpose(2, 3, 4, 1, 0)
 
     def curves(self) -> list[Curve]:
@@ -413,6 +461,33 @@ class Result:
         return means
 
 
+def result_of(
+    source: Scene | Remains,
+    protocol: Protocol,
+    classes: tuple[str, ...],
+    scores: Scores,
+    notes: tuple[Note, ...],
+) -> Result:
+    """Put names on scores."""
+    return Result(
+        protocol=protocol,
+        classes=classes,
+        average_precision=scores.average,
+        recall=scores.recall,
+        precision=scores.precision[-1].transpose(1, 2, 3, 0),
+        ground_truths=scores.counts[0],
+        neutral=scores.counts[1],
+        detections_count=scores.counts[2],
+        true_positives=scores.counts[3],
+        false_positives=scores.counts[4],
+        duplicates=scores.counts[5],
+        within=scores.counts[6],
+        notes=notes,
+        _source=source,
+        _evidence=scores.evidence,
+    )
+
+
 def every_cell(protocol: Protocol) -> tuple[Cell, ...]:
     """Return each area range with each threshold, as numbers."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
@@ -433,7 +508,7 @@ def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
     """Return one row per class: its name and id, its numbers, its counts; NaN is undefined."""
     protocol = result.protocol
     classes = len(result.classes)
-    ids = [None] * classes if protocol.class_agnostic else result.detections.class_ids
+    ids = [None] * classes if protocol.class_agnostic else result.class_ids
     # AP comes first and is always there, undefined where the protocol has none.
     columns: dict[str, Sequence[str | int | float | None]] = {
         "name": result.classes,

@@ -1,11 +1,12 @@
 """Two tables and a protocol, brought together as the columns and rules that core works on."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from detap.core.evidence import Cell
+from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, score
 from detap.core.overlap import pixel_areas
@@ -14,7 +15,10 @@ from detap.core.rules import Rules
 from detap.errors import Note, UsageError
 from detap.protocols import Protocol
 from detap.tables.columns import MOST_ROWS, check_threads
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+
+STRANGERS = "detections-only"
+"""The code of what is said of classes without ground truth."""
 
 
 class Scene:
@@ -41,6 +45,20 @@ class Scene:
         self.neutral = _flagged(ground_truth, rules.neutral)
         self.absorbing = _flagged(ground_truth, rules.absorbing)
         self.void = ground_truth.zero_id & (rules.id_zero == "no-match")
+
+    @property
+    def images(self) -> tuple[Name, ...]:
+        """What each image is called, by number."""
+        return self.ground_truth.images
+
+    @property
+    def class_ids(self) -> tuple[Name, ...]:
+        """What each class of the detections is called, by number."""
+        return self.detections.class_ids
+
+    def tables(self) -> "Scene":
+        """Return this: the tables are at hand."""
+        return self
 
     def _label(self, column: Integers) -> Integers:
         return np.zeros_like(column) if self.protocol.class_agnostic else column
@@ -89,6 +107,12 @@ class Scene:
             evidence=evidence,
             rank=_rank_in_image(self.detections) if image_wide else None,
         )
+
+    def matched(self, cells: tuple[Cell, ...]) -> Evidence:
+        """Return what became of each detection, and in these cells of which ground truth."""
+        evidence = self.score(evidence=cells).evidence
+        assert evidence is not None
+        return evidence
 
     def cover(self) -> Scores:
         """Pair ground truths off with proposals by falling overlap."""
@@ -168,22 +192,33 @@ class Scene:
                         count,
                     )
                 )
-        strangers = (scores.counts[0] == 0) & (scores.counts[1] == 0) & (scores.counts[2] > 0)
         # Of classes that the ground truth does not even list, the VOC reader has said so.
-        if any(note.code == "unknown-classes" for note in self.detections.notes):
-            strangers[len(truth.classes) :] = False
-        if strangers.any():
-            names = [self.classes[k] for k in np.flatnonzero(strangers)]
-            found.append(
-                Note(
-                    "detections-only",
-                    f"detections of classes without ground truth ({', '.join(names[:3])}"
-                    + (", ..." if len(names) > 3 else "")
-                    + ") are false positives that no AP shows",
-                    int(scores.counts[2][strangers].sum()),
-                )
-            )
-        return found
+        said = any(note.code == "unknown-classes" for note in self.detections.notes)
+        of_truth = len(truth.classes) if said else len(self.classes)
+        return [*found, *notes_of_strangers(scores.counts, self.classes[:of_truth])]
+
+
+def notes_of_strangers(counts: NDArray[np.int64], classes: Sequence[str]) -> Iterator[Note]:
+    """Say of which of the classes there are detections and no ground truth.
+
+    Parameters
+    ----------
+    counts : (7, K) int64
+        As scoring gives them.
+    classes : sequence of str
+        The names of the first classes; of the others nothing is said.
+    """
+    positives, neutral, detections = counts[:3, : len(classes)]
+    strangers = (positives == 0) & (neutral == 0) & (detections > 0)
+    if strangers.any():
+        names = [classes[k] for k in np.flatnonzero(strangers).tolist()]
+        yield Note(
+            STRANGERS,
+            f"detections of classes without ground truth ({', '.join(names[:3])}"
+            + (", ..." if len(names) > 3 else "")
+            + ") are false positives that no AP shows",
+            int(detections[strangers].sum()),
+        )
 
 
 def rules_of(protocol: Protocol) -> Rules:

@@ -205,7 +205,7 @@ def _images(
         counts = counts - mistakes(then, threshold=threshold).of_classes(alike)
     total = counts.sum(axis=1)
     order = np.argsort(-total, kind="stable")[:_MOST]
-    names_of_images = now.ground_truth.images
+    names_of_images = now.images
     return tuple(
         Mistaken(names_of_images[image], dict(zip(KINDS, counts[image].tolist(), strict=True)))
         for image in order.tolist()

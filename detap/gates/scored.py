@@ -48,7 +48,7 @@ class Scored:
         score: Threshold | None = None,
     ) -> "Scored":
         """Score each slice of the images by itself."""
-        known = set(whole.ground_truth.images)
+        known = set(whole.images)
         parts: dict[str, Result | None] = {}
         for tag, images in slices.items():
             chosen = [image for image in images if image in known]
@@ -122,7 +122,7 @@ class SliceNumbers:
     @classmethod
     def of(cls, tag: str, part: Result) -> "SliceNumbers":
         """Return what there is to say of the result of a slice."""
-        images = part.ground_truth.images
+        images = part.images
         truths = int(part.ground_truths.sum())
         return cls(
             tag, len(images), sha256_of_names(images), truths, part.summary, class_rows(part)
@@ -200,7 +200,7 @@ class Intervals:
             if before is None or after is None:
                 self._pairs[tag] = None
                 continue
-            images = len(after.ground_truth.images)
+            images = len(after.images)
             weights = draw_weights(images, demands.resamples, demands.seed)
             self._pairs[tag] = (
                 resampled(before, weights, wanted, threads=then.threads),

@@ -78,7 +78,7 @@ def _with_pictures(images: list[dict[str, Any]], material: "Material") -> list[s
     """Put pictures into the images of a gallery; return what is to be said of them."""
     from detap.report.page.pictures import Wanted, thumbnails  # needs Pillow
 
-    names = material.result.ground_truth.images
+    names = material.result.images
     wanted = [
         Wanted(
             str(names[image["number"]]),

@@ -52,7 +52,7 @@ def page_data(report: "Report", material: "Material") -> dict[str, Any]:
     classes = [printable(name) for name in result.classes]
     model: dict[str, Any] = {
         "classes": classes,
-        "images": len(result.ground_truth.images),
+        "images": len(result.images),
         "table": plain(_table(report, result)),
         "baseline": plain(_baseline(report, material)),
         "analysis": None,

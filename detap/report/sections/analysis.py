@@ -138,5 +138,5 @@ class _Subject:
 def class_names(result: Result) -> list[dict[str, Cell]]:
     """Return what each class is called, its name and id, as the rows of the class table do."""
     rules = result.protocol
-    ids = [None] * len(result.classes) if rules.class_agnostic else result.detections.class_ids
+    ids = [None] * len(result.classes) if rules.class_agnostic else result.class_ids
     return [{"name": name, "id": number} for name, number in zip(result.classes, ids, strict=True)]

@@ -130,7 +130,7 @@ def _size(difference: Cell) -> float:
 def _images(comparison: "Comparison", most: int | None) -> Block:
     """Return the images, those whose mistakes changed most first, worse ones before better."""
     changed = comparison.changed
-    names = comparison.first.ground_truth.images
+    names = comparison.first.images
     rows: list[dict[str, Cell]] = []
     for image, counts in enumerate(changed.tolist()):
         if not any(counts):

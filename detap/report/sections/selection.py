@@ -29,7 +29,7 @@ def selection_block(
     classes, images : bool
         Which of them were chosen, either or both.
     """
-    names = [str(name) for name in result.ground_truth.images]
+    names = [str(name) for name in result.images]
     lines = []
     if classes:
         lines.append(f"{len(result.detections.classes)} of {len(detections.classes)} classes")
