@@ -166,7 +166,10 @@ def test_a_signal_between_the_command_and_its_end(coco: Files, number: signal.Si
         "main()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, *coco.arguments, "-q"], capture_output=True, check=False
+        [sys.executable, "-c", code, *coco.arguments, "-q"],
+        capture_output=True,
+        preexec_fn=hear_signals,
+        check=False,
     )
     assert done.returncode == 128 + number, done.stderr
 
