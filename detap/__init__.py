@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from detap.core.evidence import Evidence
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.evaluation.detection import Matches, Result, evaluate, select
+    from detap.evaluation.evaluator import Evaluator
     from detap.formats import read_detections, read_ground_truth
     from detap.protocols import PRESETS, Protocol, protocol
     from detap.tables.detection import Detections, GroundTruth
@@ -28,6 +29,7 @@ __all__ = [
     "DetapError",
     "DetapWarning",
     "Detections",
+    "Evaluator",
     "Evidence",
     "GroundTruth",
     "InputError",
@@ -47,6 +49,7 @@ __all__ = [
 _HOME = {
     "detap.core.evidence": ("Evidence",),
     "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
+    "detap.evaluation.evaluator": ("Evaluator",),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
     "detap.formats": ("read_detections", "read_ground_truth"),
     "detap.protocols": ("PRESETS", "Protocol", "protocol"),

@@ -58,12 +58,16 @@ class Columns:
         """Raise the InputError of this table."""
         raise InputError(Problem(self.table, place, message, remedy))
 
+    def place(self, row: int) -> str:
+        """Return what errors call a row."""
+        return f"row {row}"
+
     def refuse(self, what: str, column: NDArray[Any], wrong: NDArray[Any], due: str) -> None:
         """Raise for the first row that is wrong, where one is."""
         if wrong.any():
             row = int(np.argmax(wrong))
             (value,) = column[row : row + 1].tolist()
-            self.fail(f"{what} is {value!r}", f"it must be {due}", f"row {row}")
+            self.fail(f"{what} is {value!r}", f"it must be {due}", self.place(row))
 
     def names(self, what: str, values: ArrayLike) -> list[Name]:
         """Return what images or classes are called: all numbers, or all text.
@@ -79,6 +83,8 @@ class Columns:
         the first of each run of equal ones becomes a value of Python.
         """
         column = self._one_a_row(what, values)
+        if column.dtype.kind == "f" and _are_whole(column):
+            column = column.astype(np.int64)
         if column.dtype.kind in "iu" and len(column):
             wide = column if column.dtype.kind == "u" else column.astype(np.int64, copy=False)
             low = wide.min()
@@ -106,7 +112,7 @@ class Columns:
         if None in names:
             row = names.index(None)
             remedy = "call images and classes by whole numbers or text"
-            self.fail(f"{what} is {found[row]!r}", remedy, f"row {row}")
+            self.fail(f"{what} is {found[row]!r}", remedy, self.place(row))
         if len(set(map(type, names))) > 1:
             self.fail(f"{what} mixes numbers and text", "call all by numbers, or all by text")
         return names  # type: ignore[return-value]  # None is not among them
@@ -226,6 +232,10 @@ def _numbered(names: Sequence[Name]) -> Names:
     distinct = sorted(set(names))
     number = {name: at for at, name in enumerate(distinct)}
     return Names(distinct, np.fromiter(map(number.__getitem__, names), np.int32, len(names)))
+
+
+def _are_whole(column: NDArray[Any]) -> bool:
+    return bool((np.abs(column) < _EXACT).all()) and bool((column == np.floor(column)).all())
 
 
 def _is_number(kind: type) -> bool:

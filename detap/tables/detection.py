@@ -392,18 +392,7 @@ class _Rows(Columns):
         if encoding not in BOX_ENCODINGS:
             self.fail(f"encoding {encoding!r} is unknown", "use corners or xywh")
         box = self.numbers("boxes", boxes, (self.length, 4))
-        self.corners, self.box_area = encode_boxes(box, encoding)
-        finite = np.isfinite(box).all(axis=1) & np.isfinite(self.box_area)
-        self.refuse("boxes", box, ~finite, "finite, with a finite area")
-        at = backward(self.corners, self.box_area)
-        self.notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
-        if len(at) and not as_is and too_many(len(at), self.length):
-            due = f"of no negative side, as {encoding}, or as_is=True be given"
-            self.refuse("boxes", box, np.isin(np.arange(self.length), at), due)
-        elif len(at):
-            kind = self.table.replace(" ", "-")
-            first = f"row {at[0]}, {box[at[0]].tolist()}"
-            self.notes += (backward_note(kind, len(at), first),)
+        self.corners, self.box_area, self.notes = checked_boxes(self, box, encoding, as_is=as_is)
 
     def number(self, name: str, column: Names, names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each entry of `column`."""
@@ -417,6 +406,39 @@ class _Rows(Columns):
             self.fail(f"{name} {stranger!r} is not among those listed", remedy)
         found = np.array([numbers[entry] for entry in column.distinct], np.int32)
         return found[column.number]
+
+
+def checked_boxes(
+    columns: Columns, boxes: Floats, encoding: str, *, as_is: bool
+) -> tuple[Floats, Floats, tuple[Note, ...]]:
+    """Return corners, areas and notes of boxes, all of which are finite.
+
+    Parameters
+    ----------
+    columns : Columns
+        In whose name they are refused.
+    boxes : (N, 4) float64
+    encoding : {"corners", "xywh"}
+    as_is : bool
+        As :meth:`GroundTruth.from_arrays` has it.
+
+    Raises
+    ------
+    InputError
+        Where a box is not finite, or one in twenty or more has a negative side.
+    """
+    corners, area = encode_boxes(boxes, encoding)
+    finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
+    columns.refuse("boxes", boxes, ~finite, "finite, with a finite area")
+    at = backward(corners, area)
+    notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
+    if len(at) and not as_is and too_many(len(at), len(boxes)):
+        due = f"of no negative side, as {encoding}, or as_is=True be given"
+        columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), at), due)
+    elif len(at):
+        first = f"{columns.place(int(at[0]))}, {boxes[at[0]].tolist()}"
+        notes += (backward_note(columns.table.replace(" ", "-"), len(at), first),)
+    return corners, area, notes
 
 
 def encode_boxes(boxes: Floats, encoding: str) -> tuple[Floats, Floats]:

@@ -1,0 +1,362 @@
+"""Scoring in a training loop: batches are checked and kept as they come, and scored at the end.
+
+Nothing is matched while the loop runs, so that an update costs next to nothing; and no process
+waits for another here: what several have seen is gathered as bytes, by any means, by whoever calls.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import UsageError
+from detap.evaluation.batches import (
+    BOX_FORMS,
+    FLAGS,
+    Ragged,
+    Rows,
+    as_array,
+    detection_rows,
+    truth_rows,
+)
+from detap.evaluation.detection import evaluate, select
+from detap.evaluation.numbering import of_classes, of_images, refuse
+from detap.evaluation.results import Result
+from detap.protocols import Protocol
+from detap.protocols import protocol as preset
+from detap.tables.columns import Columns, Name
+from detap.tables.detection import Detections, Flags, GroundTruth, Integers, checked_boxes
+
+Block = dict[str, NDArray[Any]]
+"""The columns of an update, a row for each box."""
+
+_REPEATS = ("error", "identical")
+
+
+class Evaluator:
+    """Scores the detections of a loop, batch by batch.
+
+    >>> evaluator = detap.Evaluator(truth, boxes="xyxy")
+    >>> for images in loader:
+    ...     evaluator.update(image_ids, boxes, scores, labels)
+    >>> result = evaluator.compute()
+
+    Parameters
+    ----------
+    truth : GroundTruth, optional
+        All that there is to find. Without it, each update brings the ground truth of its batch.
+    protocol : Protocol or str
+        How to score; a preset's name will do.
+    boxes : {"xywh", "xyxy", "cxcywh"}
+        What the four numbers of a box are: x, y, width, height as in COCO's files; two corners;
+        or centre, width, height.
+    classes : sequence, or mapping of identifier to name, optional
+        Where no `truth` is given: all classes, in the order wanted. By default those that come,
+        sorted; processes whose bytes are merged have to be given the same.
+    images : sequence of int or str, or "seen", optional
+        The images that have to be updated before :meth:`compute`; the result is on them alone. By
+        default all of `truth`. "seen" takes those that were updated.
+    repeats : {"error", "identical"}
+        What an image is that is updated twice: an error, or, if its rows are the same, left out the
+        second time, as samplers pad their last batch.
+    as_is : bool
+        As :meth:`GroundTruth.from_arrays` and :func:`detap.evaluate` have it.
+
+    Raises
+    ------
+    UsageError
+        Where an argument is none of these.
+    """
+
+    def __init__(
+        self,
+        truth: GroundTruth | None = None,
+        protocol: Protocol | str = "coco",
+        boxes: Literal["xywh", "xyxy", "cxcywh"] = "xywh",
+        *,
+        classes: Sequence[Name] | Mapping[Name, str] | None = None,
+        images: Iterable[Name] | Literal["seen"] | None = None,
+        repeats: Literal["error", "identical"] = "error",
+        as_is: bool = False,
+    ) -> None:
+        if truth is not None and not isinstance(truth, GroundTruth):
+            raise UsageError(
+                f"truth is a {type(truth).__name__}; detap.read_ground_truth reads one from files, "
+                "GroundTruth.from_arrays makes one, and without truth each update brings its own"
+            )
+        for what, value, known in (("boxes", boxes, BOX_FORMS), ("repeats", repeats, _REPEATS)):
+            if value not in known:
+                raise UsageError(f"{what} {value!r} is unknown; choose from {', '.join(known)}")
+        if truth is not None and classes is not None:
+            raise UsageError("truth has classes of its own; classes= is for updates that bring it")
+        if isinstance(images, str) and images != "seen":
+            raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
+        self.truth = truth
+        self.protocol = preset(protocol) if isinstance(protocol, str) else protocol
+        self.boxes = boxes
+        self.repeats = repeats
+        self.as_is = as_is
+        listed = None if images is None or images == "seen" else tuple(images)
+        self._images = of_images(truth, listed)
+        self._classes = of_classes(truth, classes)
+        due = truth.images if truth is not None and images is None else listed
+        self._due = due or ()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all updates; the ground truth stays numbered."""
+        self._seen: dict[Name, bytes] = {}
+        self._found: list[Block] = []
+        self._truths: list[Block] = []
+        self._images.reset()
+        self._classes.reset()
+
+    def update(
+        self,
+        image_ids: Any,
+        boxes: Ragged,
+        scores: Ragged,
+        labels: Ragged,
+        *,
+        truth: Mapping[str, Any] | None = None,
+        sizes: Any = None,
+    ) -> None:
+        """Take the detections of a batch of B images; where it fails, nothing of it is kept.
+
+        Arrays may be of numpy, of PyTorch (on any device), of whatever else has ``__array__`` or
+        ``__dlpack__``, or lists. Every value is taken exactly as it is, half precision too.
+
+        Parameters
+        ----------
+        image_ids : sequence of B int or str
+            What the images are called, as in the ground truth.
+        boxes : sequence of B (n, 4) arrays
+            As the evaluator's `boxes` has them; an empty one where nothing was found.
+        scores : sequence of B (n,) arrays
+        labels : sequence of B (n,) arrays of int, or lists of str
+            Category ids or class names of the ground truth.
+        truth : mapping, optional
+            The batch's ground truth, where the evaluator has none: ``boxes`` and ``labels`` as
+            above, and if they matter ``area``, ``crowd``, ``difficult``, ``ignore``, ``group_of``.
+        sizes : (B, 2) array, optional
+            Width and height of each image: boxes, those of `truth` too, are fractions of them.
+
+        Raises
+        ------
+        InputError
+            Where an image or a label is unknown, an image comes twice, columns are of different
+            lengths, or a value is not what it should be.
+        UsageError
+            Where `truth` is missing, or given twice.
+        """
+        if (truth is None) == (self.truth is None):
+            raise UsageError(
+                "neither the evaluator nor the update has a ground truth: give truth= to either"
+                if truth is None
+                else "the evaluator has its ground truth; an update brings none besides"
+            )
+        names = self._image_names(image_ids)
+        rows = [detection_rows(names, boxes, scores, labels, form=self.boxes, sizes=sizes)]
+        if truth is not None:
+            rows.append(truth_rows(names, truth, form=self.boxes, sizes=sizes))
+        self._classes.check([label for table in rows for label in table.labels.distinct])
+        new = self._new(names, rows)
+        numbers = self._images.number(names)
+        for table, blocks in zip(rows, (self._found, self._truths), strict=False):
+            label = self._classes.number(table.labels.distinct)[table.labels.number]
+            image = np.repeat(numbers, table.counts)
+            block = {"image": image, "label": label, **table.columns}
+            if not new.all():
+                kept = np.repeat(new, table.counts)
+                block = {name: column[kept] for name, column in block.items()}
+            blocks.append(block)
+
+    def update_records(self, image_ids: Any, records: Iterable[Mapping[str, Any]]) -> None:
+        """Take the detections of a batch as records of a COCO results file.
+
+        Parameters
+        ----------
+        image_ids : sequence of B int or str
+            The images of the batch, those without detections too.
+        records : iterable of mappings
+            With ``image_id``, ``category_id``, ``bbox`` (x, y, width, height) and ``score``.
+
+        Raises
+        ------
+        InputError
+            As :meth:`update`, and where a record lacks something or lies on another image.
+        UsageError
+            Where the evaluator's boxes are not x, y, width, height, or it has no ground truth.
+        """
+        if self.boxes != "xywh":
+            raise UsageError("records have x, y, width, height: give boxes='xywh' to the evaluator")
+        images = self._image_names(image_ids)
+        rows: dict[Name, list[Mapping[str, Any]]] = {image: [] for image in images}
+        for number, record in enumerate(records):
+            where = f"record {number}"
+            for key in ("image_id", "category_id", "bbox", "score"):
+                if key not in record:
+                    refuse(f"{key} is missing", "give image_id, category_id, bbox, score", where)
+            if record["image_id"] not in rows:
+                remedy = "name every image of the batch in image_ids"
+                refuse(f"image {record['image_id']!r} is not in the batch", remedy, where)
+            rows[record["image_id"]].append(record)
+        boxes, scores, labels = (
+            [[record[key] for record in rows[image]] for image in images]
+            for key in ("bbox", "score", "category_id")
+        )
+        self.update(images, boxes, scores, labels)
+
+    def _image_names(self, image_ids: Any) -> list[Name]:
+        names = Columns("detections").names("image_ids", as_array(image_ids))
+        self._images.check(names)
+        return names
+
+    def _new(self, names: Sequence[Name], rows: Sequence[Rows]) -> Flags:
+        """Note that images were updated, and return which of them for the first time, (B,) bool."""
+        if self.repeats == "error":
+            seen = self._seen.keys()
+            if len(set(names)) == len(names) and seen.isdisjoint(names):
+                self._seen.update(dict.fromkeys(names, b""))
+                return np.ones(len(names), np.bool_)
+            twice = next(n for at, n in enumerate(names) if n in seen or n in names[:at])
+            remedy = "repeats='identical' leaves repeats of equal rows out, as samplers make them"
+            refuse(f"image {twice!r} is updated twice", remedy)
+        seen_now: dict[Name, bytes] = {}
+        new = np.ones(len(names), np.bool_)
+        for at, (name, digest) in enumerate(zip(names, _digests(rows), strict=True)):
+            before = self._seen.get(name) or seen_now.get(name)
+            if before not in (None, digest):
+                remedy = "one of them is of another image, or of another state of the detector"
+                refuse(f"image {name!r} is updated twice, with different rows", remedy)
+            new[at] = before is None
+            seen_now[name] = digest
+        self._seen.update(seen_now)
+        return new
+
+    # --- what was updated, scored
+
+    def compute(self, *, threads: int | None = None) -> Result:
+        """Score all that was updated.
+
+        Parameters
+        ----------
+        threads : int, optional
+            As for :func:`detap.evaluate`.
+
+        Raises
+        ------
+        InputError
+            Where an image was not updated that had to be, or boxes look like another encoding.
+
+        Warns
+        -----
+        DetapWarning
+            As :func:`detap.evaluate`.
+        """
+        missing = [name for name in self._due if name not in self._seen]
+        if missing:
+            others = f", nor were {len(missing) - 1} others" if len(missing) > 1 else ""
+            remedy = (
+                "update every image, with empty arrays where nothing was found; images='seen', or "
+                "a list, scores these images alone"
+            )
+            refuse(f"image {missing[0]!r} was not updated{others}", remedy)
+        return evaluate(*self.tables(), self.protocol, threads=threads, as_is=self.as_is)
+
+    def tables(self) -> tuple[GroundTruth, Detections]:
+        """Return what was updated as tables, images in the order of the ground truth.
+
+        Raises
+        ------
+        InputError
+            Where nothing was updated, or boxes look like another encoding.
+        """
+        if not self._seen:
+            refuse("no image was updated", "update each batch of the loop")
+        truth = self._gathered() if self.truth is None else self.truth
+        columns = self._joined(self._found)
+        found = Detections(
+            **self._boxes("detections", columns, truth.images),
+            images=truth.images,
+            classes=truth.classes,
+            class_ids=truth.class_ids,
+            score=columns["score"],
+        )
+        if len(self._seen) == len(truth.images):
+            return truth, found
+        return select(truth, found, images=self._seen)
+
+    def _gathered(self) -> GroundTruth:
+        """Return the ground truths that the updates brought."""
+        images = self._images.in_order()
+        columns = self._joined(self._truths)
+        boxes = self._boxes("ground truth", columns, images)
+        area = columns["area"]
+        flags: dict[str, Any] = {flag: columns[flag] for flag in FLAGS}
+        ids = self._classes.in_order()
+        return GroundTruth(
+            **boxes,
+            images=images,
+            classes=tuple(self._classes.titles.get(name, str(name)) for name in ids),
+            class_ids=ids,
+            area=np.where(np.isnan(area), boxes["box_area"], area),
+            **flags,
+        )
+
+    def _joined(self, blocks: Sequence[Block]) -> Block:
+        """Return the columns of all updates, image by image, with the final numbers."""
+        columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        if self.truth is None:
+            columns["image"] = self._images.ranks()[columns["image"]]
+            columns["label"] = self._classes.ranks()[columns["label"]]
+        image = columns["image"]
+        if (image[1:] < image[:-1]).any():
+            order = np.argsort(image, kind="stable")
+            columns = {name: column[order] for name, column in columns.items()}
+        return columns
+
+    def _boxes(self, table: str, columns: Block, images: tuple[Name, ...]) -> dict[str, Any]:
+        """Return what both tables have of their rows."""
+        encoding = "corners" if self.boxes == "xyxy" else "xywh"
+        reader = _Kept(table, columns["image"], images)
+        boxes = checked_boxes(reader, columns["boxes"], encoding, as_is=self.as_is)
+        names = ("corners", "box_area", "notes")
+        return {
+            "image": columns["image"],
+            "label": columns["label"],
+            **dict(zip(names, boxes, strict=True)),
+        }
+
+
+class _Kept(Columns):
+    """Refuses rows of several updates in the name of their images."""
+
+    def __init__(self, table: str, image: Integers, images: tuple[Name, ...]) -> None:
+        super().__init__(table)
+        self._image = image
+        self._images = images
+
+    def place(self, row: int) -> str:
+        """Return the image of a row, and its place there."""
+        number = self._image[row]
+        first = int(np.argmax(self._image == number))
+        return f"image {self._images[number]!r}, row {row - first}"
+
+
+def _digests(rows: Sequence[Rows]) -> list[bytes]:
+    """Return what tells the rows of each image of a batch from others."""
+    digests = []
+    ends = [np.cumsum(table.counts) for table in rows]
+    for at in range(len(rows[0].counts)):
+        digest = blake2b(digest_size=16)
+        for table, end in zip(rows, ends, strict=True):
+            of_image = slice(int(end[at] - table.counts[at]), int(end[at]))
+            labels = [table.labels.distinct[n] for n in table.labels.number[of_image].tolist()]
+            digest.update(repr(labels).encode())
+            for column in table.columns.values():
+                digest.update(column[of_image].tobytes())
+        digests.append(digest.digest())
+    return digests

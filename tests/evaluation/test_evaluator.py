@@ -1,0 +1,545 @@
+"""A loop's batches give what its files give, and every slip of a loop is named."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import detap
+from detap.errors import InputError, UsageError
+from detap.evaluation.evaluator import Evaluator
+from detap.protocols import PRESETS, Protocol
+from detap.tables.detection import GroundTruth
+from tests.cases import Case, Found, cases
+from tests.laws.test_laws import assert_same_result
+
+BOX = [0.0, 0.0, 10.0, 10.0]
+NEAR = 1e-12
+"""COCO's guard, 1 / (1 + eps), leaves an AP of one a few last bits short."""
+AWAY = [50.0, 50.0, 60.0, 60.0]
+
+Arrays = list[NDArray[Any]]
+
+
+def truth(**changes: Any) -> GroundTruth:
+    """A cat on image 1, a dog on image 2, nothing on image 3."""
+    columns = {"image": [1, 2], "label": [17, 18], "boxes": [BOX, BOX], "images": [1, 2, 3]}
+    classes = {17: "cat", 18: "dog"}
+    return GroundTruth.from_arrays(**columns, classes=classes, **changes)  # type: ignore[arg-type]
+
+
+def batch_of(case: Case, images: Sequence[int]) -> tuple[list[int], Arrays, Arrays, Arrays]:
+    rows = [[f for f in case.found if f.image == image] for image in images]
+    return (
+        list(images),
+        [np.array([f.box for f in found]).reshape(-1, 4) for found in rows],
+        [np.array([f.score for f in found]) for found in rows],
+        [np.array([f.label for f in found], np.int64) for found in rows],
+    )
+
+
+def truth_of(case: Case, images: Sequence[int]) -> dict[str, list[Any]]:
+    rows = [[t for t in case.truths if t.image == image] for image in images]
+    return {
+        "boxes": [[t.box for t in truths] for truths in rows],
+        "labels": [[t.label for t in truths] for truths in rows],
+        "area": [
+            [t.box[2] * t.box[3] if t.area is None else t.area for t in truths] for truths in rows
+        ],
+        "crowd": [[t.crowd for t in truths] for truths in rows],
+        "difficult": [[t.difficult for t in truths] for truths in rows],
+    }
+
+
+def in_order_of_images(found: tuple[Found, ...]) -> tuple[Found, ...]:
+    return tuple(sorted(found, key=lambda f: f.image))
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
+    """Draw a case, and its images dealt to batches in any order."""
+    case = draw(cases())
+    order = draw(st.permutations(case.images))
+    cuts = sorted(draw(st.sets(st.integers(1, len(order)))) | {0, len(order)})
+    return case, [order[a:b] for a, b in pairwise(cuts)]
+
+
+@given(batches(), st.sampled_from([*PRESETS.values()]))
+def test_batches_give_what_the_whole_file_gives(
+    dealt: tuple[Case, list[list[int]]], rules: Protocol
+) -> None:
+    """Of a file that lists the images in the order of the ground truth, where ties go by file."""
+    case, images = dealt
+    evaluator = Evaluator(case.ground_truth(), rules)
+    for names in images:
+        evaluator.update(*batch_of(case, names))
+    whole = case.with_found(in_order_of_images(case.found))
+    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), rules))
+
+
+@given(batches(), st.sampled_from([*PRESETS.values()]))
+def test_batches_that_bring_their_ground_truth_give_the_same(
+    dealt: tuple[Case, list[list[int]]], rules: Protocol
+) -> None:
+    case, images = dealt
+    case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
+    evaluator = Evaluator(protocol=rules, classes=case.classes)
+    for names in images:
+        evaluator.update(*batch_of(case, names), truth=truth_of(case, names))
+    whole = case.with_found(in_order_of_images(case.found))
+    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), rules))
+
+
+def test_classes_that_are_not_listed_are_those_that_come_sorted() -> None:
+    evaluator = Evaluator(boxes="xyxy")
+    nothing: dict[str, Any] = {"boxes": [[]], "labels": [[]]}
+    evaluator.update(["b"], [[BOX]], [[0.5]], [["dog"]], truth=nothing)
+    cat: dict[str, Any] = {"boxes": [[BOX]], "labels": [["cat"]]}
+    evaluator.update(["a"], [[BOX]], [[0.5]], [["cat"]], truth=cat)
+    result = evaluator.compute()
+    assert result.classes == ("cat", "dog")
+    assert result.images == ("a", "b")
+    # The cat is found; there is no dog, and its AP is undefined.
+    assert result.by_class["AP50"][0] == pytest.approx(1, abs=NEAR)
+    assert np.isnan(result.by_class["AP50"][1])
+
+
+@pytest.mark.parametrize(
+    ("form", "box"),
+    [("xyxy", [2, 4, 8, 6]), ("xywh", [2, 4, 6, 2]), ("cxcywh", [5, 5, 6, 2])],
+)
+def test_boxes_of_every_form(form: Any, box: list[float]) -> None:
+    """The box from (2, 4) to (8, 6), in pixels and as fractions of an image of 10 by 20."""
+    for scale, sizes in ((1.0, None), (np.array([10, 20, 10, 20]), [[10, 20]])):
+        evaluator = Evaluator(truth(), boxes=form, images="seen")
+        evaluator.update([1], [np.array([box]) / scale], [[0.5]], [[17]], sizes=sizes)
+        _, found = evaluator.tables()
+        assert found.corners.tolist() == [[2, 4, 8, 6]]
+        assert found.box_area.tolist() == [12]
+
+
+def test_the_ground_truth_of_a_batch_is_in_fractions_too() -> None:
+    evaluator = Evaluator(boxes="cxcywh")
+    boxes = [[[0.5, 0.25, 0.6, 0.1]]]
+    brought = {"boxes": boxes, "labels": [[1]]}
+    evaluator.update([1], boxes, [[0.5]], [[1]], truth=brought, sizes=[[10, 20]])
+    table, _ = evaluator.tables()
+    assert table.corners.tolist() == [[2, 4, 8, 6]]
+    assert table.area.tolist() == [12]
+
+
+def test_the_area_of_a_box_is_that_of_its_form_to_the_last_bit() -> None:
+    """x + w - x is not w: 0.1 + 0.2 - 0.1 is above 0.2."""
+    evaluator = Evaluator(truth(), images="seen")
+    evaluator.update([1], [[[0.1, 0.1, 0.2, 0.2]]], [[0.5]], [[17]])
+    assert evaluator.tables()[1].box_area[0] == 0.2 * 0.2
+
+
+class Lent:
+    """What an array library gives that is not numpy: an array by one protocol alone."""
+
+    def __init__(self, values: Any) -> None:
+        self._values = np.asarray(values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class ByArray(Lent):
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self._values if dtype is None else self._values.astype(dtype)
+
+
+class ByDlpack(Lent):
+    def __dlpack__(self, **given: Any) -> Any:
+        return self._values.__dlpack__(**given)
+
+    def __dlpack_device__(self) -> Any:
+        return self._values.__dlpack_device__()
+
+
+class LikeTorch(Lent):
+    """A tensor that requires a gradient, lies elsewhere, and may be of bfloat16."""
+
+    def __init__(self, values: Any, dtype: str = "torch.float32", steps: int = 0) -> None:
+        super().__init__(values)
+        self.dtype = dtype
+        self.steps = steps
+
+    def detach(self) -> "LikeTorch":
+        return LikeTorch(self._values, self.dtype, self.steps + 1)
+
+    def cpu(self) -> "LikeTorch":
+        return LikeTorch(self._values, self.dtype, self.steps + 1)
+
+    def float(self) -> "LikeTorch":
+        return LikeTorch(self._values, "torch.float32", self.steps)
+
+    def numpy(self) -> NDArray[Any]:
+        assert self.steps == 2
+        assert self.dtype != "torch.bfloat16"
+        return self._values
+
+
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        list,
+        np.array,
+        ByArray,
+        ByDlpack,
+        LikeTorch,
+        lambda values: LikeTorch(np.array(values), "torch.bfloat16"),
+    ],
+    ids=["list", "numpy", "array", "dlpack", "tensor", "bfloat16"],
+)
+def test_arrays_of_any_library(wrap: Callable[[Any], Any]) -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy")
+    one = np.float32 if wrap in (ByDlpack, ByArray) else float
+    evaluator.update(
+        wrap([1, 2, 3]),
+        [wrap([list(map(one, BOX))] * 2), wrap([AWAY]), wrap([])],
+        [wrap([0.5, 0.25]), wrap([0.75]), wrap([])],
+        [wrap([17, 17]), wrap([18]), wrap([])],
+    )
+    result = evaluator.compute()
+    # The cat is found once (and once more, a duplicate below it), the dog is not.
+    assert result.by_class["AP50"].tolist() == pytest.approx([1, 0], abs=NEAR)
+    assert result.detections_count.tolist() == [2, 1]
+
+
+def test_half_precision_is_taken_exactly() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
+    score = np.array([0.1], np.float16)
+    evaluator.update([1], [np.array([BOX], np.float16)], [score], [[17]])
+    assert evaluator.tables()[1].score.tolist() == [0.0999755859375]  # 1638 / 2^14
+
+
+def test_labels_are_names_or_ids() -> None:
+    for label in ("dog", 18, 18.0, np.int8(18)):
+        evaluator = Evaluator(truth(), boxes="xyxy", images=[2])
+        evaluator.update([2], [[BOX]], [[0.5]], [[label]])
+        assert evaluator.compute().summary["AP"] == pytest.approx(1, abs=NEAR)
+
+
+def test_an_identifier_goes_before_a_name_that_is_spelt_like_it() -> None:
+    table = GroundTruth.from_arrays(
+        image=[1, 1], label=["a", "b"], boxes=[BOX, AWAY], classes={"a": "b", "b": "c"}
+    )
+    evaluator = Evaluator(table, boxes="xyxy")
+    evaluator.update([1], [[BOX, AWAY, AWAY]], [[0.5] * 3], [["a", "b", "c"]])
+    assert evaluator.tables()[1].label.tolist() == [0, 1, 1]
+
+
+def test_reset_forgets_and_the_ground_truth_stays() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy")
+    for score in (0.25, 0.5):
+        evaluator.update([1, 2, 3], [[BOX], [], []], [[score], [], []], [["cat"], [], []])
+        assert evaluator.tables()[1].score.tolist() == [score]
+        evaluator.reset()
+    with pytest.raises(InputError, match="image 1 was not updated, nor were 2 others"):
+        evaluator.compute()
+
+
+def test_records_of_coco() -> None:
+    evaluator = Evaluator(truth())
+    record = {"image_id": 1, "category_id": 17, "bbox": BOX, "score": 0.5}
+    evaluator.update_records([1, 2], [record, record | {"score": 0.25}])
+    evaluator.update_records([3], [])
+    assert evaluator.compute().by_class["AP50"].tolist() == pytest.approx([1, 0], abs=NEAR)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"score": None}, "detections: record 0: score is missing; give image_id, category_id, "),
+        ({"image_id": 2}, "record 0: image 2 is not in the batch; name every image of the batch"),
+        ({"bbox": [0, 0, 1]}, r"image 1: boxes has the shape \(1, 3\); give \(1, 4\)"),
+        ({"category_id": 1}, "label 1 is not in the ground truth; labels are class names or"),
+    ],
+)
+def test_records_that_are_none(change: dict[str, Any], message: str) -> None:
+    record = {"image_id": 1, "category_id": 17, "bbox": BOX, "score": 0.5} | change
+    record = {key: value for key, value in record.items() if value is not None}
+    with pytest.raises(InputError, match=message):
+        Evaluator(truth()).update_records([1], [record])
+
+
+# --- images that are missing, unknown, or come twice
+
+
+def update(evaluator: Evaluator, images: list[Any], score: float = 0.5) -> None:
+    many = len(images)
+    evaluator.update(images, [[BOX]] * many, [[score]] * many, [["cat"]] * many)
+
+
+def test_images_that_were_not_updated_are_named_and_counted() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy")
+    update(evaluator, [1])
+    with pytest.raises(InputError, match="image 2 was not updated, nor were 1 others; update eve"):
+        evaluator.compute()
+    update(evaluator, [3])
+    with pytest.raises(InputError, match="image 2 was not updated; update every image, with empt"):
+        evaluator.compute()
+    # The remedy, followed: the dog of image 2 is missed.
+    evaluator.update([2], [[]], [[]], [[]])
+    assert evaluator.compute().by_class["AP50"].tolist() == pytest.approx([1, 0], abs=NEAR)
+
+
+@pytest.mark.parametrize("images", ["seen", [1], (1,)])
+def test_the_images_seen_or_listed_are_scored_alone(images: Any) -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images=images)
+    update(evaluator, [1])
+    result = evaluator.compute()
+    assert result.images == (1,)
+    assert result.ground_truths.tolist() == [1, 0]
+    assert result.summary["AP"] == pytest.approx(1, abs=NEAR)
+
+
+def test_an_image_that_is_not_listed_is_refused() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images=[1])
+    with pytest.raises(InputError, match="image 2 is not among images="):
+        update(evaluator, [2])
+    with pytest.raises(InputError, match="image 1 was not updated"):
+        evaluator.compute()
+    with pytest.raises(InputError, match="image 1 is not among images="):
+        Evaluator(images=[2]).update([1], [[]], [[]], [[]], truth={"boxes": [[]], "labels": [[]]})
+
+
+def test_images_listed_without_a_ground_truth_have_to_come() -> None:
+    evaluator = Evaluator(images=["b", "a"])
+    evaluator.update(["b"], [[]], [[]], [[]], truth={"boxes": [[BOX]], "labels": [["cat"]]})
+    with pytest.raises(InputError, match="image 'a' was not updated"):
+        evaluator.compute()
+
+
+def test_an_unknown_image_is_refused_and_the_remedy_holds() -> None:
+    with pytest.raises(InputError, match="image 4 is not in the ground truth; name every image of"):
+        update(Evaluator(truth(), boxes="xyxy"), [4])
+    names = {"image": [1], "label": [17], "boxes": [BOX]}
+    table = GroundTruth.from_arrays(**names, images=[1, 4], classes={17: "cat"})  # type: ignore[arg-type]
+    evaluator = Evaluator(table, "voc2012", "xyxy")
+    evaluator.update([4, 1], [[BOX], [BOX]], [[0.75], [0.5]], [[17], [17]])
+    # By hand: a false positive above the one true positive.
+    assert evaluator.compute().summary["mAP"] == 0.5
+
+
+@pytest.mark.parametrize("images", [[[1], [1]], [[1, 1]], [[1, 2], [2]]], ids=str)
+def test_an_image_that_comes_twice_is_refused(images: list[list[int]]) -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy")
+    for batch in images[:-1]:
+        update(evaluator, batch)
+    message = f"image {images[-1][0]} is updated twice; repeats='identical' leaves repeats of equal"
+    with pytest.raises(InputError, match=message):
+        update(evaluator, images[-1])
+
+
+@pytest.mark.parametrize("images", [[[1], [1]], [[1, 1]], [[1, 2], [2, 1, 1]]], ids=str)
+def test_repeats_of_equal_rows_are_left_out(images: list[list[int]]) -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen", repeats="identical")
+    for batch in images:
+        update(evaluator, batch)
+    once = Evaluator(truth(), boxes="xyxy", images="seen")
+    update(once, images[0] if len(images) > 1 else [1])
+    assert_same_result(evaluator.compute(), once.compute())
+
+
+def test_repeats_of_other_rows_are_refused() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen", repeats="identical")
+    update(evaluator, [1])
+    with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
+        update(evaluator, [1], score=0.75)
+    with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
+        evaluator.update([1], [[BOX]], [[0.5]], [["dog"]])
+    with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
+        evaluator.update([1], [[]], [[]], [[]])
+    mine: dict[str, list[Any]] = {"boxes": [[BOX]], "labels": [[1]]}
+    open_one = Evaluator(repeats="identical")
+    open_one.update([1], [[]], [[]], [[]], truth=mine)
+    open_one.update([1], [[]], [[]], [[]], truth=mine)
+    with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
+        open_one.update([1], [[]], [[]], [[]], truth=mine | {"crowd": [[True]]})
+    assert open_one.compute().ground_truths.tolist() == [1]
+
+
+@given(batches())
+def test_an_update_that_fails_leaves_nothing_behind(dealt: tuple[Case, list[list[int]]]) -> None:
+    case, images = dealt
+    assume(case.found)
+    evaluator = Evaluator(case.ground_truth())
+    for names in images:
+        image_ids, boxes, scores, labels = batch_of(case, names)
+        wrong = [np.full(len(score), np.nan) for score in scores]
+        if any(map(len, scores)):
+            with pytest.raises(InputError, match="it must be finite"):
+                evaluator.update(image_ids, boxes, wrong, labels)
+        evaluator.update(image_ids, boxes, scores, labels)
+    whole = case.with_found(in_order_of_images(case.found))
+    assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables()))
+
+
+# --- values that are none
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"image_ids": [1]}, "boxes has 2 entries for 1 images; give one for each image, an empty"),
+        ({"scores": [[0.5, 0.5]]}, "scores has 1 entries for 2 images"),
+        ({"scores": [[0.5, 0.5], []]}, "image 2: 1 boxes and 0 scores; give one for each box"),
+        ({"labels": [[17], [17]]}, "image 1: 2 boxes and 1 labels; give one for each box"),
+        ({"boxes": [[BOX, [0, 0, np.nan, 1]], [BOX]]}, r"image 1, row 1: boxes is \[0.0, 0.0, na"),
+        ({"boxes": [[BOX, BOX], [[0, 0, np.inf, 1]]]}, r"image 2, row 0: boxes is .* be finite"),
+        ({"scores": [[0.5, 0.5], [np.nan]]}, "image 2, row 0: score.? is nan; it must be finite"),
+        ({"scores": [[0.5, "0.5"], [1]]}, "image 1, row 1: scores is '0.5'; it must be a number"),
+        ({"scores": [[[0.5], [0.5]], [1]]}, r"image 1: scores has the shape \(2, 1\); give \(2,\)"),
+        (
+            {"boxes": [np.zeros((2, 5)), [BOX]]},
+            r"image 1: boxes has the shape \(2, 5\); give",
+        ),
+        (
+            {"labels": [[17, 19], [17]]},
+            "label 19 is not in the ground truth; labels are class",
+        ),
+        ({"labels": [["cat", "dgo"], [17]]}, "labels mixes numbers and text"),
+        ({"labels": [["cat", "dgo"], ["cat"]]}, "label 'dgo' .*; did you mean dog"),
+        (
+            {"labels": [[17, 1.5], [17]]},
+            "image 1, row 1: labels is 1.5; call images and",
+        ),
+        ({"sizes": [[10, 10]]}, r"sizes has the shape \(1, 2\); give \(2, 2\)"),
+        ({"sizes": [[10, 10], [0, 10]]}, r"image 2: sizes is \[0.0, 10.0\]; give width and height"),
+        ({"sizes": [[10, 10]] * 2}, r"image 1, row 0: boxes is .* fraction .* leave sizes out"),
+        ({"image_ids": [1, True]}, "image_ids is True; call images and classes by whole numbers"),
+    ],
+)
+def test_what_is_wrong_in_a_batch_is_named(change: dict[str, Any], message: str) -> None:
+    batch: dict[str, Any] = {
+        "image_ids": [1, 2],
+        "boxes": [[BOX, BOX], [BOX]],
+        "scores": [[0.5, 0.25], [0.5]],
+        "labels": [[17, 17], [18]],
+    }
+    with pytest.raises(InputError, match=message):
+        Evaluator(truth(), boxes="xyxy").update(**(batch | change))
+
+
+@pytest.mark.parametrize(
+    ("brought", "message"),
+    [
+        ({"boxes": [[BOX]]}, "truth has no 'labels': give a list of arrays, one for each image"),
+        ({"boxes": [[BOX]], "labels": [[1]], "iscrowd": [[0]]}, "truth has 'iscrowd'; it can have"),
+        ({"boxes": [[BOX]], "labels": [[1]], "crwd": [[0]]}, "did you mean crowd"),
+    ],
+)
+def test_a_ground_truth_of_a_batch_that_is_none(brought: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Evaluator().update([1], [[]], [[]], [[]], truth=brought)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"boxes": [[BOX, BOX]], "labels": [[1]]}, "ground truth: image 1: 2 boxes and 1 labels"),
+        ({"area": [[-1]]}, "ground truth: image 1, row 0: area is -1.0; it must be >= 0"),
+        ({"crowd": [[2]]}, "ground truth: image 1, row 0: crowd is 2; it must be true or false"),
+        ({"labels": [["cat"]]}, "label 'cat' beside 1; call all by numbers, or all by text"),
+        ({"boxes": [[[9, 9, 0, 0]]]}, "ground truth: image 1, row 0: boxes is .* no negative side"),
+    ],
+)
+def test_values_of_a_batch_s_ground_truth(change: dict[str, Any], message: str) -> None:
+    evaluator = Evaluator(boxes="xyxy")
+    brought: dict[str, Any] = {"boxes": [[BOX]], "labels": [[1]]} | change
+    with pytest.raises(InputError, match=message):  # noqa: PT012 - the last is found at the end
+        evaluator.update([1], [[BOX]], [[0.5]], [[1]], truth=brought)
+        evaluator.compute()
+
+
+def test_corners_given_as_x_y_w_h_are_noticed_and_can_be_insisted_on() -> None:
+    boxes = [[40.0, 40.0, 10.0, 10.0]]
+    for table in (Evaluator(truth(), boxes="xyxy", images="seen"),):
+        table.update([1], [boxes], [[0.5]], [[17]])
+        with pytest.raises(InputError, match=r"image 1, row 0: boxes is .* or as_is=True be given"):
+            table.compute()
+    insisting = Evaluator(truth(), boxes="xyxy", images="seen", as_is=True)
+    insisting.update([1], [boxes], [[0.5]], [[17]])
+    assert insisting.compute().summary["AP"] == 0
+
+
+def test_fractions_without_sizes_are_refused() -> None:
+    evaluator = Evaluator(truth(), images="seen")
+    evaluator.update([1], [[[0.1, 0.1, 0.5, 0.5]] * 12], [[0.5] * 12], [[17] * 12])
+    with pytest.raises(InputError, match="look like fractions of the image's size"):
+        evaluator.compute()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"truth": "gt.json"}, "truth is a str; detap.read_ground_truth reads one from files"),
+        ({"boxes": "corners"}, "boxes 'corners' is unknown; choose from xyxy, xywh, cxcywh"),
+        ({"repeats": "last"}, "repeats 'last' is unknown; choose from error, identical"),
+        ({"images": "all"}, "images is 'all'; give a list of names, or \"seen\""),
+        ({"images": [1, 7]}, "images: 7 not in the ground truth"),
+        ({"classes": ["cat"]}, "truth has classes of its own"),
+        ({"protocol": "cocoo"}, "cocoo"),
+    ],
+)
+def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        Evaluator(**({"truth": truth()} | given))
+
+
+def test_the_ground_truth_is_given_once_and_not_twice() -> None:
+    with pytest.raises(UsageError, match="neither the evaluator nor the update has a ground truth"):
+        Evaluator().update([1], [[]], [[]], [[]])
+    with pytest.raises(UsageError, match="an update brings none besides"):
+        Evaluator(truth()).update([1], [[]], [[]], [[]], truth={"boxes": [[]], "labels": [[]]})
+    with pytest.raises(UsageError, match="give boxes='xywh' to the evaluator"):
+        Evaluator(truth(), boxes="xyxy").update_records([1], [])
+
+
+def test_the_caller_s_arrays_are_left_alone() -> None:
+    boxes = np.array([[0.5, 0.5, 0.2, 0.2]])
+    evaluator = Evaluator(truth(), boxes="cxcywh", images="seen")
+    evaluator.update([1], [boxes], [[0.5]], [[17]], sizes=[[10, 10]])
+    evaluator.compute()
+    assert boxes.tolist() == [[0.5, 0.5, 0.2, 0.2]]
+    assert boxes.flags.writeable
+
+
+def test_torch_is_not_imported() -> None:
+    code = (
+        "import sys, detap; e = detap.Evaluator(boxes='xyxy');"
+        "e.update([1], [[]], [[]], [[]], truth={'boxes': [[[0, 0, 9, 9]]], 'labels': [[1]]});"
+        "e.compute(); print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("size", [1, 16])
+def test_coco_s_sample_gives_the_official_numbers_batch_by_batch(
+    real_data: Path, size: int
+) -> None:
+    """Those that pycocotools has for its sample of 100 images; images in reverse order."""
+    folder = real_data / "coco-val2014-100"
+    records = json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text())
+    evaluator = Evaluator(detap.read_ground_truth(folder / "instances_val2014_100.json"))
+    assert evaluator.truth is not None
+    images = evaluator.truth.images[::-1]
+    for start in range(0, len(images), size):
+        batch = images[start : start + size]
+        evaluator.update_records(batch, [r for r in records if r["image_id"] in batch])
+    expected = json.loads((folder / "expected_bbox.json").read_text())
+    assert evaluator.compute().summary == expected["stats"]
