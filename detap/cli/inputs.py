@@ -16,6 +16,13 @@ from detap.formats.registry import (
     told,
 )
 from detap.formats.registry import options as format_options
+from detap.formats.several import (
+    Sources,
+    detections_of,
+    ground_truth_of,
+    matching,
+    members,
+)
 
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth, Name
@@ -36,80 +43,113 @@ class Inputs(NamedTuple):
     ----------
     format : Format
         Of the ground truth; of the detections too, where they do not tell another beside it.
-    gt, dt : str
-        Paths; ``"-"`` for `dt` is stdin.
+    gt, dt : tuple of str
+        Paths, patterns and folders expanded; ``"-"`` in `dt` is stdin.
     reading : dict
         What else the readers of either format take.
     named : bool
         Whether the format was named, so that nothing tells another.
+    repartition : bool
+        Whether an image may be in several inputs.
     """
 
     format: Format
-    gt: str
-    dt: str
+    gt: tuple[str, ...]
+    dt: tuple[str, ...]
     reading: Mapping[str, Any]
     named: bool = False
+    repartition: bool = False
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
         """Take the input options out of `options`; the format is told from the files if need be."""
-        gt, dt, name = options.pop("gt"), options.pop("dt"), options.pop("file_format")
+        gt, dt = (matching(options.pop(side)) for side in ("gt", "dt"))
+        name = options.pop("file_format")
         given = {option: options.pop(option.name) for option in format_options()}
         as_is = {"as_is": True} if options.pop("as_is") else {}
+        repartition = options.pop("repartition")
         limits = _limits(options)
-        if gt == STDIN:
+        if STDIN in gt:
             raise UsageError("only the detections can come from stdin, not the ground truth")
-        found = told(gt, None if dt == STDIN else dt) if name is None else format_named(name)
+        found = told(*gt[:1], *dt[:1]) if name is None else format_named(name)
         reading = {option.name: value for option, value in given.items() if value is not None}
-        inputs = cls(found, gt, dt, reading | as_is | limits, name is not None)
-        check_options(reading, found, inputs.format_of(dt))
-        return inputs
+        inputs = cls(found, gt, dt, reading | as_is | limits, name is not None, repartition)
+        check_options(reading, *inputs.formats())
+        gt = members(gt, lambda _: found)
+        return inputs._replace(gt=gt, dt=members(dt, inputs.format_of))
 
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, by their path or what :meth:`begin` made of it."""
         path = getattr(detections, "path", detections)
-        if self.named or path is None:
-            return self.format
-        return self.format.of_detections(path)
+        return self.format if self.named else self.format.of_detections(path)
+
+    def formats(self) -> list[Format]:
+        """Return the formats of both sides."""
+        return list(dict.fromkeys((self.format, *map(self.format_of, self.dt))))
 
     def paths(self) -> list[str]:
         """Return the paths that must not be written."""
-        formats = dict.fromkeys((self.format, self.format_of(self.dt)))
-        options = [option for entry in formats for option in entry.options]
+        options = [option for entry in self.formats() for option in entry.options]
         paths = [o.name for o in options if o.is_path or o.may_be_path]
         files = [self.reading.get(name) for name in paths]
-        return [path for path in (self.gt, self.dt, *files) if path is not None and path != STDIN]
+        return [path for path in (*self.gt, *self.dt, *files) if path not in (None, STDIN)]
 
     def hashed(self, wanted: bool) -> "Inputs":
         """Return the same, to be hashed while they are read where that is wanted."""
         limits = replace(self.reading.get("limits", DEFAULT_LIMITS), digests=wanted)
         return self._replace(reading={**self.reading, "limits": limits})
 
-    def begin(self) -> tuple[Any, Any]:
+    def begin(self) -> tuple[Sources, Sources]:
         """Let threads read while numpy is being imported; return what to read on."""
+        return self._begin(TRUTH, self.gt), self._begin(DETECTIONS, self.dt)
+
+    def _begin(self, side: str, paths: tuple[str, ...]) -> Sources:
         ahead = {name: value for name, value in self.reading.items() if name != "as_is"}
-        truth = self.format.begin(TRUTH, self.gt, ahead)
-        return truth, self.format_of(self.dt).begin(DETECTIONS, self.dt, ahead)
+
+        def begin(path: str) -> Any:
+            entry = self.format if side == TRUTH else self.format_of(path)
+            return entry.begin(side, path, ahead)
+
+        return Sources(paths, begin)
 
     @staticmethod
-    def fraction(sources: tuple[Any, Any]) -> "Callable[[], float] | None":
+    def fraction(sources: tuple[Sources, Sources]) -> "Callable[[], float] | None":
         """Return what tells which share of the sources has been read, where that is known."""
-        if not all(hasattr(source, "fraction") for source in sources):
+        if not all(side.tells for side in sources):
             return None
-        return lambda: sum(source.fraction() for source in sources) / len(sources)
+        return lambda: sum(side.fraction() for side in sources) / len(sources)
 
-    def read(self, sources: tuple[Any, Any]) -> "tuple[GroundTruth, Detections]":
+    def read(self, sources: tuple[Sources, Sources]) -> "tuple[GroundTruth, Detections]":
         """Return both tables from what :meth:`begin` has returned."""
         truth = self.read_ground_truth(sources[0])
         return truth, self.read_detections(sources[1], truth)
 
-    def read_ground_truth(self, source: Any) -> "GroundTruth":
-        """Return the ground truth, of :meth:`begin`'s first source or of a path."""
-        return self.format.read_ground_truth(source, self.reading)
+    def read_ground_truth(self, sources: Iterable[Any]) -> "GroundTruth":
+        """Return the ground truth, of :meth:`begin`'s first sources or of paths."""
+        return ground_truth_of(
+            sources,
+            lambda source: self.format.read_ground_truth(source, self.reading),
+            self.reading.get("limits", DEFAULT_LIMITS),
+            repartition=self.repartition,
+        )
 
-    def read_detections(self, source: Any, truth: "GroundTruth | None") -> "Detections":
-        """Return detections alone, of :meth:`begin`'s second source or of another path."""
-        return self.format_of(source).read_detections(source, truth, self.reading)
+    def read_detections(self, sources: Iterable[Any], truth: "GroundTruth | None") -> "Detections":
+        """Return detections alone, of :meth:`begin`'s second sources or of other paths."""
+        return detections_of(
+            sources,
+            lambda source: self.format_of(source).read_detections(source, truth, self.reading),
+            truth,
+            self.reading.get("limits", DEFAULT_LIMITS),
+            repartition=self.repartition,
+        )
+
+    def meant(self, given: str | None) -> tuple[str, ...]:
+        """Return the paths of another detector's detections: a path, a pattern or a folder."""
+        return () if given is None else members(matching([given]), self.format_of)
+
+    def read_others(self, given: str, truth: "GroundTruth") -> "Detections":
+        """Return another detector's detections."""
+        return self.read_detections(self._begin(DETECTIONS, self.meant(given)), truth)
 
 
 def _limits(options: dict[str, Any]) -> dict[str, Limits]:

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeVar
 import click
 
 from detap.cli.session import Session
-from detap.cli.values import Given, Target, Value, Whole
+from detap.cli.values import Given, Path, Target, Value, Whole
 from detap.formats.reading.stream import MOST_RECORDS
 from detap.formats.registry import FORMATS, Format
 from detap.formats.registry import Option as FormatOption
@@ -109,16 +109,22 @@ _format_option = _input(
 _truth_option = _input(
     "--gt",
     required=True,
+    multiple=True,
     holds="path",
+    type=Path(),
     metavar="PATH",
-    help="Ground truth: a JSON file, or a folder.",
+    help="Ground truth: a JSON file, or a folder; or several: a pattern, a folder of JSON files. "
+    "Repeatable.",
 )
 _detections_option = _input(
     "--dt",
     required=True,
+    multiple=True,
     holds="path",
+    type=Path(),
     metavar="PATH",
-    help="Detections: a JSON file, or a folder of text files; - is stdin.",
+    help="Detections: a JSON file, or a folder of text files; - is stdin; or several, likewise. "
+    "Repeatable.",
 )
 
 
@@ -141,6 +147,11 @@ _reading_options = stack(
         is_flag=True,
         help="Take input at its word where it only looks wrong: boxes in fractions, backward "
         "boxes, shifted category ids.",
+    ),
+    _input(
+        "--repartition",
+        is_flag=True,
+        help="Take the boxes of an image together that several inputs have.",
     ),
 )
 """What the readers of formats take."""

@@ -79,6 +79,12 @@ class Whole(click.IntRange):
         return super().convert(value, param, ctx)
 
 
+class Path(click.types.StringParamType):
+    """A path or a pattern; in the environment, several stand on a line each."""
+
+    envvar_list_splitter = "\n"
+
+
 class Target(_Parsed):
     """Where a report goes and in which format: ``PATH`` by its extension, or ``FORMAT=PATH``."""
 

@@ -4,9 +4,13 @@ Nothing here imports numpy or lxml before a file is read.
 """
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from detap.formats.registry import format_named, told
+from detap.errors import UsageError
+from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.formats.registry import Format, format_named, told
+from detap.formats.several import detections_of, ground_truth_of, matching, members
 
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth
@@ -30,13 +34,22 @@ def tell_format(ground_truth: _Path | None, detections: _Path | None = None) -> 
     return told(ground_truth, detections).name
 
 
-def read_ground_truth(path: _Path, *, format: str | None = None, **options: Any) -> "GroundTruth":
+def read_ground_truth(
+    path: _Path | Sequence[_Path],
+    *,
+    format: str | None = None,
+    repartition: bool = False,
+    **options: Any,
+) -> "GroundTruth":
     """Read ground truth in any format.
 
     Parameters
     ----------
-    path : str or path
-        A file or a folder, as the format has it.
+    path : str or path, or a sequence of them
+        A file or a folder, as the format has it. Several, a pattern such as ``"shards/*.json"``, or
+        a folder of files where no folder is a data set, are read as one file of all would be.
+    repartition : bool
+        Whether an image may be in several, each of which has some of its boxes.
     format : str, optional
         As ``--format`` has it; told from the files where left out.
     **options
@@ -47,27 +60,45 @@ def read_ground_truth(path: _Path, *, format: str | None = None, **options: Any)
     UsageError
         Where the format is unknown or cannot be told.
     InputError
-        Where the input is not right.
+        Where the input is not right, or an image is in several.
     """
-    found = format_named(format) if format else told(path)
-    table: GroundTruth = found.reader().read_ground_truth(path, **options)
-    return table
+    found, paths = _inputs(path, format)
+    limits = options.get("limits", DEFAULT_LIMITS)
+    read = found.reader().read_ground_truth
+    return ground_truth_of(paths, lambda one: read(one, **options), limits, repartition=repartition)
 
 
 def read_detections(
-    path: _Path, truth: "GroundTruth", *, format: str | None = None, **options: Any
+    path: _Path | Sequence[_Path],
+    truth: "GroundTruth",
+    *,
+    format: str | None = None,
+    repartition: bool = False,
+    **options: Any,
 ) -> "Detections":
     """Read detections in any format, numbered as the ground truth they are for.
 
     Parameters
     ----------
-    path : str or path
-        A file or a folder, as the format has it; ``"-"`` is standard input.
+    path : str or path, or a sequence of them
+        As :func:`read_ground_truth` has it; ``"-"`` is standard input.
     truth : GroundTruth
         The ground truth that they are scored against.
-    format, **options
+    format, repartition, **options
         As :func:`read_ground_truth` has them; so is what is raised.
     """
-    found = format_named(format) if format else told(path)
-    table: Detections = found.reader().read_detections(path, truth, **options)
-    return table
+    found, paths = _inputs(path, format)
+    limits = options.get("limits", DEFAULT_LIMITS)
+    read = found.reader().read_detections
+    return detections_of(
+        paths, lambda one: read(one, truth, **options), truth, limits, repartition=repartition
+    )
+
+
+def _inputs(path: _Path | Sequence[_Path], format: str | None) -> tuple[Format, tuple[str, ...]]:
+    given = [path] if isinstance(path, str | os.PathLike) else path
+    paths = matching([os.fspath(one) for one in given])
+    if not paths:
+        raise UsageError("no path is given")
+    found = format_named(format) if format else told(paths[0])
+    return found, members(paths, lambda _: found)

@@ -21,6 +21,7 @@ and, there or in another module, what is seldom wanted and may be absent:
 import os
 import stat
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -314,12 +315,25 @@ def _tell(path: str) -> str | None:
     except (OSError, ValueError):
         mode = 0  # what is absent is reported by its reader
     if stat.S_ISDIR(mode):
-        # A name tells nothing of a folder.
-        return next((entry.name for entry in FORMATS.values() if entry.folders), None)
+        return _tell_folder(path)
     for entry in FORMATS.values():
         if path.lower().endswith(entry.suffixes):
             return entry.name
     return _tell_content(path) if stat.S_ISREG(mode) else None
+
+
+def _tell_folder(path: str) -> str | None:
+    """Return the format of a folder: one that has folders, unless all its files are another's."""
+    whole = next((entry.name for entry in FORMATS.values() if entry.folders), None)
+    found = None
+    with suppress(OSError), os.scandir(path) as files:
+        for file in files:
+            name = file.name.lower()
+            told = next((e.name for e in FORMATS.values() if name.endswith(e.suffixes)), None)
+            if name[0] != "." and (told == whole or file.is_dir()):
+                return whole
+            found = found or told
+    return found or whole
 
 
 def _tell_content(path: str) -> str | None:

@@ -276,7 +276,8 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     "no category in common": (
         [{**record, "category_id": record["category_id"] + 10} for record in RESULTS],
         "no category in common with the ground truth: category_id is one of 3 numbers from 11 to "
-        "13 here, one of 3 numbers from 1 to 3 there; use the ground truth's category ids",
+        "13 here, one of 3 numbers from 1 to 3 there; use the ground truth's category ids; or, if "
+        "all are of other classes indeed, give as_is=True (--as-is)",
     ),
     "every category id one too high": (
         [{**record, "category_id": record["category_id"] + 1} for record in RESULTS],

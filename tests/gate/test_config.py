@@ -205,7 +205,7 @@ def test_config_shows_what_is_in_force_and_where_it_came_from(
     assert ["threads", "2", "$DETAP_THREADS"] in lines
     record = json.loads(detap("config", "--output-format", "json").out)
     assert record["file"] == "detap.toml"
-    assert record["settings"]["dt"] == {"value": "results.json", "source": "detap.toml"}
+    assert record["settings"]["dt"] == {"value": ["results.json"], "source": "detap.toml"}
     assert "iou" not in record["settings"]
     record = json.loads(detap("config", "--all", "--output-format", "json").out)
     assert record["settings"]["sort"] == {"value": None, "source": "default"}

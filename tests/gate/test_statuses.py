@@ -88,7 +88,8 @@ def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run) -> Path:
 
 
 def command(arguments: list[str], *, output_format: str) -> list[str]:
-    standard = ["--gt", "instances.json", "--dt", "results.json"]
+    usual = {"--gt": "instances.json", "--dt": "results.json"}
+    standard = [word for name in usual if name not in arguments for word in (name, usual[name])]
     return ["eval", *standard, *arguments, "--output-format", output_format]
 
 

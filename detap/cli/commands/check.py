@@ -31,7 +31,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     Reads what eval would read and says what is wrong with it, what looks wrong, and what is there.
     """
     session = context.ensure_object(Session)
-    if options["gt"] is None and options["dt"] is None:
+    if not options["gt"] and not options["dt"]:
         raise UsageError("nothing to check: give --gt, --dt, or both")
     inputs = Inputs.from_options(options)
     options.pop("strict")
@@ -70,13 +70,13 @@ def _read(inputs: Inputs) -> _Read:
     truth = detections = None
     problems: list[Problem] = []
     omitted = 0
-    if inputs.gt is not None:
+    if inputs.gt:
         try:
             truth = inputs.read_ground_truth(inputs.gt)
         except InputError as error:
             problems += error.problems
             omitted += error.omitted
-    if inputs.dt is not None:
+    if inputs.dt:
         try:
             detections = inputs.read_detections(inputs.dt, truth)
         except InputError as error:
@@ -85,7 +85,7 @@ def _read(inputs: Inputs) -> _Read:
         except UsageError as error:
             if not problems:
                 raise
-            problems.append(Problem(printable(inputs.dt), "", f"not examined: {error}"))
+            problems.append(Problem(printable(inputs.dt[0]), "", f"not examined: {error}"))
     tables = [table for table in (truth, detections) if table is not None]
     if not problems and not any(AS_IS in table.notes for table in tables):
         problems += fractions(truth, detections)

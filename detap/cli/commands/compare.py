@@ -97,10 +97,10 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     """
     if "-" in (first, second):
         raise UsageError("a comparison reads both detectors from files, not from stdin")
-    options["dt"] = first
+    options["dt"] = (first,)
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
-    outputs = Outputs.from_options(options, [*inputs.paths(), second])
+    outputs = Outputs.from_options(options, [*inputs.paths(), *inputs.meant(second)])
     outputs.refuse_others("a comparison", FORMATS)
     outputs.check()
     _compare(inputs, second, (rules, outputs), options, session)
@@ -121,7 +121,7 @@ def _compare(
     )
 
     truth, before = inputs.read(sources)
-    after = inputs.read_detections(second, truth)
+    after = inputs.read_others(second, truth)
     session.timed("reading")
     comparison = _evaluated((truth, before, after), rules, options)
     session.timed("comparing")

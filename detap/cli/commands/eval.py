@@ -101,7 +101,8 @@ def command(session: Session, /, **options: Any) -> int:
     rules = rules_from(options, Protocol, inputs.format.protocol)
     curves = [] if options["curves"] is None else [options["curves"]]
     others = [*curves, *_plot_paths(options)]
-    outputs = Outputs.from_options(options, [*inputs.paths(), *gates.paths()], others)
+    sources = [*inputs.paths(), *inputs.meant(gates.before), *gates.paths()]
+    outputs = Outputs.from_options(options, sources, others)
     _check(options, rules)
     outputs.check()
     return _evaluate(inputs, (rules, gates), outputs, options, session)
@@ -160,7 +161,7 @@ def _evaluate(
     session.timed("reading")
     session.doing("Evaluating")
     chosen = selected(truth, detections, options)
-    before = None if gates.before is None else inputs.read_detections(gates.before, truth)
+    before = None if gates.before is None else inputs.read_others(gates.before, truth)
     if before is not None:
         chosen, before = _alike(chosen, selected(truth, before, options)[1])
     asked = any(options[name] for name in ("curves", "plots", "tie_range", "cross_check"))

@@ -108,7 +108,8 @@ def command(session: Session, /, **options: Any) -> None:
     if pictures is not None and not os.path.isdir(pictures):
         raise UsageError(f"--images {printable(pictures)}: there is no such folder")
     check_installed()
-    sources = [*inputs.paths(), *slicing.paths(), *(path for path in (kept, before) if path)]
+    sources = [*inputs.paths(), *slicing.paths(), *inputs.meant(before)]
+    sources += [kept] if kept else []
     check_target(page, sources)
     report, read = _report(
         inputs, rules, {**options, "kept": kept, "before": before}, (slicing, session)
@@ -152,7 +153,7 @@ def _report(
     if options["before"] is not None:
         from detap.analysis.comparison import numbered_alike  # only with it
 
-        _, others = selected(truth, inputs.read_detections(options["before"], truth), choice)
+        _, others = selected(truth, inputs.read_others(options["before"], truth), choice)
         ours, others = numbered_alike(chosen[1], others)
         chosen = (chosen[0], ours)
         before = score_tables(chosen[0], others, rules, threads=threads, evidence=True)

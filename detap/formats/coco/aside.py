@@ -39,11 +39,12 @@ def _name(value: object) -> Name | None:
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return the value of a key of the images' records; the file is read again."""
-    record = json.loads(read_bytes(truth.files[0].path).decode("utf-8-sig"))
+    """Return the value of a key of the images' records; the files are read again."""
+    files = [json.loads(read_bytes(source.path).decode("utf-8-sig")) for source in truth.files]
     known = {str(image): image for image in truth.images}
     return {
         known[str(_whole(image["id"]))]: image[name]
+        for record in files
         for image in record["images"]
         if image.get(name) is not None and str(_whole(image["id"])) in known
     }

@@ -19,7 +19,6 @@ from detap.formats.coco.columns import (
     SHAPE_OF_TRUTH,
     DetectionColumns,
     TruthColumns,
-    distinct_name,
 )
 from detap.formats.json.text import (
     MERGE_CONFLICT,
@@ -34,6 +33,7 @@ from detap.formats.reading.appearances import BYTE_ORDER_MARK, MERGE_MARKER
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth, Name
+from detap.tables.joining import distinct_name
 
 Record = dict[str, Any]
 

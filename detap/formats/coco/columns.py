@@ -13,11 +13,6 @@ SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categor
 SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
 
 
-def distinct_name(name: str, identifier: Name) -> str:
-    """Return the name of a category that bears the same name as another."""
-    return f"{name} (id {identifier})"
-
-
 class TruthColumns(NamedTuple):
     """An instances file; G annotations in file order, I images and K categories by ascending id.
 

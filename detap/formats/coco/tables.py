@@ -19,7 +19,6 @@ from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
     DetectionColumns,
     TruthColumns,
-    distinct_name,
 )
 from detap.formats.coco.prefetch import Handle
 from detap.formats.coco.shift import category_shift
@@ -28,6 +27,7 @@ from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, shown
 from detap.spelling import some
 from detap.tables.detection import Detections, GroundTruth, Name, SourceFile
 from detap.tables.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
+from detap.tables.joining import distinct_name
 
 Path = str | os.PathLike[str]
 
@@ -332,13 +332,14 @@ def _check_labels(
     """
     remedy = "use the ground truth's category ids"
     unknown = sum(columns.unknown.values())
-    if unknown and unknown == len(columns.label):
+    if unknown and unknown == len(columns.label) and not as_is:
         from detap.formats.coco.careful import describe_ids  # only for this
 
         message = (
             "no category in common with the ground truth: category_id is "
             f"{describe_ids(list(columns.unknown))} here, {describe_ids(truth.class_ids)} there"
         )
+        remedy += f"; or, if all are of other classes indeed, give {INSIST}"
         raise InputError(Problem(shown(path), "", message, remedy))
     shift = category_shift(columns, truth)
     if shift and not as_is:
@@ -409,7 +410,7 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
 
 def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
     """Say where a results file that lists its images means others by the same ids."""
-    if not columns.file_names or not truth.files or truth.files[0].path == STDIN:
+    if not columns.file_names or len(truth.files) != 1 or truth.files[0].path == STDIN:
         return
     from detap.formats.coco import careful
 

@@ -43,6 +43,7 @@ from detap.tables.detection import (
 )
 from detap.tables.doubts import (
     AS_IS,
+    INSIST,
     backward,
 )
 
@@ -306,7 +307,7 @@ def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections
     classes = truth.classes + tuple(strangers)
     label = renumbered(found.number, found.names, classes)
     stray = int(np.count_nonzero(label >= len(truth.classes)))
-    if len(rows) and stray == len(rows):
+    if len(rows) and stray == len(rows) and not job.as_is:
         _refuse_strangers(folder, truth, strangers)
     corners, areas = encode_boxes(rows.values[:, 1:], job.boxes)
     negative = negative_sides("detections", job.stand(found.form), rows, backward(corners, areas))
@@ -353,11 +354,14 @@ def _few(names: Sequence[str]) -> str:
 
 def _refuse_strangers(folder: Folder, truth: GroundTruth, strangers: Sequence[str]) -> None:
     numbered = all(name.isascii() and name.isdigit() for name in strangers)
+    remedy = (
+        "give the file that names the classes, one a line (class_names, --class-names)"
+        if numbered
+        else "check that both are of the same data"
+    )
     files.refuse(
         folder.given,
         f"has no detection of a class of the ground truth: its classes are {_few(strangers)}, "
         f"the ground truth's {_few(truth.classes)}",
-        "give the file that names the classes, one a line (class_names, --class-names)"
-        if numbered
-        else "check that both are of the same data",
+        f"{remedy}; or, if all are of other classes indeed, give {INSIST}",
     )

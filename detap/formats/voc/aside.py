@@ -55,12 +55,11 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
 
     The files are read again.
     """
-    source = truth.files[0]
     known = {str(image): image for image in truth.images}
     found: dict[Name, Any] = {}
-    for member in source.members:
+    for folder, member in [(s.path, member) for s in truth.files for member in s.members]:
         image = os.path.splitext(os.path.basename(member))[0]
-        path = os.path.join(source.path, member)
+        path = os.path.join(folder, member)
         text = element_text(read_bytes(path), path, name, DEFAULT_LIMITS)
         if text is not None and image in known:
             found[known[image]] = text

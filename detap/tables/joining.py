@@ -1,0 +1,228 @@
+"""Tables of several inputs as one: what a single file of all of them would have given.
+
+Images and classes are numbered as there, rows follow each other in the order of the inputs. Each
+image is of one input, unless the caller says that images may be split: one that two inputs have is
+more often one that was counted twice.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from detap.errors import InputError, Note, Problem
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
+from detap.tables.doubts import AS_IS
+
+Table = TypeVar("Table", GroundTruth, Detections)
+
+APART = (
+    "give each image in one input; or, if these are different boxes of it, repartition=True "
+    "(--repartition)"
+)
+"""What to do where an image is in two inputs."""
+
+NO_DETECTIONS = "no-detections"
+"""The code of the note that is true of inputs together only where it is of each."""
+
+
+def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = False) -> GroundTruth:
+    """Return the ground truths of several inputs as one table.
+
+    Parameters
+    ----------
+    tables : sequence of GroundTruth
+        At least one.
+    repartition : bool
+        Whether an image may be in several, which then each have some of its boxes.
+
+    Returns
+    -------
+    GroundTruth
+        Images and classes are sorted where each input's are, else in the order of the inputs.
+
+    Raises
+    ------
+    InputError
+        Where two inputs have the same image, or give a class different names.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    if not repartition:
+        _refuse_shared(tables, [range(len(table.images)) for table in tables])
+    images, ids = (_union(tables, names) for names in ("images", "class_ids"))
+    return _stacked(
+        tables,
+        images,
+        (ids, _class_names(tables, ids)),
+        image_sizes=_sizes(tables, images),
+    )
+
+
+def join_detections(
+    tables: Sequence[Detections], truth: GroundTruth | None = None, *, repartition: bool = False
+) -> Detections:
+    """Return the detections of several inputs as one table.
+
+    Parameters
+    ----------
+    tables : sequence of Detections
+        At least one.
+    truth : GroundTruth, optional
+        What they are numbered as; classes that it lacks follow its own, sorted.
+    repartition : bool
+        Whether an image may have detections in several.
+
+    Raises
+    ------
+    InputError
+        Where two inputs have detections on the same image.
+    """
+    if len(tables) == 1:
+        return tables[0]
+    if not repartition:
+        # All tables may list every image of the ground truth: those count that rows are of.
+        _refuse_shared(tables, [np.flatnonzero(np.bincount(table.image)) for table in tables])
+    images = _union(tables, "images") if truth is None else truth.images
+    known = () if truth is None else truth.class_ids
+    ids = (*known, *sorted(set(_union(tables, "class_ids")).difference(known), key=_place))
+    named = {k: n for table in tables for k, n in zip(table.class_ids, table.classes, strict=True)}
+    return _stacked(tables, images, (ids, tuple(named[identifier] for identifier in ids)))
+
+
+def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
+    """Return the notes of several inputs, each said once, of the records of all.
+
+    Where inputs say it in different words, those of the first are given with its name.
+    """
+    by_code: dict[str, list[tuple[str, Note]]] = {}
+    for table in tables:
+        for note in table.notes:
+            by_code.setdefault(note.code, []).append((_input(table), note))
+    return tuple(
+        _joined_note(found)
+        for code, found in by_code.items()
+        if code != NO_DETECTIONS or len(found) == len(tables)
+    )
+
+
+def _joined_note(found: Sequence[tuple[str, Note]]) -> Note:
+    path, first = found[0]
+    if first == AS_IS or first.code == NO_DETECTIONS:
+        return first
+    count = sum(note.count for _, note in found)
+    if all(note.message == first.message for _, note in found):
+        return replace(first, count=count)
+    others = f"; likewise in {len(found) - 1} more"
+    return replace(first, count=count, message=f"{path}: {first.message}{others}")
+
+
+def _place(name: Name) -> Any:
+    """Return what names are sorted by; those of one input are of one kind."""
+    return isinstance(name, str), name
+
+
+def _input(table: GroundTruth | Detections) -> str:
+    return table.files[0].path if table.files else type(table)._title
+
+
+def _refuse_shared(tables: Sequence[Table], of_each: Sequence[Iterable[int]]) -> None:
+    """Raise InputError where an image, of the numbers in `of_each`, is of two inputs."""
+    owner: dict[Name, int] = {}
+    for number, (table, images) in enumerate(zip(tables, of_each, strict=True)):
+        for image in map(table.images.__getitem__, images):
+            first = owner.setdefault(image, number)
+            if first != number:
+                message = f"image {image!r} is in {_input(tables[first])} already"
+                raise InputError(Problem(_input(table), "", message, APART))
+
+
+def _union(tables: Sequence[Table], which: str) -> tuple[Name, ...]:
+    """Return the images, or the classes, that any table has."""
+    lists: list[tuple[Name, ...]] = [getattr(table, which) for table in tables]
+    if all(names == lists[0] for names in lists):
+        return lists[0]
+    union = tuple(dict.fromkeys(name for names in lists for name in names))
+    kinds = {isinstance(name, str) for name in union}
+    if len(kinds) > 1:
+        texts = next(t for t in tables if any(isinstance(n, str) for n in getattr(t, which)))
+        numbers = next(t for t in tables if any(isinstance(n, int) for n in getattr(t, which)))
+        what = "images" if which == "images" else "classes"
+        message = f"{what} are called by text here and by numbers in {_input(numbers)}"
+        raise InputError(Problem(_input(texts), "", message, "call them alike in every input"))
+    ordered = all(list(names) == sorted(names, key=_place) for names in lists)
+    return tuple(sorted(union, key=_place)) if ordered else union
+
+
+def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[str, ...]:
+    """Return what the classes are called, which all inputs must agree on."""
+    called: dict[Name, tuple[str, str]] = {}
+    for table in tables:
+        for identifier, name in zip(table.class_ids, table.classes, strict=True):
+            plain = name.removesuffix(distinct_name("", identifier))
+            path, other = called.setdefault(identifier, (_input(table), plain))
+            if other != plain:
+                message = f"category {identifier!r} is {plain!r} here and {other!r} in {path}"
+                remedy = "give ground truths of one list of categories"
+                raise InputError(Problem(_input(table), "", message, remedy))
+    names = [called[identifier][1] for identifier in ids]
+    often = Counter(names)
+    return tuple(
+        distinct_name(name, identifier) if often[name] > 1 else name
+        for identifier, name in zip(ids, names, strict=True)
+    )
+
+
+def distinct_name(name: str, identifier: Name) -> str:
+    """Return the name of a class that bears the same name as another."""
+    return f"{name} (id {identifier})"
+
+
+def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | None:
+    """Return the sizes of the images, each from the first input that has it."""
+    if all(table.image_sizes is None for table in tables):
+        return None
+    number = {name: n for n, name in enumerate(images)}
+    sizes = np.full((len(images), 2), np.nan)
+    for table in reversed(tables):
+        if table.image_sizes is not None:
+            rows = np.array([number[name] for name in table.images], np.intp)
+            known = ~np.isnan(table.image_sizes).any(axis=1)
+            sizes[rows[known]] = table.image_sizes[known]
+    return sizes
+
+
+def _stacked(
+    tables: Sequence[Table],
+    images: tuple[Name, ...],
+    classes: tuple[tuple[Name, ...], tuple[str, ...]],
+    **more: Any,
+) -> Table:
+    """Return the rows of all tables under one numbering."""
+    columns = {
+        name: np.concatenate([table.columns()[name] for table in tables])
+        for name in tables[0].columns()
+        if name not in ("image", "label")
+    }
+    return replace(
+        tables[0],
+        image=np.concatenate([_renumbered(t.image, t.images, images) for t in tables]),
+        label=np.concatenate([_renumbered(t.label, t.class_ids, classes[0]) for t in tables]),
+        **columns,
+        images=images,
+        classes=classes[1],
+        class_ids=classes[0],
+        files=tuple(dict.fromkeys(source for table in tables for source in table.files)),
+        notes=join_notes(tables),
+        **more,
+    )
+
+
+def _renumbered(column: Integers, names: tuple[Name, ...], union: tuple[Name, ...]) -> Integers:
+    """Return a column of indices into `names` as one of indices into `union`, which has them."""
+    if union[: len(names)] == names:
+        return column
+    number = {name: n for n, name in enumerate(union)}
+    return np.array([number[name] for name in names], np.int32)[column]
