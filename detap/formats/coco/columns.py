@@ -46,6 +46,8 @@ class TruthColumns(NamedTuple):
         How many records lack or have something worth a note, by the note's code.
     repeated : dict of str to sequence of int or str
         The ids of the images, annotations and categories that repeat an earlier record.
+    difficult : (G,) bool or None
+        The flag of that name, which no COCO file has.
     """
 
     image_ids: tuple[Name, ...]
@@ -65,6 +67,7 @@ class TruthColumns(NamedTuple):
     origin: NDArray[np.int64] | None
     counts: dict[str, int]
     repeated: Mapping[str, Sequence[Name]] = MappingProxyType({})
+    difficult: Flags | None = None
 
 
 class DetectionColumns(NamedTuple):

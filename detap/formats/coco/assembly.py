@@ -1,0 +1,293 @@
+"""From the columns of a COCO file to tables, with what is to be said of them."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import InputError, Note, Problem
+from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.coco.shift import category_shift
+from detap.formats.reading._surveys import survey_boxes, survey_values
+from detap.formats.reading.stream import STDIN, Limits, shown
+from detap.spelling import some
+from detap.tables.detection import Detections, GroundTruth, Name, SourceFile
+from detap.tables.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
+from detap.tables.joining import distinct_name
+
+_TRUTH_NOTES = {
+    "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",
+    "missing-area": "annotations have no area; their box's area is used",
+    "missing-iscrowd": "annotations have no iscrowd; they count as no crowd",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where columns were read.
+
+    Attributes
+    ----------
+    file : SourceFile
+    limits : Limits
+        `problems` is obeyed.
+    as_is : bool
+        Whether a refusal that rests on a suspicion becomes a warning.
+    place : callable
+        Takes a row, returns where its record stands in the file.
+    encoding : {"xywh", "corners"}
+        What the four numbers of a box are in the file.
+    remedy : str
+        What to do about boxes in another order.
+    """
+
+    file: SourceFile
+    limits: Limits
+    as_is: bool
+    place: Callable[[int], str]
+    encoding: str = "xywh"
+    remedy: str = "give [x, y, width, height]"
+
+
+def refuse_same_file(path: str | os.PathLike[str], truth: GroundTruth, remedy: str) -> None:
+    """Refuse detections that are the file of their ground truth."""
+    for source in truth.files:
+        try:
+            same = STDIN not in (os.fspath(path), source.path) and os.path.samefile(
+                path, source.path
+            )
+        except (OSError, ValueError):
+            continue  # reading it will say what is wrong with it
+        if same:
+            message = f"is the ground truth itself ({source.path})"
+            raise InputError(Problem(shown(path), "", message, remedy))
+
+
+def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
+    """Return the table of what was read, with all that is to be said of it.
+
+    Raises
+    ------
+    InputError
+        Where too many boxes end before they begin.
+    """
+    negative = _negative_sides("ground-truth", source, columns)
+    names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
+    return GroundTruth(
+        image=columns.image,
+        label=columns.label,
+        corners=columns.corners,
+        box_area=columns.box_area,
+        images=columns.image_ids,
+        classes=names,
+        class_ids=columns.class_ids,
+        files=(source.file,),
+        notes=(*_as_is(source.as_is), *_truth_notes(columns), *negative, *name_notes),
+        area=columns.area,
+        crowd=columns.crowd,
+        difficult=np.zeros(len(columns.image), np.bool_)
+        if columns.difficult is None
+        else columns.difficult,
+        ignore=columns.ignore,
+        group_of=columns.group_of,
+        image_sizes=columns.image_sizes,
+        zero_id=np.arange(len(columns.image)) == columns.zero_row,
+    )
+
+
+def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
+    counts = columns.counts
+    for code, message in _TRUTH_NOTES.items():
+        if counts.get(code):
+            yield Note(code, message, counts[code])
+    for part, ids in columns.repeated.items():
+        if ids:
+            message = f"{part} repeat an earlier one and are counted once: id {some(ids)}"
+            yield Note(f"repeated-{part}", message, len(ids))
+    if counts.get("annotation-id-zero"):
+        message = (
+            "annotations have the id 0: pycocotools takes a match with one for none, so its "
+            "numbers may be lower; --protocol coco-strict gives them"
+        )
+        yield Note("annotation-id-zero", message, counts["annotation-id-zero"], warning=False)
+    ignored = int(np.count_nonzero(columns.ignore))
+    if ignored:
+        message = "annotations set ignore, which has no effect, as in pycocotools"
+        yield Note("ignore-without-effect", message, ignored)
+    empty = survey_values(columns.box_area)[2]
+    if empty:
+        message = "ground truth boxes have no area: nothing can find them"
+        yield Note("zero-area-ground-truth", message, empty)
+    yield from _box_notes("ground truth boxes", "ground-truth", columns, columns.image_sizes)
+
+
+def _distinct_names(
+    ids: tuple[Name, ...], names: tuple[str | None, ...]
+) -> tuple[tuple[str, ...], list[Note]]:
+    """Return a name for every class, no two alike, and what is to be said of them."""
+    notes = []
+    nameless = sum(name is None for name in names)
+    if nameless:
+        message = "categories have no name; their id is used"
+        notes.append(Note("missing-category-names", message, nameless))
+    given = [
+        str(identifier) if name is None else name
+        for identifier, name in zip(ids, names, strict=True)
+    ]
+    equal = {name for name, count in Counter(given).items() if count > 1}
+    distinct = given
+    while shared := {name for name, count in Counter(distinct).items() if count > 1}:
+        distinct = [
+            distinct_name(name, identifier) if name in shared else name
+            for identifier, name in zip(ids, distinct, strict=True)
+        ]
+    if equal:
+        bearers = sum(name in equal for name in given)
+        message = "categories share a name with another; their id is added to it"
+        notes.append(Note("equal-category-names", message, bearers))
+    folded = Counter(name.casefold() for name in set(given))
+    alike = sum(count for count in folded.values() if count > 1)
+    if alike:
+        message = "category names differ from another's in case only; they are distinct classes"
+        notes.append(Note("names-differ-in-case", message, alike))
+    return tuple(distinct), notes
+
+
+def detection_table(columns: DetectionColumns, truth: GroundTruth, source: Source) -> Detections:
+    """Return the table of what was read, rid of unknown classes, with all that is to be said of it.
+
+    Raises
+    ------
+    InputError
+        Where too many boxes end before they begin, or categories look as if others were meant.
+    """
+    notes = [
+        *_as_is(source.as_is),
+        *_negative_sides("detections", source, columns),
+        *_check_labels(columns, truth, source),
+        *_detection_notes(columns, truth),
+    ]
+    table = Detections(
+        image=columns.image,
+        label=columns.label,
+        corners=columns.corners,
+        box_area=columns.box_area,
+        images=truth.images,
+        classes=truth.classes,
+        class_ids=truth.class_ids,
+        files=(source.file,),
+        score=columns.score,
+    )
+    if columns.unknown:
+        table = table.select(columns.label < len(truth.class_ids))
+    return replace(table, notes=tuple(notes))
+
+
+def _check_labels(columns: DetectionColumns, truth: GroundTruth, source: Source) -> Iterator[Note]:
+    """Refuse detections of which no category is known, or all are one off.
+
+    The latter is a suspicion: a warning where ids are to be taken `as_is`.
+    """
+    remedy = "use the ground truth's category ids"
+    unknown = sum(columns.unknown.values())
+    if unknown and unknown == len(columns.label) and not source.as_is:
+        from detap.formats.coco.careful import describe_ids  # only for this
+
+        message = (
+            "no category in common with the ground truth: category_id is "
+            f"{describe_ids(list(columns.unknown))} here, {describe_ids(truth.class_ids)} there"
+        )
+        remedy += f"; or, if all are of other classes indeed, give {INSIST}"
+        raise InputError(Problem(shown(source.file.path), "", message, remedy))
+    shift = category_shift(columns, truth)
+    if shift and not source.as_is:
+        remedy += f"; or, if the detector is as wrong as that, give {INSIST}"
+        raise InputError(Problem(shown(source.file.path), "", shift, remedy))
+    if shift:
+        yield Note("class-shift", shift)
+
+
+def _as_is(insisted: bool) -> tuple[Note, ...]:
+    return (AS_IS,) if insisted else ()
+
+
+def _negative_sides(
+    kind: str, source: Source, columns: TruthColumns | DetectionColumns
+) -> tuple[Note, ...]:
+    """Warn of boxes of negative width or height; refuse them where they are many."""
+    at = backward(columns.corners, columns.box_area)
+    if not len(at):
+        return ()
+    if source.as_is or not too_many(len(at), len(columns.image)):
+        row = int(at[0])
+        box, _ = _negative(columns.corners[row].tolist(), source.encoding)
+        return (backward_note(kind, len(at), f"{source.place(row)}, {box}"),)
+    file = shown(source.file.path)
+    listed = []
+    for row in at[: source.limits.problems].tolist():
+        box, fault = _negative(columns.corners[row].tolist(), source.encoding)
+        listed.append(Problem(file, source.place(row), f"{fault}: {box}", source.remedy))
+    raise too_many_backward(file, len(at), len(columns.image), listed)
+
+
+def _negative(corners: list[float], encoding: str) -> tuple[str, str]:
+    """Return a box as its file has it, and which of its sides is negative."""
+    x, y, right, bottom = corners
+    axis = "width" if right < x else "height"
+    fault = f"bbox has a negative {axis}"
+    if encoding == "xywh":
+        right, bottom = right - x, bottom - y
+    return f"[{', '.join(f'{value:g}' for value in (x, y, right, bottom))}]", fault
+
+
+def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
+    if not len(columns.image):
+        yield Note("no-detections", "there is no detection: every AP is 0")
+        return
+    if columns.unknown:
+        from detap.formats.json.text import spelt  # only for this
+
+        names = ", ".join(map(spelt, sorted(columns.unknown, key=str)[:5]))
+        more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""
+        message = (
+            f"detections are of categories that the ground truth does not list ({names}{more}); "
+            "they are left out"
+        )
+        yield Note("unknown-categories", message, sum(columns.unknown.values()))
+    low, high, _, outside = survey_values(columns.score)
+    if outside:
+        message = f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts"
+        yield Note("scores-outside-unit", message, outside, warning=False)
+    empty = survey_values(columns.box_area)[2]
+    if empty:
+        message = "detections have no area: they are false positives"
+        yield Note("zero-area-detections", message, empty, warning=False)
+    yield from _box_notes("detections", "detections", columns, truth.image_sizes)
+
+
+_BEYOND = 1.0
+"""Pixels by which a box must leave its image to be counted: annotations are rounded."""
+
+
+def _box_notes(
+    what: str,
+    code: str,
+    columns: TruthColumns | DetectionColumns,
+    sizes: NDArray[np.float64] | None,
+) -> Iterator[Note]:
+    """Say how many boxes reach beyond their image, and whether they look like corners."""
+    if sizes is None or not len(columns.image) or bool(np.isnan(sizes).all()):
+        return
+    beyond, fitting = survey_boxes(columns.corners, columns.image, sizes, _BEYOND)
+    if not beyond:
+        return
+    if beyond * 2 > len(columns.image) and fitting * 10 >= beyond * 9:
+        message = (
+            f"{what} look like x1, y1, x2, y2 where x, y, width, height is due: most reach beyond "
+            "their image, and would fit it as corners"
+        )
+        yield Note(f"{code}-look-like-corners", message, beyond)
+    yield Note(f"{code}-beyond-image", f"{what} reach beyond their image; none is clipped", beyond)
