@@ -1,6 +1,6 @@
 """Options of gates, which several commands share, and what they ask of the judge."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,9 +25,8 @@ from detap.names import printable
 from detap.protocols.measures import AT_THRESHOLD
 
 if TYPE_CHECKING:
-    from detap.formats.registry import Format
     from detap.gates.verdicts import Kind, Limit
-    from detap.tables.detection import GroundTruth
+    from detap.tables.detection import Name
 
 GATE_FAILED = 1
 DETECTIONS = Spelling(options=True, earlier="--baseline-detections", names={})
@@ -257,15 +256,14 @@ class Gates(NamedTuple):
         return Kept(self.baseline, read_baseline(self.baseline))
 
     def read_slices(
-        self, truth: "GroundTruth", file_format: "Format"
-    ) -> tuple[dict[str, list[Any]], list[Note]]:
-        """Return the images of each slice, and notes on them."""
+        self, images: "Sequence[Name]", values: "Callable[[str], Mapping[Name, Any]]"
+    ) -> "tuple[dict[str, list[Name]], list[Note]]":
+        """Return the images of each slice, and notes on them; `values` are of an attribute."""
         if self.slices is None and self.slice_by is None:
             return {}, []
         from detap.evaluation.slices import read_slices, slices_by  # only with slices
 
         if self.slices is not None:
-            return read_slices(self.slices, truth.images)
+            return read_slices(self.slices, images)
         attribute = str(self.slice_by)
-        values = file_format.image_attribute(truth, attribute)
-        return slices_by(values, attribute, truth.images)
+        return slices_by(values(attribute), attribute, images)

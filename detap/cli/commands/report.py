@@ -158,7 +158,9 @@ def _report(
         chosen = (chosen[0], ours)
         before = score_tables(chosen[0], others, rules, threads=threads, evidence=True)
     result = with_advice(score_tables(*chosen, rules, threads=threads, evidence=True))
-    slices, notes = slicing.read_slices(chosen[0], inputs.format)
+    slices, notes = slicing.read_slices(
+        chosen[0].images, lambda name: inputs.format.image_attribute(chosen[0], name)
+    )
     session.timed("evaluating")
     session.doing("Reporting")
     report = detection_report(

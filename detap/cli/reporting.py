@@ -1,0 +1,214 @@
+"""From a scored detector to its reports and the verdict: what commands that score one share."""
+
+import os
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from detap.cli.gates import Gates, say
+from detap.cli.options import option, stack
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.cli.values import Whole
+from detap.errors import Note, OutputError, UsageError
+from detap.gates.judging import Judged, Kept, judge
+from detap.names import printable
+from detap.protocols import Protocol
+from detap.report.sections.detection import detection_report, sort_keys
+
+if TYPE_CHECKING:
+    from detap.evaluation.results import Result
+    from detap.report.model import Block, Report
+    from detap.tables.detection import Name, SourceFile
+
+report_options = stack(
+    option(
+        "--threads",
+        group="General",
+        type=Whole(1, 1024),
+        metavar="N",
+        help="Threads; as many as the machine has by default. The numbers do not depend on it.",
+    ),
+    option("--sort", group="Output", metavar="COLUMN", help="Order the classes by this column."),
+    option("--reverse", group="Output", is_flag=True, help="Turn their order round."),
+    option(
+        "--curves",
+        group="Output",
+        holds="path",
+        metavar="FILE",
+        help="Write every precision-recall curve here, as .json or .csv.",
+    ),
+    option(
+        "--plots",
+        group="Output",
+        holds="path",
+        metavar="DIR",
+        help="Draw precision-recall curves, errors, operating point, confusion and calibration "
+        "here, as SVG and PNG. Needs detap[plots].",
+    ),
+)
+
+
+class Evaluated(NamedTuple):
+    """A detector that has been scored, and what its report says besides.
+
+    Attributes
+    ----------
+    result : Result
+    inputs : sequence of mapping
+        As :mod:`detap.report.inputs` describes them.
+    read : sequence of SourceFile
+        What was read, and must not be written.
+    before : Result or None
+        An earlier detector's.
+    slices : mapping of str to sequence
+        From tag to images.
+    notes : sequence of Note
+        What is to be said besides the result's own.
+    blocks : sequence of Block
+        Further parts of the report.
+    """
+
+    result: "Result"
+    inputs: Sequence[Mapping[str, Any]]
+    read: "Sequence[SourceFile]"
+    before: "Result | None" = None
+    slices: "Mapping[str, Sequence[Name]]" = MappingProxyType({})
+    notes: Sequence[Note] = ()
+    blocks: "Sequence[Block]" = ()
+
+
+def other_files(options: Mapping[str, Any]) -> list[str]:
+    """Return the files that are written besides reports; make the folder of the figures.
+
+    Raises
+    ------
+    OutputError
+        Where that is no folder.
+    """
+    curves = [] if options["curves"] is None else [options["curves"]]
+    if options["plots"] is None:
+        return curves
+    from detap.report.sinks.plots import check_installed, paths  # rarely wanted
+
+    check_installed()
+    try:
+        os.makedirs(options["plots"], exist_ok=True)
+    except OSError as error:
+        told = f"{printable(options['plots'])}: is no folder: {error.strerror}"
+        raise OutputError(told) from error
+    return [*curves, *paths(options["plots"])]
+
+
+def check_report_options(options: Mapping[str, Any], rules: Protocol) -> None:
+    """Refuse what can be refused before anything is read."""
+    keys = sort_keys(rules)
+    sort = options["sort"]
+    if sort is not None and sort not in keys:
+        raise UsageError(f"--sort {printable(sort)}: no such column; choose from {', '.join(keys)}")
+    if options["curves"] is not None:
+        from detap.report.sinks.curves import check_extension  # rarely wanted
+
+        check_extension(options["curves"])
+
+
+def tell(
+    found: Evaluated,
+    judging: tuple[Gates, Kept | None],
+    outputs: Outputs,
+    options: Mapping[str, Any],
+    session: Session,
+) -> int:
+    """Write every report of a detector, and say what came of the gates.
+
+    Parameters
+    ----------
+    found : Evaluated
+    judging : (Gates, Kept or None)
+        The gates, and the earlier report that they need.
+    outputs : Outputs
+    options : mapping
+        The values of :data:`report_options`, and ``score_threshold``.
+    session : Session
+
+    Returns
+    -------
+    int
+        The exit status.
+    """
+    session.doing("Reporting")
+    report = detection_report(
+        found.result,
+        inputs=found.inputs,
+        notes=found.notes,
+        blocks=found.blocks,
+        sort=options["sort"],
+        reverse=options["reverse"],
+    )
+    judged = Judged()
+    if judging[0].any:
+        judged, report = _judge(judging, found, report, options)
+        session.timed("judging")
+    session.done()
+    for note in report.notes:
+        session.note(note)
+    status = say(judged, session)
+    session.check_warnings()
+    _write_others(found, outputs, options)
+    outputs.write(report, found.read)
+    session.timed("reporting")
+    return status
+
+
+def _judge(
+    judging: tuple[Gates, Kept | None],
+    found: Evaluated,
+    report: "Report",
+    options: Mapping[str, Any],
+) -> "tuple[Judged, Report]":
+    """Return what came of the gates, and the report with it."""
+    from detap.gates.scored import Scored  # only with gates
+    from detap.report.model import Material
+    from detap.report.sections.gates import judged_blocks
+    from detap.report.sinks.json import as_dict
+
+    gates, baseline = judging
+    now, *then = (
+        Scored.of(
+            result, found.slices, threads=options["threads"], score=options["score_threshold"]
+        )
+        for result in (found.result, found.before)
+        if result is not None
+    )
+    if now.slices:
+        from detap.report.sections.slices import slices_block  # only with slices
+
+        report = report._replace(blocks=(slices_block(now.slice_numbers()), *report.blocks))
+    before = then[0] if then else None
+    judged = judge(gates.demands, now, lambda: as_dict(report), kept=baseline, before=before)
+    material = Material(
+        found.result,
+        before=found.before,
+        record=None if baseline is None else baseline.record,
+        earlier=gates.before or gates.baseline or "",
+    )
+    return judged, report._replace(
+        blocks=(*judged_blocks(judged), *report.blocks),
+        notes=(*report.notes, *judged.notes),
+        material=material,
+    )
+
+
+def _write_others(found: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:
+    """Write curves and figures."""
+    if options["curves"] is not None:
+        from detap.report.sections.curves import detection_curves  # rarely wanted
+        from detap.report.sinks.curves import render
+
+        path = options["curves"]
+        outputs.write_file(path, render(detection_curves(found.result), path), found.read)
+    if options["plots"] is not None:
+        from detap.report.sinks.plots import render_all  # rarely wanted
+
+        for name, data in render_all(found.result):
+            outputs.write_file(os.path.join(options["plots"], name), data, found.read)
