@@ -15,6 +15,7 @@ PACKAGE = ROOT / "detap"
 FLOORS = (
     ("__main__", "cli.commands"),
     ("cli.settings", "cli", "testing"),
+    ("compat.pycocotools", "compat"),
     ("report.page", "report.sinks", "report.sections", "report"),
     ("gates",),
     ("ranking", "analysis"),

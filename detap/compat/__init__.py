@@ -1,0 +1,1 @@
+"""Other evaluators' interfaces over detap's core, for code that was written against them."""

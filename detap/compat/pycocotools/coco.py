@@ -1,0 +1,334 @@
+"""``pycocotools.coco``: a data set in COCO's form, with its index and queries.
+
+Everything is what pycocotools' class of the same name would hold: plain dictionaries, the very
+objects that were given, in the same order. Results of a file or an array stay columns until one of
+the attributes that show them as dictionaries is read; then these are made, as pycocotools makes
+them, and from there on they are what counts.
+"""
+
+import copy
+import itertools
+import json
+import time
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from detap.compat.pycocotools import mask as maskUtils
+from detap.compat.pycocotools.results import ArrayResults, FileResults, Results, complete
+from detap.errors import UsageError
+
+Record = dict[str, Any]
+
+_MADE_WHEN_READ = ("dataset", "anns", "imgToAnns", "catToImgs")
+
+
+class COCO:
+    """A data set: images, categories and annotations.
+
+    Parameters
+    ----------
+    annotation_file : str or path, optional
+        An instances file. Without it the data set is empty, until `dataset` is assigned and
+        :meth:`createIndex` called.
+
+    Attributes
+    ----------
+    dataset : dict
+        The file's content.
+    anns, imgs, cats : dict
+        Annotations, images and categories by id.
+    imgToAnns : defaultdict of list
+        The annotations of each image id.
+    catToImgs : defaultdict of list
+        The image id of each annotation of a category id.
+    """
+
+    def __init__(self, annotation_file: Any = None) -> None:
+        self.dataset: Record = {}
+        self.anns: dict[Any, Record] = {}
+        self.cats: dict[Any, Record] = {}
+        self.imgs: dict[Any, Record] = {}
+        self.imgToAnns: defaultdict[Any, list[Record]] = defaultdict(list)
+        self.catToImgs: defaultdict[Any, list[Any]] = defaultdict(list)
+        if annotation_file is not None:
+            print("loading annotations into memory...")
+            begun = time.time()
+            with open(annotation_file) as stream:
+                dataset = json.load(stream)
+            assert type(dataset) is dict, f"annotation file format {type(dataset)} not supported"
+            print(f"Done (t={time.time() - begun:0.2f}s)")
+            self.dataset = dataset
+            self.createIndex()
+
+    def __getattr__(self, name: str) -> Any:
+        # Only what the instance has not: of results that are still columns, their dictionaries.
+        if name in _MADE_WHEN_READ and "_results" in vars(self):
+            self._open()
+            return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getstate__(self) -> Record:
+        if "_results" in vars(self):
+            self._open()
+        return vars(self)
+
+    @property
+    def unopened(self) -> Results | None:
+        """The results, where they are still columns."""
+        return vars(self).get("_results")
+
+    def _open(self) -> None:
+        """Make the dictionaries."""
+        listed, results = vars(self).pop("_listed"), vars(self).pop("_results")
+        self.dataset = {**listed, "annotations": results.records()}
+        self.anns, self.imgToAnns, self.catToImgs = _index_annotations(self.dataset)
+
+    def createIndex(self) -> None:
+        """Make the attributes that follow from `dataset`."""
+        print("creating index...")
+        self.anns, self.imgToAnns, self.catToImgs = _index_annotations(self.dataset)
+        self.imgs = {image["id"]: image for image in self.dataset.get("images", ())}
+        self.cats = {category["id"]: category for category in self.dataset.get("categories", ())}
+        print("index created!")
+
+    def info(self) -> None:
+        """Print what the file says of itself."""
+        for key, value in self.dataset["info"].items():
+            print(f"{key}: {value}")
+
+    def getAnnIds(
+        self, imgIds: Any = (), catIds: Any = (), areaRng: Any = (), iscrowd: Any = None
+    ) -> list[Any]:
+        """Return the ids of the annotations that pass every filter that is given.
+
+        Parameters
+        ----------
+        imgIds, catIds : ids, or one
+            In the order of `imgIds`, and within an image in that of the file.
+        areaRng : pair of float
+            Both ends excluded.
+        iscrowd : bool
+        """
+        images, categories = _several(imgIds), _several(catIds)
+        if len(images) == 0:
+            annotations: Iterable[Record] = self.dataset["annotations"]
+        else:
+            index = self.imgToAnns
+            lists = (index[image] for image in images if image in index)
+            annotations = itertools.chain.from_iterable(lists)
+        if len(categories) != 0:
+            wanted = _members(categories)
+            annotations = (entry for entry in annotations if entry["category_id"] in wanted)
+        if len(areaRng) != 0:
+            low, high = areaRng[0], areaRng[1]
+            annotations = (entry for entry in annotations if low < entry["area"] < high)
+        if iscrowd is not None:
+            annotations = (entry for entry in annotations if entry["iscrowd"] == iscrowd)
+        return [entry["id"] for entry in annotations]
+
+    def getCatIds(self, catNms: Any = (), supNms: Any = (), catIds: Any = ()) -> list[Any]:
+        """Return the ids of the categories that pass every filter that is given.
+
+        Parameters
+        ----------
+        catNms, supNms, catIds : names, supercategories and ids; or one of each
+        """
+        categories = self.dataset["categories"]
+        for key, wanted in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
+            values = _several(wanted)
+            if len(values) != 0:
+                categories = [entry for entry in categories if entry[key] in values]
+        return [entry["id"] for entry in categories]
+
+    def getImgIds(self, imgIds: Any = (), catIds: Any = ()) -> list[Any]:
+        """Return the ids of all images in the order of the file, or of those that pass.
+
+        Parameters
+        ----------
+        imgIds : ids, or one
+        catIds : ids, or one
+            Images that have all of them.
+        """
+        images, categories = _several(imgIds), _several(catIds)
+        if len(images) == len(categories) == 0:
+            return list(self.imgs)
+        found = set(images)
+        for place, category in enumerate(categories):
+            having = set(self.catToImgs[category])
+            if place == 0 and not found:
+                found = having
+            else:
+                found &= having
+        return list(found)
+
+    def loadAnns(self, ids: Any = ()) -> Any:
+        """Return the annotations of these ids, or of one, as a list."""
+        return _load(self.anns, ids)
+
+    def loadCats(self, ids: Any = ()) -> Any:
+        """Return the categories of these ids, or of one, as a list."""
+        return _load(self.cats, ids)
+
+    def loadImgs(self, ids: Any = ()) -> Any:
+        """Return the images of these ids, or of one, as a list."""
+        return _load(self.imgs, ids)
+
+    def loadRes(self, resFile: Any) -> "COCO":
+        """Return the results of a detector on this data set.
+
+        Parameters
+        ----------
+        resFile : str, list of dict, or (N, 7) array
+            A results file; its records, which gain what pycocotools adds to them (id, area, ...);
+            or columns of image id, x, y, width, height, score, category id.
+
+        Raises
+        ------
+        AssertionError
+            Where they are no list, or name an image that this data set does not have.
+        """
+        results = COCO()
+        results.dataset["info"] = copy.deepcopy(self.dataset.get("info", {}))
+        results.dataset["images"] = list(self.dataset["images"])
+        print("Loading and preparing results...")
+        begun = time.time()
+        columns: Results | None = None
+        records: Any = resFile
+        if type(resFile) is str:
+            with open(resFile, "rb") as stream:
+                content = stream.read()
+            columns = FileResults.scan(content, self.getImgIds(), self.dataset["categories"])
+            records = None if columns else FileResults.parse(content)
+        elif type(resFile) is np.ndarray:
+            _say_converting(resFile)
+            columns = ArrayResults.of(resFile, self.getImgIds(), self.dataset["categories"])
+            records = None if columns else ArrayResults.parse(resFile)
+        if columns is None:
+            self._complete(results, records)
+        else:
+            results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
+        print(f"DONE (t={time.time() - begun:0.2f}s)")
+        if columns is None:
+            results.dataset["annotations"] = records
+            results.createIndex()
+        else:
+            results._keep(columns)
+        return results
+
+    def _keep(self, columns: Results) -> None:
+        """Hold results as columns until their dictionaries are asked for."""
+        listed = self.dataset
+        for name in _MADE_WHEN_READ:
+            del vars(self)[name]
+        vars(self).update(_listed=listed, _results=columns)
+        print("creating index...")
+        self.imgs = {image["id"]: image for image in listed["images"]}
+        self.cats = {category["id"]: category for category in listed["categories"]}
+        print("index created!")
+
+    def _complete(self, results: "COCO", records: Any) -> None:
+        """Check the records of results, and add to each what follows from it."""
+        assert type(records) is list, "results in not an array of objects"
+        images = {entry["image_id"] for entry in records}
+        assert images <= set(self.getImgIds()), "Results do not correspond to current coco set"
+        first = records[0]
+        if "caption" in first:
+            kept = {image["id"] for image in results.dataset["images"]} & images
+            results.dataset["images"] = [
+                image for image in results.dataset["images"] if image["id"] in kept
+            ]
+        elif any(key in first for key in ("bbox", "segmentation", "keypoints")):
+            results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
+        complete(records)
+
+    def loadNumpyAnnotations(self, data: Any) -> list[Record]:
+        """Return the rows of an (N, 7) array, as :meth:`loadRes` takes it, as records."""
+        _say_converting(data)
+        return ArrayResults.parse(data)
+
+    def annToRLE(self, ann: Record) -> Any:
+        """Return the mask of an annotation, run-length encoded (needs pycocotools)."""
+        image = self.imgs[ann["image_id"]]
+        shape = ann["segmentation"]
+        if type(shape) is list:
+            parts = maskUtils.frPyObjects(shape, image["height"], image["width"])
+            return maskUtils.merge(parts)
+        if type(shape["counts"]) is list:
+            return maskUtils.frPyObjects(shape, image["height"], image["width"])
+        return shape
+
+    def annToMask(self, ann: Record) -> Any:
+        """Return the mask of an annotation as a bitmap (needs pycocotools)."""
+        return maskUtils.decode(self.annToRLE(ann))
+
+    def showAnns(self, anns: Any, draw_bbox: bool = False) -> None:
+        """Draw nothing: this package scores.
+
+        Raises
+        ------
+        UsageError
+            Always.
+        """
+        raise UsageError(
+            "detap.compat.pycocotools draws nothing; draw with pycocotools.coco.COCO.showAnns, or "
+            "see every image with its errors on the page of detap report --images"
+        )
+
+    def download(self, tarDir: Any = None, imgIds: Any = ()) -> None:
+        """Download nothing: this package opens no connection.
+
+        Raises
+        ------
+        UsageError
+            Always.
+        """
+        raise UsageError(
+            "detap.compat.pycocotools opens no connection; download with "
+            "pycocotools.coco.COCO.download, or from the coco_url of each image"
+        )
+
+
+def _index_annotations(
+    dataset: Record,
+) -> tuple[dict[Any, Record], defaultdict[Any, list[Record]], defaultdict[Any, list[Any]]]:
+    """Return the annotations by id, by image, and the images of each category."""
+    annotations = dataset.get("annotations", ())
+    by_image: defaultdict[Any, list[Record]] = defaultdict(list)
+    images: defaultdict[Any, list[Any]] = defaultdict(list)
+    for annotation in annotations:
+        by_image[annotation["image_id"]].append(annotation)
+    if "categories" in dataset:
+        for annotation in annotations:
+            images[annotation["category_id"]].append(annotation["image_id"])
+    return {annotation["id"]: annotation for annotation in annotations}, by_image, images
+
+
+def _several(values: Any) -> Any:
+    """Return what can be walked through and counted, and anything else as the only one."""
+    return values if hasattr(values, "__iter__") and hasattr(values, "__len__") else [values]
+
+
+def _members(values: Any) -> Any:
+    """Return what says quickly whether something is among some ids, where their kind allows."""
+    try:
+        return frozenset(values) if type(values) in (list, tuple) else values
+    except TypeError:
+        return values
+
+
+def _load(index: dict[Any, Record], ids: Any) -> list[Record] | None:
+    if hasattr(ids, "__iter__") and hasattr(ids, "__len__"):
+        return [index[name] for name in ids]
+    return [index[ids]] if type(ids) is int else None
+
+
+def _say_converting(data: Any) -> None:
+    print("Converting ndarray to lists...")
+    assert type(data) is np.ndarray
+    print(data.shape)
+    assert data.shape[1] == 7
+    for row in range(0, len(data), 1_000_000):
+        print(f"{row}/{len(data)}")

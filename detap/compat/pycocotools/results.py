@@ -1,0 +1,257 @@
+"""Results of a detector on their way to a data set: columns first, dictionaries when asked for."""
+
+import io
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.compat.pycocotools import mask as maskUtils
+from detap.formats.coco._scan import ResultsScan
+from detap.formats.reading.stream import DEFAULT_LIMITS
+
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Record = dict[str, Any]
+
+_LIST = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
+_FIRST = 1 << 16
+"""Bytes in which the first record is looked for."""
+
+
+class Source(Protocol):
+    """What results were given as."""
+
+    def scores(self) -> Sequence[Any]:
+        """Return the scores, the very numbers that were given."""
+
+    def records(self) -> list[Record]:
+        """Return them as pycocotools' loadRes has them, made anew."""
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """The N results of a detector, as columns.
+
+    Attributes
+    ----------
+    images, categories : tuple
+        Ids, which `image` and `label` are indices into.
+    image, label : (N,) int32
+    corners : (N, 4) float64
+        x, y, x + w, y + h.
+    box_area : (N,) float64
+        w * h as float64; and `area`, the same as pycocotools takes it.
+    score : (N,) float64
+    source : Source
+        What they were given as.
+    """
+
+    images: tuple[Any, ...]
+    categories: tuple[Any, ...]
+    image: Integers
+    label: Integers
+    corners: Floats
+    box_area: Floats
+    area: Floats
+    score: Floats
+    source: Source
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+    def records(self) -> list[Record]:
+        """Return them as pycocotools' loadRes has them, made anew."""
+        return self.source.records()
+
+    @classmethod
+    def of(
+        cls,
+        images: Sequence[Any],
+        categories: Sequence[Any],
+        columns: tuple[Integers, Integers, Floats, Floats, Floats, Floats],
+        source: Source,
+    ) -> Self:
+        """Return columns with what they are numbered by."""
+        image, label, corners, box_area, area, score = columns
+        return cls(
+            tuple(images), tuple(categories), image, label, corners, box_area, area, score, source
+        )
+
+
+@dataclass(frozen=True)
+class FileResults:
+    """Results as the bytes of a file: the file itself may be gone when they are asked for."""
+
+    content: bytes
+
+    def scores(self) -> list[Any]:
+        """Return the scores: whole numbers, if the file has them so, else floats."""
+        return [record["score"] for record in self.parse(self.content)]
+
+    def records(self) -> list[Record]:
+        """Return them as pycocotools' loadRes has them, made anew."""
+        records = self.parse(self.content)
+        complete(records)
+        return list(records)
+
+    @staticmethod
+    def parse(content: bytes) -> Any:
+        """Return what the file says, read as `open` reads text."""
+        return json.load(io.TextIOWrapper(io.BytesIO(content)))
+
+    @classmethod
+    def scan(
+        cls, content: bytes, images: Sequence[Any], categories: Sequence[Record]
+    ) -> Results | None:
+        """Return the columns of a regular file of boxes; None where it has to be parsed."""
+        start = _LIST.match(content)
+        if start is None or not _begins_with_box(content[start.end() : start.end() + _FIRST]):
+            return None
+        scan = ResultsScan(
+            -1,
+            io.BytesIO(content).read,
+            DEFAULT_LIMITS.file_bytes,
+            DEFAULT_LIMITS.records,
+            DEFAULT_LIMITS.nesting,
+        )
+        known = list(dict.fromkeys(category["id"] for category in categories))
+        try:
+            columns = scan.columns(images, known) if scan.run() else None
+        except (TypeError, OverflowError, UnicodeError):  # ids of several kinds, or very large
+            return None
+        if columns is None:
+            return None
+        image, label, corners, area, score = map(np.asarray, columns[:5])
+        of_file = image, label, corners, area, area, score
+        return Results.of(images, (*known, *columns[5]), of_file, cls(content))
+
+
+def _begins_with_box(content: bytes) -> bool:
+    """Tell whether the first record is one of a box: it decides what pycocotools takes all for."""
+    try:
+        first, _ = json.JSONDecoder().raw_decode(content.decode("utf-8", "replace"))
+    except ValueError:
+        return False
+    return isinstance(first, dict) and "bbox" in first and "caption" not in first
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayResults:
+    """Results as the rows of an array (N, 7)."""
+
+    rows: NDArray[Any]
+
+    def scores(self) -> list[Any]:
+        """Return the scores, as numbers of the array's own kind."""
+        return list(self.rows[:, 5])
+
+    def records(self) -> list[Record]:
+        """Return them as pycocotools' loadRes has them, made anew."""
+        records = self.parse(self.rows)
+        complete(records)
+        return records
+
+    @staticmethod
+    def parse(rows: NDArray[Any]) -> list[Record]:
+        """Return the rows as records, whose numbers are of the array's own kind."""
+        return [
+            {
+                "image_id": int(row[0]),
+                "bbox": [row[1], row[2], row[3], row[4]],
+                "score": row[5],
+                "category_id": int(row[6]),
+            }
+            for row in rows
+        ]
+
+    @classmethod
+    def of(
+        cls, rows: NDArray[Any], images: Sequence[Any], categories: Sequence[Record]
+    ) -> Results | None:
+        """Return the columns of an array; None where they have to be looked at one by one."""
+        known = list(dict.fromkeys(category["id"] for category in categories))
+        numbers = rows.dtype.kind in "fiu" and np.isfinite(rows).all() and len(rows) > 0
+        if not numbers or not all(type(name) is int for name in (*images, *known)):
+            return None
+        image = _number(rows[:, 0], images)
+        label = _number(rows[:, 6], known)
+        if (image < 0).any():
+            return None
+        rows = rows.copy()
+        boxes = rows[:, 1:5].astype(np.float64)
+        corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
+        area = (rows[:, 3] * rows[:, 4]).astype(np.float64)
+        columns = (
+            image,
+            label,
+            corners,
+            boxes[:, 2] * boxes[:, 3],
+            area,
+            rows[:, 5].astype(np.float64),
+        )
+        return Results.of(images, known, columns, cls(rows))
+
+
+def _number(column: NDArray[Any], names: Sequence[int]) -> Integers:
+    """Return the index of each entry among the names; -1 where it is none of them."""
+    wanted = column.astype(np.int64)
+    listed = np.array(names, np.int64)
+    order = np.argsort(listed)
+    place = np.searchsorted(listed, wanted, sorter=order).clip(max=len(listed) - 1)
+    found = order[place]
+    return np.where(listed[found] == wanted, found, -1).astype(np.int32)
+
+
+def complete(records: list[Record]) -> None:
+    """Add to each record what follows from it, as pycocotools does: its area, an id from 1 on.
+
+    What the first record holds decides what all are taken for.
+    """
+    first = records[0]
+    if "caption" in first:
+        add = _complete_caption
+    elif "bbox" in first and first["bbox"] != []:
+        add = _complete_box
+    elif "segmentation" in first:
+        add = _complete_mask
+    elif "keypoints" in first:
+        add = _complete_keypoints
+    else:
+        return
+    for number, record in enumerate(records, 1):
+        add(record, number)
+
+
+def _complete_caption(record: Record, number: int) -> None:
+    record["id"] = number
+
+
+def _complete_box(record: Record, number: int) -> None:
+    x, y, width, height = record["bbox"][0:4]
+    if "segmentation" not in record:
+        right, bottom = x + width, y + height
+        record["segmentation"] = [[x, y, x, bottom, right, bottom, right, y]]
+    record["area"] = width * height
+    record["id"] = number
+    record["iscrowd"] = 0
+
+
+def _complete_mask(record: Record, number: int) -> None:
+    record["area"] = maskUtils.area(record["segmentation"])
+    if "bbox" not in record:
+        record["bbox"] = maskUtils.toBbox(record["segmentation"])
+    record["id"] = number
+    record["iscrowd"] = 0
+
+
+def _complete_keypoints(record: Record, number: int) -> None:
+    x, y = record["keypoints"][0::3], record["keypoints"][1::3]
+    left, right, top, bottom = np.min(x), np.max(x), np.min(y), np.max(y)
+    record["area"] = (right - left) * (bottom - top)
+    record["id"] = number
+    record["bbox"] = [left, top, right - left, bottom - top]

@@ -1,0 +1,354 @@
+"""What pycocotools' evaluator holds, from detap's core, where nothing about the input is unusual.
+
+Annotations become columns, the parameters rules. Where that cannot be done so that every bit is
+pycocotools' (ids that are no whole numbers, NaN, thresholds out of order, ...) there is no
+:class:`Evaluated`, and the evaluator goes image by image, as pycocotools does.
+
+Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, I images.
+"""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.compat.pycocotools.results import Results
+from detap.core.evidence import Cell, Evidence
+from detap.core.finishing import Scores
+from detap.core.matching import Boxes, score
+from detap.core.rules import Rules
+
+Floats = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Record = dict[str, Any]
+
+HIGHEST = 1 - 1e-10
+"""Thresholds above are lowered to this."""
+
+_MOST_THRESHOLDS = 64
+_EXACT = 2**53
+"""Up to here float64 holds every whole number."""
+
+
+class Selection(NamedTuple):
+    """What is evaluated: images and categories in their order, by id.
+
+    Attributes
+    ----------
+    image, category : dict of int
+        The place of each id.
+    by_category : bool
+        Whether categories are told apart.
+    """
+
+    image: dict[Any, int]
+    category: dict[Any, int]
+    by_category: bool
+
+    @classmethod
+    def of(cls, params: Any) -> Self | None:
+        """Return what the parameters select; None where nothing, or a category twice."""
+        image = {name: place for place, name in enumerate(params.imgIds)}
+        category = {name: place for place, name in enumerate(params.catIds)}
+        if not image or not category or len(category) != len(params.catIds):
+            return None
+        return cls(image, category, bool(params.useCats))
+
+    @property
+    def classes(self) -> int:
+        """How many classes are scored."""
+        return len(self.category) if self.by_category else 1
+
+
+class Truths(NamedTuple):
+    """G ground truths as columns, with their ids."""
+
+    boxes: Boxes
+    neutral: Flags
+    absorbing: Flags
+    void: Flags
+    ids: Sequence[int]
+
+
+class Claims(NamedTuple):
+    """N detections as columns, with their ids, and where their very scores are.
+
+    Attributes
+    ----------
+    boxes : Boxes
+    ids : (N,) array of int
+    rows : (N,) int
+        Where they are in `given`.
+    given : sequence of float, or Results
+        All scores; those of results are asked for only where they are needed.
+    """
+
+    boxes: Boxes
+    ids: NDArray[Any]
+    rows: NDArray[np.intp]
+    given: Sequence[Any] | Results
+
+    def scores(self) -> list[Any]:
+        """Return the scores, the very numbers that were given."""
+        given = self.given.source.scores() if isinstance(self.given, Results) else self.given
+        return [given[row] for row in self.rows.tolist()]
+
+
+def truths_of(records: Sequence[Record], selection: Selection) -> Truths | None:
+    """Return the ground truths that are selected; None where they are unusual."""
+    crowd = [record["iscrowd"] for record in records]
+    ids = [record["id"] for record in records]
+    if not {*map(type, crowd)} <= {int, bool} or not {*crowd} <= {0, 1}:
+        return None
+    if not {*map(type, ids)} <= {int}:
+        return None
+    boxes = _boxes_of(records, selection, np.zeros(len(records)))
+    if boxes is None:
+        return None
+    table, rows = boxes
+    flags = np.array(crowd, np.bool_)[rows]
+    ids = [ids[row] for row in rows.tolist()]
+    zero = np.array([identifier == 0 for identifier in ids], np.bool_)
+    return Truths(table, flags, flags, zero, ids)
+
+
+def claims_of(records: Sequence[Record], selection: Selection) -> Claims | None:
+    """Return the detections that are selected; None where they are unusual."""
+    ids = [record["id"] for record in records]
+    if not {*map(type, ids)} <= {int} or min(ids, default=1) <= 0:
+        return None
+    scores = [record["score"] for record in records]
+    score = np.array(scores)
+    if score.dtype.kind in "iu" and (np.abs(score) < _EXACT).all():
+        score = score.astype(np.float64)
+    if len(records) and (score.dtype.kind != "f" or score.shape != (len(records),)):
+        return None
+    boxes = _boxes_of(records, selection, score.astype(np.float64))
+    if boxes is None:
+        return None
+    return Claims(boxes[0], np.array(ids, np.object_)[boxes[1]], boxes[1], scores)
+
+
+def claims_of_columns(results: Results, selection: Selection) -> Claims:
+    """Return the detections that are selected, from columns."""
+    boxes, rows = _selected(
+        selection,
+        _places(results.images, selection.image)[results.image],
+        _places(results.categories, selection.category)[results.label],
+        (results.corners, results.box_area, results.area, results.score),
+    )
+    return Claims(boxes, rows + 1, rows, results)
+
+
+def _places(names: Sequence[Any], place: dict[Any, int]) -> NDArray[np.int32]:
+    return np.array([place.get(name, -1) for name in names], np.int32)
+
+
+def _boxes_of(
+    records: Sequence[Record], selection: Selection, score: Floats
+) -> tuple[Boxes, NDArray[np.intp]] | None:
+    """Return the columns of records, and which of them they are of."""
+    boxes = [record["bbox"] for record in records]
+    if not {*map(type, boxes)} <= {list, np.ndarray} or not {*map(len, boxes)} <= {4}:
+        return None
+    flat = itertools.chain.from_iterable(boxes)
+    box = np.fromiter(flat, np.float64, 4 * len(boxes)).reshape(-1, 4)
+    area = np.array([record["area"] for record in records], np.float64)
+    if not (np.isfinite(box).all() and np.isfinite(area).all() and np.isfinite(score).all()):
+        return None
+    image = [selection.image.get(record["image_id"], -1) for record in records]
+    label = [selection.category.get(record["category_id"], -1) for record in records]
+    corners = np.hstack([box[:, :2], box[:, :2] + box[:, 2:]])
+    columns = corners, box[:, 2] * box[:, 3], area, score
+    return _selected(selection, np.array(image, np.int32), np.array(label, np.int32), columns)
+
+
+def _selected(
+    selection: Selection,
+    image: NDArray[np.int32],
+    label: NDArray[np.int32],
+    columns: tuple[Floats, Floats, Floats, Floats],
+) -> tuple[Boxes, NDArray[np.intp]]:
+    """Return the rows that are selected; where categories are not told apart, by category."""
+    rows = np.flatnonzero((image >= 0) & (label >= 0))
+    if not selection.by_category:
+        rows = rows[np.argsort(label[rows], kind="stable")]
+    if len(rows) < len(image) or not selection.by_category:
+        image, label = image[rows], label[rows]
+        corners, box_area, area, score = (column[rows] for column in columns)
+    else:
+        corners, box_area, area, score = columns
+    if not selection.by_category:
+        label = np.zeros_like(label)
+    return Boxes(image, label, corners, box_area, area, score), rows
+
+
+def rules_of(params: Any) -> Rules | None:
+    """Return parameters as the plain values that core takes; None where they are unusual."""
+    thresholds = np.minimum(np.asarray(params.iouThrs, np.float64), HIGHEST)
+    levels = np.asarray(params.recThrs, np.float64)
+    limits = [*params.maxDets]
+    areas = np.asarray([[*band] for band in params.areaRng], np.float64)
+    usual = (
+        thresholds.ndim == levels.ndim == 1
+        and 0 < len(thresholds) <= _MOST_THRESHOLDS
+        and len(levels) > 0
+        and bool((thresholds > 0).all())
+        and _ascend(thresholds)
+        and _ascend(levels)
+        and areas.ndim == 2
+        and areas.shape[1] == 2
+        and bool(np.isfinite(areas).all())
+        and all(isinstance(limit, int | np.integer) for limit in limits)
+        and len(limits) > 0
+        and limits[0] >= 1
+        and all(low < high for low, high in itertools.pairwise(limits))
+        and params.useCats in (0, 1)
+    )
+    if not usual:
+        return None
+    return Rules(
+        thresholds=tuple(thresholds.tolist()),
+        strict=False,
+        best_free=True,
+        last_of_equal=True,
+        area_ranges=tuple((low, high) for low, high in areas.tolist()),
+        limits=tuple(int(limit) for limit in limits),
+        ties_by_image=True,
+        levels=tuple(levels.tolist()),
+        one_by_one=False,
+        guard=float(np.spacing(1)),
+        pixel_edge=False,
+    )
+
+
+def _ascend(values: Floats) -> bool:
+    return bool(np.isfinite(values).all() and (np.diff(values) >= 0).all())
+
+
+@dataclass(frozen=True, eq=False)
+class Accumulated:
+    """The arrays of ``COCOeval.eval``; -1 is undefined.
+
+    Attributes
+    ----------
+    precision, scores : (T, R, K, A, M) float64
+    recall : (T, K, A, M) float64
+    """
+
+    precision: Floats
+    recall: Floats
+    scores: Floats
+
+
+@dataclass(eq=False)
+class Evaluated:
+    """What evaluate() took, as it was then.
+
+    Attributes
+    ----------
+    params : Params
+        A copy.
+    """
+
+    params: Any
+    truths: Truths
+    claims: Claims
+    selection: Selection
+    rules: Rules
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """K and I."""
+        return self.selection.classes, len(self.selection.image)
+
+    @cached_property
+    def scores(self) -> Sequence[Any]:
+        """The scores of the detections, the very numbers that were given."""
+        return self.claims.scores()
+
+
+def _score(evaluated: Evaluated, void: Flags, cells: Iterable[Cell]) -> Scores:
+    truths = evaluated.truths
+    classes, images = evaluated.shape
+    return score(
+        evaluated.claims.boxes,
+        truths.boxes,
+        neutral=truths.neutral,
+        absorbing=truths.absorbing,
+        void=void,
+        images=images,
+        classes=classes,
+        rules=evaluated.rules,
+        all_limits=True,
+        evidence=cells,
+    )
+
+
+def matched(evaluated: Evaluated) -> Evidence:
+    """Return evidence with the ground truth that each detection matched, A times T times.
+
+    Those of id 0 too: pycocotools has a detection take one, and then calls it unmatched.
+    """
+    rules = evaluated.rules
+    cells = itertools.product(range(len(rules.area_ranges)), range(len(rules.thresholds)))
+    evidence = _score(evaluated, np.zeros_like(evaluated.truths.void), cells).evidence
+    assert evidence is not None
+    return evidence
+
+
+def accumulate(evaluated: Evaluated) -> Accumulated:
+    """Match, and return the arrays."""
+    scores = _score(evaluated, evaluated.truths.void, ())
+    precision = np.ascontiguousarray(scores.precision.transpose(2, 3, 4, 1, 0))
+    recall = scores.recall
+    precision[np.isnan(precision)] = -1
+    recall[np.isnan(recall)] = -1
+    return Accumulated(precision, recall, _scores_at_levels(scores))
+
+
+def _scores_at_levels(scores: Scores) -> Floats:
+    """Return the score at which each recall level is reached, (T, R, K, A, M).
+
+    It is that of the first hit which brings recall there; of the best-scored detection, hit or
+    not, for level 0; and 0 where the level is not reached.
+    """
+    evidence = scores.evidence
+    assert evidence is not None
+    rules, classes = evidence.rules, evidence.classes
+    levels = np.array(rules.levels)
+    shape = len(rules.thresholds), len(levels), classes, len(rules.area_ranges), len(rules.limits)
+    out = np.full(shape, -1.0)
+    start, ranked = evidence.ranking
+    top = np.zeros(classes)
+    some = np.diff(start) > 0
+    top[some] = evidence.score[ranked[start[:-1][some]]]
+    for a in range(len(rules.area_ranges)):
+        defined = np.flatnonzero(scores.positives[a])
+        positives = scores.positives[a, defined].tolist()
+        needed = np.array([_hits_needed(p, levels) for p in positives], np.intp)
+        needed = needed.reshape(len(defined), len(levels))
+        words = evidence.found[a][ranked]
+        hits = np.flatnonzero(words)
+        words, rows = words[hits], ranked[hits]
+        label, limit, value = evidence.label[rows], evidence.limit[rows], evidence.score[rows]
+        for t, m in itertools.product(range(len(rules.thresholds)), range(len(rules.limits))):
+            these = (words & words.dtype.type(1 << t) != 0) & (limit <= m)
+            bounds = np.searchsorted(label[these], np.arange(classes + 1))
+            of_class = np.append(value[these], 0.0)
+            place = bounds[defined, None] + needed
+            reached = place < bounds[defined + 1, None]
+            at_level = np.where(reached, of_class[np.where(reached, place, 0)], 0.0)
+            at_level[:, levels <= 0] = top[defined, None]
+            out[t, :, defined, a, m] = at_level
+    return out
+
+
+def _hits_needed(positives: int, levels: Floats) -> NDArray[np.intp]:
+    """Return which hit, from 0, first brings recall to each level."""
+    recall = np.arange(1, positives + 1) / positives
+    return np.searchsorted(recall, levels, side="left")
