@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.evaluation.detection import Matches, Result, evaluate, select
     from detap.evaluation.evaluator import Evaluator
+    from detap.evaluation.partial import Partial, merge
     from detap.formats import read_detections, read_ground_truth
     from detap.protocols import PRESETS, Protocol, protocol
     from detap.tables.detection import Detections, GroundTruth
@@ -35,11 +36,13 @@ __all__ = [
     "InputError",
     "Matches",
     "Note",
+    "Partial",
     "Protocol",
     "Result",
     "UsageError",
     "__version__",
     "evaluate",
+    "merge",
     "protocol",
     "read_detections",
     "read_ground_truth",
@@ -50,6 +53,7 @@ _HOME = {
     "detap.core.evidence": ("Evidence",),
     "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
     "detap.evaluation.evaluator": ("Evaluator",),
+    "detap.evaluation.partial": ("Partial", "merge"),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
     "detap.formats": ("read_detections", "read_ground_truth"),
     "detap.protocols": ("PRESETS", "Protocol", "protocol"),

@@ -19,7 +19,7 @@ FLOORS = (
     ("report.page", "report.sinks", "report.sections", "report"),
     ("gates",),
     ("ranking", "analysis"),
-    ("evaluation",),
+    ("evaluation.partial", "evaluation"),
     ("analysis.examination",),
     ("formats.ranking", "formats.voc", "formats.coco", "formats"),
     ("formats.text", "formats.json", "formats.reading"),

@@ -12,7 +12,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.outcome import Counts, Outcome, ratios
+from detap.analysis.outcome import Counts, Outcome, ratios, threshold_of
+from detap.core.evidence import Evidence
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.protocols.measures import AT_THRESHOLD
@@ -254,29 +255,35 @@ def sweeps(result: Result | Outcome, *, iou: float | None = None) -> Sweeps:
     UsageError
         Where the protocol pairs by coverage, or has no such threshold.
     """
-    outcome = Outcome.of(result, iou)
-    positives = outcome.positives.tolist()
+    if isinstance(result, Outcome):
+        threshold, iou = result.threshold, result.iou
+    else:
+        threshold = threshold_of(result.protocol, iou)
+        iou = result.protocol.iou_thresholds[threshold]
+    evidence = result.evidence
+    positives = evidence.positives[0].tolist()
     return Sweeps(
-        iou=outcome.iou,
-        classes=outcome.classes,
-        overall=_sweep(outcome, outcome.by_score, sum(positives)),
+        iou=iou,
+        classes=result.classes,
+        overall=_sweep(evidence, threshold, evidence.by_score, sum(positives)),
         by_class=tuple(
-            _sweep(outcome, outcome.ranked(label), count) for label, count in enumerate(positives)
+            _sweep(evidence, threshold, evidence.ranking.of_class(label), count)
+            for label, count in enumerate(positives)
         ),
     )
 
 
-def _sweep(outcome: Outcome, ranked: NDArray[np.int32], positives: int) -> Sweep:
-    ranked = ranked[outcome.judged[ranked]]
-    score = outcome.boxes[0].score[ranked]
+def _sweep(evidence: Evidence, threshold: int, ranked: NDArray[np.int32], positives: int) -> Sweep:
+    ranked = ranked[~evidence.is_neutral(0, threshold, ranked)]
+    score = evidence.score[ranked]
     last = np.flatnonzero(np.append(score[1:] != score[:-1], True)[: len(score)])
-    right = np.cumsum(outcome.true[ranked], dtype=np.int64)[last]
+    right = np.cumsum(evidence.is_found(0, threshold, ranked), dtype=np.int64)[last]
     return Sweep(
         score=score[last],
         true_positives=right,
         false_positives=last + 1 - right,
         positives=positives,
-        images=outcome.images,
+        images=evidence.images,
     )
 
 

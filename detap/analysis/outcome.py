@@ -69,9 +69,7 @@ class Outcome:
         """
         if isinstance(result, Outcome):
             return result
-        rules = result.protocol
-        refuse_coverage(rules)
-        return _adapted(result, _threshold_index(rules, iou))
+        return _adapted(result, threshold_of(result.protocol, iou))
 
     @property
     def protocol(self) -> Protocol:
@@ -135,8 +133,7 @@ class Outcome:
 
         Equal scores stand as the protocol ranks them.
         """
-        label = np.zeros_like(self.evidence.label)
-        return replace(self.evidence, label=label, classes=1).ranking.rows
+        return self.evidence.by_score
 
     @property
     def ranked_by_class(self) -> Integers:
@@ -198,7 +195,15 @@ def refuse_coverage(rules: Protocol) -> None:
         )
 
 
-def _threshold_index(rules: Protocol, iou: float | None) -> int:
+def threshold_of(rules: Protocol, iou: float | None) -> int:
+    """Return an IoU threshold as an index into those of a protocol.
+
+    Raises
+    ------
+    UsageError
+        Where the protocol pairs by coverage, or has no such threshold.
+    """
+    refuse_coverage(rules)
     if iou is None:
         return rules.threshold_index(USUAL_IOU) or 0
     index = rules.threshold_index(iou)

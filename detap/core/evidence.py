@@ -10,7 +10,7 @@ truths, C cells of area range and threshold.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -70,7 +70,7 @@ class Evidence:
         Whether at the first threshold and area range it is a false positive that reaches a ground
         truth which counts and which another detection has taken.
     overlap : (N,) float64
-        Its largest overlap with a ground truth of its class and image.
+        Its largest overlap with a ground truth of its class and image; (0,) where it is not kept.
     cells : tuple of C pairs of int
         Area ranges and thresholds at which the ground truth that each matched is kept.
     truth : (C, N) int32
@@ -141,6 +141,15 @@ class Evidence:
             rows,
         )
         return Ranking(start, rows[: start[-1]])
+
+    @cached_property
+    def by_score(self) -> Integers:
+        """The detections within the largest limit by falling score over all classes, (n,) int32.
+
+        Equal scores stand as :attr:`rules` rank them.
+        """
+        label = np.zeros_like(self.label)
+        return replace(self, label=label, classes=1).ranking.rows
 
     def know_ranking(self, ranked: Integers, within: NDArray[np.int64]) -> None:
         """Take what matching has ranked already, so that nothing is sorted again.
@@ -247,7 +256,7 @@ class Evidence:
             found=self.found.take(rows, axis=1),
             neutral=self.neutral.take(rows, axis=1),
             duplicate=self.duplicate[rows],
-            overlap=self.overlap[rows],
+            overlap=self.overlap[rows] if len(self.overlap) else self.overlap,
             cells=self.cells,
             truth=new_row[self.truth.take(rows, axis=1)],
             truth_label=self.truth_label[truths],

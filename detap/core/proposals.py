@@ -1,10 +1,14 @@
 """Recall of class-agnostic proposals: how well each ground truth is covered by its own proposal."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _proposals
+from detap.core.finishing import Scores
 from detap.core.matching import Boxes, detection_limits
+from detap.core.rules import Rules
 
 Floats = NDArray[np.float64]
 
@@ -64,26 +68,56 @@ def coverage(
     return out
 
 
-def recall_of_coverage(
-    covered: Floats, counted: NDArray[np.bool_], thresholds: Floats, *, strict: bool = False
-) -> Floats:
-    """Return the share of ground truths that are covered, (T, A, M) float64, NaN where none count.
+def reached_thresholds(
+    covered: Floats, thresholds: Floats, *, strict: bool = False
+) -> NDArray[np.uint64]:
+    """Return the thresholds at which each ground truth is covered, as bits, (A, M, G) uint64.
 
     Parameters
     ----------
     covered : (A, M, G) float64
         As from :func:`coverage`.
-    counted : (A, G) bool
-        Which ground truths are in each area range.
     thresholds : (T,) float64
         Overlaps from which a ground truth is covered.
     strict : bool
         Whether the overlap must exceed the threshold.
     """
-    total = counted.sum(axis=1).astype(np.float64)
-    total[total == 0] = np.nan
-    recall = np.empty((len(thresholds), *covered.shape[:2]))
+    words = np.zeros(covered.shape, np.uint64)
     for t, threshold in enumerate(thresholds):
         reached = covered > threshold if strict else covered >= threshold
-        recall[t] = (reached & counted[:, None, :]).sum(axis=2) / total[:, None]
-    return recall
+        words |= reached.astype(np.uint64) << np.uint64(t)
+    return words
+
+
+def finish_coverage(
+    words: NDArray[Any], counted: NDArray[np.bool_], proposals: NDArray[Any], rules: Rules
+) -> Scores:
+    """Return the scores that covered ground truths come to.
+
+    Parameters
+    ----------
+    words : (A, M, G) unsigned integers
+        As from :func:`reached_thresholds`.
+    counted : (A, G) bool
+        Which ground truths are in each area range.
+    proposals : (I,) array of int
+        How many there are in each image.
+    rules : Rules
+    """
+    thresholds, (areas, limits, truths) = len(rules.thresholds), words.shape
+    scores = Scores.undefined(rules._replace(levels=()), 1, all_limits=False)
+    scores.positives[:, 0] = counted.sum(axis=1)
+    found = np.zeros((thresholds, areas, limits), np.int64)
+    for t in range(thresholds):
+        reached = (words & words.dtype.type(1 << t)) != 0
+        found[t] = (reached & counted[:, None, :]).sum(axis=2)
+    total = scores.positives.astype(np.float64)
+    total[total == 0] = np.nan
+    scores.recall[:, 0] = found / total
+    most = detection_limits(rules.limits)[-1]
+    within = int(np.minimum(proposals.astype(np.int64), most).sum())
+    right = int(found[0, 0, -1])
+    positives = int(scores.positives[0, 0])
+    counts = [positives, truths - positives, proposals.sum(), right, within - right, 0, within]
+    scores.counts[:, 0] = counts
+    return scores

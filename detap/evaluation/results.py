@@ -83,15 +83,23 @@ class Curve(NamedTuple):
 class Remains(Interface):
     """What remains of tables after matching: evaluation/partial/ has it."""
 
-    threads: int | None
-    images: tuple[Name, ...]
-    class_ids: tuple[Name, ...]
+    @property
+    def threads(self) -> int | None:
+        """As for :func:`detap.evaluate`."""
+
+    @property
+    def images(self) -> tuple[Name, ...]:
+        """What each image is called, by number."""
+
+    @property
+    def class_ids(self) -> tuple[Name, ...]:
+        """What each class of the detections is called, by number."""
 
     def tables(self) -> Scene:
         """Raise UsageError: the boxes are gone."""
 
-    def matched(self, cells: tuple[Cell, ...]) -> Evidence:
-        """Return the evidence; of no cell is it known which ground truth was matched."""
+    def evidence(self) -> Evidence:
+        """Return what became of each detection, but of no cell the ground truth it matched."""
 
     def on_images(self, images: Sequence[int], *, threads: int | None) -> "Result":
         """Return the result on some of the images, by number."""
@@ -258,7 +266,8 @@ class Result:
         UsageError
             Where the protocol pairs by coverage.
         """
-        return self._evidence or self._matched([(0, 0)])
+        self._refuse_coverage()
+        return self._evidence or self._source.evidence()
 
     def evidence_with(self, *cells: Cell) -> Evidence:
         """Return the evidence with the ground truths matched in area ranges at thresholds.
@@ -267,16 +276,25 @@ class Result:
         ----------
         *cells : (int, int)
             Each an area range and a threshold. Of others than are kept, all is matched again.
+
+        Raises
+        ------
+        UsageError
+            As of :attr:`evidence`; and where others are wanted than are kept of a result that was
+            merged from partials.
         """
         return self.evidence if {*cells} <= {*self.evidence.cells} else self._matched(cells)
 
     def _matched(self, cells: Iterable[Cell]) -> Evidence:
+        self._refuse_coverage()
+        return self._scene.matched(tuple(cells))
+
+    def _refuse_coverage(self) -> None:
         rules = self.protocol
         if rules.pairing == "coverage":
             raise UsageError(
                 f"protocol {rules.name} pairs by coverage: no detection is right or wrong there"
             )
-        return self._source.matched(tuple(cells))
 
     @cached_property
     def matches(self) -> Matches | None:

@@ -10,7 +10,7 @@ from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, score
 from detap.core.overlap import pixel_areas
-from detap.core.proposals import coverage, recall_of_coverage
+from detap.core.proposals import coverage, finish_coverage, reached_thresholds
 from detap.core.rules import Rules
 from detap.errors import Note, UsageError
 from detap.protocols import Protocol
@@ -108,6 +108,10 @@ class Scene:
             rank=_rank_in_image(self.detections) if image_wide else None,
         )
 
+    def evidence(self) -> Evidence:
+        """Return what became of each detection, and in the first cell of which ground truth."""
+        return self.matched(((0, 0),))
+
     def matched(self, cells: tuple[Cell, ...]) -> Evidence:
         """Return what became of each detection, and in these cells of which ground truth."""
         evidence = self.score(evidence=cells).evidence
@@ -116,6 +120,20 @@ class Scene:
 
     def cover(self) -> Scores:
         """Pair ground truths off with proposals by falling overlap."""
+        return finish_coverage(*self.covered(), rules_of(self.protocol))
+
+    def covered(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
+        """Return at which thresholds each ground truth is covered by a proposal.
+
+        Returns
+        -------
+        words : (A, M, G) uint64
+            As :func:`detap.core.proposals.reached_thresholds` has them.
+        counted : (A, G) bool
+            Which ground truths are in each area range.
+        proposals : (I,) int64
+            How many there are in each image.
+        """
         rules = self.protocol
         if not rules.class_agnostic:
             raise UsageError("pairing by coverage takes proposals, which have no classes")
@@ -139,28 +157,8 @@ class Scene:
             pixel_edge=rules.pixel_edge,
         )
         thresholds = np.array(rules.search_thresholds)
-        recall = recall_of_coverage(covered, counted, thresholds, strict=rules.strict_iou)
-        most = rules.detection_limits[-1]
-        per_image = np.bincount(detections.image, minlength=images)
-        within = int(np.minimum(per_image, len(self.detections) if most is None else most).sum())
-        positives = counted.sum(axis=1, dtype=np.int64)
-        found = round(float(np.nan_to_num(recall[0, 0, -1])) * int(positives[0]))
-        counts = [
-            int(positives[0]),
-            len(truths.image) - int(positives[0]),
-            len(detections.image),
-            found,
-            within - found,
-            0,
-            within,
-        ]
-        return Scores(
-            precision=np.full((1, len(positives), len(thresholds), 0, 1), np.nan),
-            average=np.full((len(thresholds), 1, len(positives)), np.nan),
-            recall=recall[:, None],
-            positives=positives[:, None],
-            counts=np.array(counts, np.int64)[:, None],
-        )
+        words = reached_thresholds(covered, thresholds, strict=rules.strict_iou)
+        return words, counted, np.bincount(detections.image, minlength=images)
 
     def _check_pairs(self, detections: Boxes, truths: Boxes) -> None:
         """Refuse images of more pairs than int32 can number."""

@@ -120,6 +120,10 @@ class Kind:
         """Return a value as the signature has it, every number exact."""
         return str(value)
 
+    def revive(self, value: Any) -> Any:
+        """Return a value that was plain JSON as :meth:`accept` takes it."""
+        return value
+
     def schema(self) -> dict[str, Any]:
         """Return the JSON schema of a value."""
         raise NotImplementedError  # pragma: no cover - every kind answers
@@ -443,6 +447,13 @@ class Areas(Kind):
         suffix = self._suffixes.get(name, f"-{name}")
         return AreaRange(name, number(low), number(high) if high else ALL_AREAS.high, suffix)
 
+    def revive(self, value: Any) -> Any:
+        found = []
+        for band in value:
+            ends = {key: band[key] for key in ("low", "high") if band[key] is not None}
+            found.append(AreaRange(**{**band, "low": -inf, "high": inf, **ends}))
+        return found
+
     def spell(self, value: Any) -> str:
         return ",".join(
             "any" if band == ANY_AREA else f"{band.name}={exact(band.low)}-{exact(band.high)}"
@@ -602,6 +613,24 @@ class Rules:
         return record | {
             entry.name: _plain(getattr(self, entry.name)) for entry in axes(type(self))
         }
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Self:
+        """Return the rules that :meth:`as_dict` gave.
+
+        Raises
+        ------
+        UsageError
+            Where the preset is unknown, or a field is missing or has a value that it cannot have.
+        TypeError, ValueError, AttributeError
+            Where a value is not even of the right shape.
+        """
+        known = {entry.name: entry for entry in axes(cls)}
+        strange = {"name", *known}.symmetric_difference(record)
+        if strange:
+            raise UsageError(f"protocol field {min(strange)!r} is unknown, or missing")
+        values = {name: entry.kind.revive(record[name]) for name, entry in known.items()}
+        return replace(cls.preset(record["name"]), **values)
 
     def departures(self) -> dict[str, Any]:
         """Return the fields in which this differs from the preset of its name."""

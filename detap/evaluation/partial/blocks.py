@@ -1,0 +1,314 @@
+"""Columns of whole images, class by class, and their rows put in the order of a union of images.
+
+A detection is its score, its image, and a number into a table of the distinct things that become
+of detections; a ground truth is its image, and a number into a like table. Rows of a class stand in
+the order in which equal scores rank, so that their places need not be kept.
+
+Axes: N detections, G ground truths, I images, K classes, A area ranges, M detection limits,
+P and Q distinct outcomes of detections and kinds of ground truths.
+"""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.evidence import Evidence, words_for
+from detap.core.packing import distinct, grouped, narrow, ranked_columns
+from detap.core.rules import Rules
+from detap.tables.detection import Flags, Floats, Integers
+
+Words = NDArray[np.unsignedinteger[Any]]
+Rows = NDArray[np.int64]
+
+
+class Outcomes(NamedTuple):
+    """The P distinct things that become of detections; :class:`Evidence` says what each means.
+
+    Attributes
+    ----------
+    limit : (1, P) uint8
+    found, neutral : (A, P) unsigned
+    duplicate : (1, P) bool
+    """
+
+    limit: NDArray[np.uint8]
+    found: Words
+    neutral: Words
+    duplicate: Flags
+
+
+class Kinds(NamedTuple):
+    """The Q distinct kinds of ground truths.
+
+    Attributes
+    ----------
+    positive : (A, Q) bool
+        Whether they are to be found.
+    covered : (A * M, Q) unsigned
+        Where the protocol pairs by coverage: the thresholds, as bits, at which a proposal covers
+        them; (0, Q) under other protocols.
+    """
+
+    positive: Flags
+    covered: Words
+
+
+Tables = TypeVar("Tables", Outcomes, Kinds)
+
+
+class Rowwise(NamedTuple):
+    """One side's columns, class by class.
+
+    Attributes
+    ----------
+    start : (K + 1,) int64
+        Where each class begins.
+    image, code : (n,) unsigned
+        Indices into the block's images, and into its table of outcomes or kinds.
+    score : (n,) float64
+        (0,) of ground truths.
+    """
+
+    start: Rows
+    image: Words
+    code: Words
+    score: Floats
+
+    def of_images(self, kept: Flags) -> "Rowwise":
+        """Return the rows of some images alone, which keep their numbers."""
+        rows = kept[self.image]
+        return Rowwise(
+            np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])[self.start],
+            self.image[rows],
+            self.code[rows],
+            self.score[rows] if len(self.score) else self.score,
+        )
+
+
+class Block(NamedTuple):
+    """Columns of whole images.
+
+    Attributes
+    ----------
+    found, truths : Rowwise
+        Detections, and ground truths.
+    outcomes : Outcomes
+    kinds : Kinds
+    proposals : (I,) unsigned
+        How many there are in each image, where the protocol pairs by coverage; else (0,).
+    """
+
+    found: Rowwise
+    truths: Rowwise
+    outcomes: Outcomes
+    kinds: Kinds
+    proposals: Words
+
+
+class Piece(NamedTuple):
+    """A block as a part of a union.
+
+    Attributes
+    ----------
+    block : Block
+    images : (I,) int32
+        The number in the union of each image of the block; -1 of one that is left out.
+    labels : (K,) int32
+        Likewise of each class.
+    """
+
+    block: Block
+    images: Integers
+    labels: Integers
+
+    @classmethod
+    def whole(cls, block: Block, images: int) -> "Piece":
+        """Return a block as the only part."""
+        classes = len(block.found.start) - 1
+        return cls(block, np.arange(images, dtype=np.int32), np.arange(classes, dtype=np.int32))
+
+    def of_images(self, number: Integers) -> "Piece":
+        """Return the part of some images of the union: the new number of each, or -1."""
+        images = np.append(number, np.int32(-1))[self.images]
+        kept = images >= 0
+        block = self.block
+        if not kept.all():
+            block = block._replace(
+                found=block.found.of_images(kept), truths=block.truths.of_images(kept)
+            )
+        return self._replace(block=block, images=images)
+
+
+class Gathered(NamedTuple):
+    """Rows of some classes of a union, in the union's order.
+
+    Attributes
+    ----------
+    label, image : (n,) int32
+        The class counts from the first of those.
+    code : (n,) int64
+        Into the union's table of outcomes or kinds.
+    score : (n,) float64
+        (0,) of ground truths.
+    """
+
+    label: Integers
+    image: Integers
+    code: Rows
+    score: Floats
+
+
+class Order(NamedTuple):
+    """How the rows of a class follow each other: by group of images, each within one block.
+
+    Attributes
+    ----------
+    group : (I,) int32
+        Of each image of the union.
+    groups : int
+    """
+
+    group: Integers
+    groups: int
+
+
+def block_of(evidence: Evidence, *, by_image: bool) -> Block:
+    """Return the block of the evidence of a table.
+
+    Parameters
+    ----------
+    evidence : Evidence
+    by_image : bool
+        Whether equal scores rank by image and then by row; else by row alone.
+    """
+    outcomes, outcome = _coded(
+        Outcomes(evidence.limit[None], evidence.found, evidence.neutral, evidence.duplicate[None])
+    )
+    rows = grouped(evidence.image, evidence.images).order if by_image else None
+    start, order = grouped(evidence.label, evidence.classes, rows)
+    image = evidence.image.astype(narrow(max(evidence.images - 1, 0)))
+    truths, kinds = _truths(
+        (evidence.truth_label, evidence.truth_image),
+        Kinds(evidence.positive, no_words(evidence.rules, len(evidence.truth_label))),
+        (evidence.classes, evidence.images),
+    )
+    found = Rowwise(start, image[order], outcome[order], evidence.score[order])
+    return Block(found, truths, outcomes, kinds, np.zeros(0, np.uint8))
+
+
+def block_of_coverage(
+    words: NDArray[np.uint64], counted: Flags, image: Integers, proposals: Rows, rules: Rules
+) -> Block:
+    """Return the block of ground truths that proposals cover, or not.
+
+    Parameters
+    ----------
+    words, counted, proposals
+        As :meth:`detap.evaluation.scene.Scene.covered` has them.
+    image : (G,) int32
+        Of each ground truth.
+    rules : Rules
+    """
+    none = np.zeros(0, np.uint8)
+    cells = words.shape[0] * words.shape[1]
+    narrower = words.reshape(cells, len(image)).astype(words_for(rules, 0).dtype)
+    truths, kinds = _truths(
+        (np.zeros_like(image), image), Kinds(counted, narrower), (1, len(proposals))
+    )
+    return Block(
+        Rowwise(np.zeros(2, np.int64), none, none, np.zeros(0)),
+        truths,
+        no_outcomes(rules),
+        kinds,
+        proposals.astype(narrow(int(proposals.max(initial=0)))),
+    )
+
+
+def no_words(rules: Rules, truths: int) -> Words:
+    """Return of what width words are where no proposal covers anything, (0, G)."""
+    return words_for(rules, truths)[:0]
+
+
+def no_outcomes(rules: Rules) -> Outcomes:
+    """Return the table of outcomes of no detection."""
+    words = words_for(rules, 0)
+    return Outcomes(np.zeros((1, 0), np.uint8), words, words, np.zeros((1, 0), np.bool_))
+
+
+def _truths(
+    where: tuple[Integers, Integers], tables: Kinds, counts: tuple[int, int]
+) -> tuple[Rowwise, Kinds]:
+    (label, image), (classes, images) = where, counts
+    kinds, kind = _coded(tables)
+    by_kind = grouped(kind.astype(np.int32), kinds.positive.shape[1]).order
+    start, order = grouped(label, classes, grouped(image, images, by_kind).order)
+    narrower = image.astype(narrow(max(images - 1, 0)))
+    return Rowwise(start, narrower[order], kind[order], np.zeros(0)), kinds
+
+
+def _coded(tables: Tables) -> tuple[Tables, Words]:
+    """Return the distinct columns of tables, in their order, and the number of each column."""
+    code, first = distinct(*tables)
+    few, (rank,) = united([type(tables)._make(table[:, first] for table in tables)])
+    return few, rank.astype(narrow(max(len(rank) - 1, 0)))[code]
+
+
+def united(parts: Sequence[Tables]) -> tuple[Tables, list[Rows]]:
+    """Return the distinct columns of several tables, in their order, and where each one went.
+
+    Parameters
+    ----------
+    parts : sequence of Outcomes, or of Kinds
+        At least one.
+    """
+    whole = [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
+    rank, columns = ranked_columns(np.concatenate([table.astype(np.uint64) for table in whole]))
+    ends = np.cumsum([part[0].shape[1] for part in parts])[:-1]
+    return type(parts[0])._make(table[:, columns] for table in whole), np.split(rank, ends)
+
+
+def gather(parts: Sequence[tuple[Piece, Rowwise, Rows]], classes: range, order: Order) -> Gathered:
+    """Return rows of some classes of a union, in the union's order.
+
+    Parameters
+    ----------
+    parts : sequence of (Piece, Rowwise, (P,) int64)
+        Of each part of the union its place there, the rows of one side, and the number in the
+        union's table of each entry of its own.
+    classes : range
+        Which classes of the union.
+    order : Order
+    """
+    picked = [_picked(*part, classes) for part in parts]
+    whole = Gathered._make(map(np.concatenate, zip(*picked, strict=True)))
+    moved = _moved(whole.label, order.group[whole.image], len(classes), order.groups)
+    if moved is None:
+        return whole
+    return Gathered._make(column[moved] if len(column) else column for column in whole)
+
+
+def _picked(piece: Piece, side: Rowwise, code: Rows, classes: range) -> Gathered:
+    """Return the rows of a part that are of some classes."""
+    chosen = np.flatnonzero((piece.labels >= classes.start) & (piece.labels < classes.stop))
+    counts = np.diff(side.start)[chosen]
+    label = np.repeat(piece.labels[chosen] - np.int32(classes.start), counts)
+    if not len(chosen):
+        rows: Any = slice(0, 0)
+    elif len(chosen) == chosen[-1] - chosen[0] + 1:
+        rows = slice(side.start[chosen[0]], side.start[chosen[-1] + 1])
+    else:
+        ends = side.start[chosen], side.start[chosen + 1]
+        rows = np.concatenate([np.arange(*each) for each in zip(*ends, strict=True)])
+    image = piece.images[side.image[rows]]
+    score = side.score[rows] if len(side.score) else side.score
+    return Gathered(label, image, code[side.code[rows]], score)
+
+
+def _moved(label: Integers, group: Integers, classes: int, groups: int) -> Rows | None:
+    """Return the rows by class and group; None where they stand so already."""
+    fell = np.diff(label)
+    if not ((fell < 0) | ((fell == 0) & (np.diff(group) < 0))).any():
+        return None
+    return grouped(label, classes, grouped(group, groups).order).order

@@ -1,0 +1,440 @@
+"""Partials as bytes: a heading in JSON, columns of little-endian numbers, a checksum.
+
+::
+
+    8 bytes   the magic, the last of which is the version of the format
+    8 bytes   how long the heading is
+    heading   JSON, padded with spaces to a multiple of 8
+    columns   as the heading lists them, each padded with zeros likewise
+    32 bytes  blake2b of all that stands before
+
+The bytes depend on what is in a partial alone: not on the shards that it was merged from, on their
+order, or on threads.
+"""
+
+import json
+from collections.abc import Sequence
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.evidence import words_for
+from detap.core.packing import narrow
+from detap.errors import DetapError, InputError, Note, Problem, UsageError
+from detap.evaluation.partial.blocks import Block, Kinds, Outcomes, Piece, Rows, Rowwise
+from detap.evaluation.partial.truths import Input, Whole
+from detap.evaluation.scene import rules_of
+from detap.formats.reading.stream import Limits
+from detap.protocols import Protocol
+from detap.tables.columns import MOST_ROWS, Name
+
+if TYPE_CHECKING:
+    from detap.evaluation.partial.partial import Partial
+
+Columns = dict[str, NDArray[Any]]
+
+VERSION = 1
+_MAGIC = b"detapPT"
+_CHECKSUM = 32
+_ANEW = "make it anew"
+_NUMBERS = ("<u1", "<u2", "<u4", "<u8")
+
+
+# --- written
+
+
+def encode(partial: "Partial") -> bytes:
+    """Return a partial as bytes."""
+    columns = _columns(partial)
+    protocol = partial.protocol
+    heading = _json(
+        {
+            "classes": [*zip(partial.class_ids, partial.class_names, strict=True)],
+            "columns": [[name, _kind(column), len(column)] for name, column in columns.items()],
+            "due": partial.due,
+            "ground_truth": partial.truth,
+            "images": partial.images,
+            "inputs": partial.inputs,
+            "known": partial.known,
+            "notes": [_note(note) for note in partial.own_notes],
+            "protocol": protocol.as_dict(),
+            "shared_notes": [_note(note) for note in partial.shared_notes],
+            "sources": partial.sources,
+        }
+    )
+    heading += b" " * (-len(heading) % 8)
+    parts = [_MAGIC, bytes([VERSION]), len(heading).to_bytes(8, "little"), heading]
+    for column in columns.values():
+        parts += [column.tobytes(), bytes(-column.nbytes % 8)]
+    taken = blake2b(digest_size=_CHECKSUM)
+    for part in parts:
+        taken.update(part)
+    return b"".join([*parts, taken.digest()])
+
+
+def _json(record: Any) -> bytes:
+    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
+
+
+def _kind(column: NDArray[Any]) -> str:
+    return f"<{column.dtype.kind}{column.dtype.itemsize}"
+
+
+def _note(note: Note) -> list[Any]:
+    return [note.code, note.message, note.count, note.warning]
+
+
+def _columns(partial: "Partial") -> Columns:
+    """Return the columns by name, in the order in which they are written."""
+    tables = partial.tallied
+    outcomes, outcome = _used(
+        tables.outcomes, tables.outcome, [piece.block.found for piece in partial.pieces]
+    )
+    kinds, kind = _used(tables.kinds, tables.kind, [piece.block.truths for piece in partial.pieces])
+    counts, images = partial.sizes, len(partial.images)
+    found, truths = (int(count) for count in counts.sum(axis=1))
+    coverage = partial.protocol.pairing == "coverage"
+    image = _unsigned(images - 1)
+    columns: Columns = {
+        "position": _narrowed(partial.position),
+        "source": _narrowed(partial.source if len(partial.sources) > 1 else partial.source[:0]),
+        "proposals": _narrowed(partial.proposals if coverage else partial.proposals[:0]),
+        "detections": _narrowed(counts[0]),
+        "ground_truths": _narrowed(counts[1]),
+        "outcome_limit": outcomes.limit[0],
+        "outcome_found": outcomes.found.ravel(),
+        "outcome_neutral": outcomes.neutral.ravel(),
+        "outcome_duplicate": outcomes.duplicate[0].view(np.uint8),
+        "kind_positive": kinds.positive.ravel().view(np.uint8),
+        "kind_covered": kinds.covered.ravel(),
+        "score": np.empty(found, "<f8"),
+        "image": np.empty(found, image),
+        "outcome": np.empty(found, _unsigned(int(outcome.max(initial=0)))),
+        "truth_image": np.empty(truths, image),
+        "truth_kind": np.empty(truths, _unsigned(int(kind.max(initial=0)))),
+    }
+    ends = np.concatenate([np.zeros((2, 1), np.int64), counts.cumsum(axis=1)], axis=1)
+    for classes in partial.chunks():
+        here, there = (slice(*end[[classes.start, classes.stop]]) for end in ends)
+        detections, ground_truths = partial.gathered(classes)
+        columns["score"][here] = detections.score
+        columns["image"][here] = detections.image
+        columns["outcome"][here] = outcome[detections.code]
+        columns["truth_image"][there] = ground_truths.image
+        columns["truth_kind"][there] = kind[ground_truths.code]
+    little = {name: column.dtype.newbyteorder("<") for name, column in columns.items()}
+    return {name: np.ascontiguousarray(columns[name], kind) for name, kind in little.items()}
+
+
+def _used(
+    tables: Any, codes: Sequence[Rows], sides: Sequence[Rowwise]
+) -> tuple[Any, NDArray[np.int64]]:
+    """Return the tables with the entries that occur alone, and the new number of each."""
+    used = np.zeros(tables[0].shape[1], np.bool_)
+    for code, side in zip(codes, sides, strict=True):
+        there = np.zeros(len(code), np.bool_)
+        there[side.code] = True
+        used[code[there]] = True
+    return tables._make(table[:, used] for table in tables), np.cumsum(used) - 1
+
+
+def _unsigned(most: int) -> str:
+    return narrow(max(most, 0))
+
+
+def _narrowed(column: NDArray[Any]) -> NDArray[Any]:
+    return column.astype(_unsigned(int(column.max(initial=0))))
+
+
+# --- read
+
+
+def decode(data: Any, limits: Limits, name: str) -> dict[str, Any]:
+    """Return the fields of a partial from its bytes, each checked.
+
+    Parameters
+    ----------
+    data : bytes-like
+        Not copied where it cannot be written to.
+    limits : Limits
+        What is accepted at most.
+    name : str
+        What errors call it.
+
+    Raises
+    ------
+    InputError
+        Where these are no bytes of a partial, or damaged, or beyond the limits.
+    UsageError
+        Where `data` are no bytes at all.
+    """
+    return _Reader(_bytes(data), limits, name).fields()
+
+
+def _bytes(data: Any) -> memoryview:
+    try:
+        view = memoryview(data).cast("B")
+    except TypeError:
+        raise UsageError(
+            f"a {type(data).__name__} stands where the bytes of a partial are due"
+        ) from None
+    begin = np.frombuffer(view, np.uint8)
+    if view.readonly and not begin.ctypes.data % 8:
+        return view
+    return memoryview(bytes(view))
+
+
+def _ascend(position: NDArray[np.int64], most: int) -> bool:
+    return not len(position) or bool((np.diff(position) > 0).all() and position[-1] < most)
+
+
+class _Reader:
+    """Reads one partial, and refuses in its name."""
+
+    def __init__(self, data: memoryview, limits: Limits, name: str) -> None:
+        self.data, self.limits, self.name = data, limits, name
+
+    def refuse(self, message: str, remedy: str = _ANEW) -> NoReturn:
+        raise InputError(Problem(self.name, "", message, remedy))
+
+    def need(self, condition: bool, what: str) -> None:
+        if not condition:
+            self.refuse(f"is damaged: {what}")
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields of a Partial."""
+        record, begin = self._heading()
+        try:
+            return self._fields(record, begin)
+        except InputError:
+            raise
+        except (
+            DetapError,
+            TypeError,
+            ValueError,
+            KeyError,
+            AttributeError,
+            OverflowError,
+        ) as error:
+            self.refuse(f"is damaged: heading: {error}")
+
+    def _heading(self) -> tuple[dict[str, Any], int]:
+        """Return the heading and where the columns begin."""
+        data = self.data
+        if len(data) > self.limits.file_bytes:
+            self.refuse(
+                f"has {len(data)} bytes, above the limit of {self.limits.file_bytes}",
+                "raise the limit, or merge fewer at a time",
+            )
+        if data[:7] != _MAGIC or len(data) < 16 + _CHECKSUM:
+            self.refuse("is no partial, or only the beginning of one", _ANEW)
+        if data[7] != VERSION:
+            self.refuse(
+                f"format version: {data[7]}, where this detap reads {VERSION}",
+                "make all partials with one version of detap",
+            )
+        if blake2b(data[:-_CHECKSUM], digest_size=_CHECKSUM).digest() != data[-_CHECKSUM:]:
+            self.refuse(
+                "is damaged: its checksum is that of other bytes", "make it or copy it anew"
+            )
+        size = int.from_bytes(data[8:16], "little")
+        self.need(size % 8 == 0 and size <= len(data) - 16 - _CHECKSUM, "no heading")
+        text = bytes(data[16 : 16 + size]).rstrip(b" ")
+        try:
+            record = json.loads(text)
+            self.need(isinstance(record, dict) and _json(record) == text, "heading")
+        except (ValueError, RecursionError) as error:
+            self.refuse(f"is damaged: heading: {error}")
+        return record, 16 + size
+
+    def _fields(self, record: dict[str, Any], begin: int) -> dict[str, Any]:
+        protocol = Protocol.from_dict(record["protocol"])
+        coverage = protocol.pairing == "coverage"
+        self.need(protocol.class_agnostic or not coverage, "proposals have no classes")
+        images = self._names(record["images"])
+        ids = self._names([name for name, _ in record["classes"]])
+        texts = tuple(self._text(text) for _, text in record["classes"])
+        sources = tuple(self._text(text) for text in record["sources"])
+        self.need(list(sources) == sorted(set(sources)), "inputs")
+        self.need(bool(sources) or not images, "inputs")
+        truth = None
+        if record["ground_truth"] is not None:
+            digest, count = record["ground_truth"]
+            truth = Whole(self._text(digest), self._count(count))
+            self.need(len(images) <= truth.images, "ground truth")
+        known = self._count(record["known"])
+        self.need(known <= len(ids), "classes")
+        self.need(type(record["due"]) is bool, "due")
+        columns = self._columns(record["columns"], begin)
+        classes = 1 if protocol.class_agnostic else len(ids)
+        block = self._block(columns, protocol, classes, len(images))
+        position = self._indices(columns["position"], len(images) if truth else 0, "position")
+        self.need(
+            truth is None or _ascend(position, truth.images),
+            "position",
+        )
+        source = self._indices(columns["source"], len(images) if len(sources) > 1 else 0, "source")
+        self.need(int(source.max(initial=0)) < max(len(sources), 1), "source")
+        return {
+            "protocol": protocol,
+            "images": images,
+            "class_ids": ids,
+            "class_names": texts,
+            "known": known,
+            "truth": truth,
+            "position": position,
+            "due": record["due"],
+            "sources": sources,
+            "source": source.astype(np.int32) if len(source) else np.zeros(len(images), np.int32),
+            "inputs": tuple(self._input(entry) for entry in record["inputs"]),
+            "shared_notes": tuple(self._note(entry) for entry in record["shared_notes"]),
+            "own_notes": tuple(self._note(entry) for entry in record["notes"]),
+            "pieces": (Piece.whole(block, len(images)),),
+            "name": self.name,
+        }
+
+    # --- columns
+
+    def _columns(self, listed: Any, begin: int) -> Columns:
+        columns: Columns = {}
+        end = len(self.data) - _CHECKSUM
+        for name, kind, count in listed:
+            self.need(kind == "<f8" if name == "score" else kind in _NUMBERS, "columns")
+            size = self._count(count) * int(kind[2:])
+            padded = size + -size % 8
+            self.need(padded <= end - begin, "columns")
+            self.need(not any(self.data[begin + size : begin + padded]), "columns")
+            column = np.frombuffer(self.data, kind, count, begin)
+            columns[name] = column.astype(column.dtype.newbyteorder("="), copy=False)
+            begin += padded
+        self.need(begin == end, "columns")
+        self.need([*columns] == _ORDER, "columns")
+        return columns
+
+    def _block(self, columns: Columns, protocol: Protocol, classes: int, images: int) -> Block:
+        rules = rules_of(protocol)
+        every = (1 << len(rules.thresholds)) - 1
+        areas, limits = len(rules.area_ranges), len(rules.limits)
+        coverage = protocol.pairing == "coverage"
+        words = words_for(rules, 0).dtype
+        outcomes = Outcomes(
+            self._table(columns, "outcome_limit", 1, np.dtype("u1"), limits),
+            self._table(columns, "outcome_found", areas, words, every),
+            self._table(columns, "outcome_neutral", areas, words, every),
+            self._table(columns, "outcome_duplicate", 1, np.dtype("u1"), 1).view(np.bool_),
+        )
+        self.need(len({table.shape[1] for table in outcomes}) == 1, "outcomes")
+        self.need(not (outcomes.found & outcomes.neutral).any(), "outcomes")
+        kinds = Kinds(
+            self._table(columns, "kind_positive", areas, np.dtype("u1"), 1).view(np.bool_),
+            self._table(columns, "kind_covered", areas * limits if coverage else 0, words, every),
+        )
+        if not coverage:
+            kinds = kinds._replace(covered=words_for(rules, kinds.positive.shape[1])[:0])
+        self.need(kinds.covered.shape[1] == kinds.positive.shape[1], "ground truths")
+        found = self._side(columns, ("detections", "image", "outcome"), (classes, images))
+        truths = self._side(
+            columns, ("ground_truths", "truth_image", "truth_kind"), (classes, images)
+        )
+        self.need(int(found.code.max(initial=0)) < max(outcomes.limit.shape[1], 1), "outcomes")
+        self.need(int(truths.code.max(initial=0)) < max(kinds.positive.shape[1], 1), "kinds")
+        self.need(bool(outcomes.limit.size) or not len(found.code), "outcomes")
+        self.need(bool(kinds.positive.size) or not len(truths.code), "kinds")
+        score = columns["score"]
+        self.need(len(score) == len(found.image), "scores")
+        self.need(bool(np.isfinite(score).all()), "scores")
+        self.need(not (coverage and len(score)), "proposals are counted, not ranked")
+        proposals = self._indices(columns["proposals"], images if coverage else 0, "proposals")
+        return Block(
+            found._replace(score=score),
+            truths,
+            outcomes,
+            kinds,
+            columns["proposals"][: len(proposals)],
+        )
+
+    def _table(
+        self, columns: Columns, name: str, rows: int, kind: "np.dtype[Any]", most: int
+    ) -> NDArray[Any]:
+        column = columns[name]
+        self.need(column.dtype == kind, name)
+        self.need(len(column) % rows == 0 if rows else not len(column), name)
+        self.need(int(column.max(initial=0)) <= most, name)
+        return column.reshape(rows, len(column) // rows) if rows else column.reshape(0, 0)
+
+    def _side(
+        self, columns: Columns, names: tuple[str, str, str], counts: tuple[int, int]
+    ) -> Rowwise:
+        (per_class, image, code), (classes, images) = (columns[name] for name in names), counts
+        what = names[0].replace("_", " ")
+        if len(image) > self.limits.records:
+            self.refuse(
+                f"has {len(image)} {what}, above the limit of {self.limits.records}",
+                "raise the limit",
+            )
+        self.need(len(per_class) == classes and len(image) == len(code), what)
+        sizes = self._indices(per_class, classes, what)
+        self.need(int(sizes.max(initial=0)) <= len(image), what)
+        self.need(sum(sizes.tolist()) == len(image), what)
+        self.need(not len(image) or int(image.max()) < images, f"images of {what}")
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        return Rowwise(start.astype(np.int64), image, code, np.zeros(0))
+
+    def _indices(self, column: NDArray[Any], count: int, what: str) -> NDArray[np.int64]:
+        self.need(len(column) == count, what)
+        self.need(int(column.max(initial=0)) < 1 << 62, what)
+        return column.astype(np.int64)
+
+    # --- values of the heading
+
+    def _names(self, values: Any) -> tuple[Name, ...]:
+        self.need(isinstance(values, list), "names")
+        self.need(set(map(type, values)) in (set(), {int}, {str}), "names")
+        self.need(len(set(values)) == len(values) <= MOST_ROWS, "names")
+        if len(values) > self.limits.records:
+            self.refuse(
+                f"has {len(values)} names, above the limit of {self.limits.records}",
+                "raise the limit",
+            )
+        return tuple(values)
+
+    def _text(self, value: Any) -> str:
+        self.need(isinstance(value, str), "text")
+        return str(value)
+
+    def _count(self, value: Any) -> int:
+        self.need(type(value) is int and 0 <= value < 1 << 62, "count")
+        return int(value)
+
+    def _input(self, entry: Any) -> Input:
+        role, path, sha256, files, records = entry
+        self.need(role in ("ground_truth", "detections"), "inputs")
+        texts = self._text(path), self._text(sha256)
+        return Input(role, *texts, self._count(files), self._count(records))
+
+    def _note(self, entry: Any) -> Note:
+        code, message, count, warning = entry
+        self.need(type(warning) is bool, "notes")
+        return Note(self._text(code), self._text(message), self._count(count), warning)
+
+
+_ORDER = [
+    "position",
+    "source",
+    "proposals",
+    "detections",
+    "ground_truths",
+    "outcome_limit",
+    "outcome_found",
+    "outcome_neutral",
+    "outcome_duplicate",
+    "kind_positive",
+    "kind_covered",
+    "score",
+    "image",
+    "outcome",
+    "truth_image",
+    "truth_kind",
+]

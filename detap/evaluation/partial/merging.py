@@ -1,0 +1,339 @@
+"""Partials put together: the same whatever the shards, the order and the tree of merging."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.errors import InputError, Problem, UsageError
+from detap.evaluation.partial.truths import Whole, united_inputs, united_notes
+from detap.protocols.axes import axes
+from detap.tables.columns import MOST_ROWS, Name
+from detap.tables.detection import GroundTruth, Integers
+
+if TYPE_CHECKING:
+    from detap.evaluation.partial.partial import Partial
+
+Repeats = Literal["error", "identical"]
+
+
+def merged(
+    parts: Sequence["Partial"],
+    truth: GroundTruth | None,
+    repeats: Repeats,
+    images: Iterable[Name] | None,
+) -> "Partial":
+    """Return several partials as one; see :func:`detap.merge`."""
+    if repeats not in ("error", "identical"):
+        raise UsageError(f"repeats {repeats!r} is unknown; choose from error, identical")
+    if not parts:
+        raise UsageError("there is no partial to merge")
+    for part in parts[1:]:
+        _check_alike(parts[0], part)
+    if truth is not None:
+        _check_truth(parts[0], truth)
+    union = _united(parts, identical=repeats == "identical")
+    if isinstance(images, str):
+        if images != "seen":
+            raise UsageError(f"images {images!r} is neither 'seen' nor a list of names")
+        return replace(union, due=False)
+    if images is not None:
+        return _chosen(union, [*images])
+    if truth is not None and union.due:
+        _chosen(union, truth.images)
+    return union
+
+
+def _chosen(union: "Partial", due: Sequence[Name]) -> "Partial":
+    """Return the due images alone."""
+    number = {name: place for place, name in enumerate(union.images)}
+    missing = [name for name in due if name not in number]
+    if missing:
+        more = f", nor are {len(missing) - 1} others" if len(missing) > 1 else ""
+        _refuse(
+            union,
+            f"image {missing[0]!r} is due and in no partial{more}",
+            'merge those of all images; one without detections is evaluated too. images="seen" '
+            "leaves out what is in none",
+        )
+    return union.of_images(sorted({number[name] for name in due}))
+
+
+def _refuse(part: "Partial", message: str, remedy: str) -> NoReturn:
+    raise InputError(Problem(part.name, "", message, remedy))
+
+
+# --- alike
+
+
+def _check_alike(first: "Partial", other: "Partial") -> None:
+    for field in ("name", *(entry.name for entry in axes(type(first.protocol)))):
+        one, two = getattr(first.protocol, field), getattr(other.protocol, field)
+        if one != two:
+            _refuse(
+                other,
+                f"protocol: {field} is {two!r}, where {first.name} has {one!r}",
+                "only partials of one protocol add up: evaluate both by the same",
+            )
+    if first.truth != other.truth:
+        _refuse(
+            other,
+            f"ground truth: {_told(other.truth)}, where {first.name} has {_told(first.truth)}",
+            "only partials of one ground truth add up: evaluate both with the same",
+        )
+
+
+def _told(truth: Whole | None) -> str:
+    return "its own" if truth is None else f"{truth.digest[:12]} of {truth.images} images"
+
+
+def _check_truth(part: "Partial", truth: GroundTruth) -> None:
+    if part.truth is None:
+        _refuse(
+            part,
+            "ground truth: each partial brings its own",
+            "merge them without naming one, or make them with it: Partial.of(result, truth=...)",
+        )
+    given = Whole.of(truth)
+    if part.truth != given:
+        _refuse(
+            part,
+            f"ground truth: {_told(part.truth)}, where {_told(given)} is given",
+            "give the one that the partials were made with",
+        )
+
+
+# --- united
+
+
+def _united(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
+    first = parts[0]
+    ids, names, known = _classes(parts)
+    label = {name: number for number, name in enumerate(ids)}
+    labels = [np.array([label[name] for name in part.class_ids], np.int32) for part in parts]
+    if first.protocol.class_agnostic:
+        labels = [np.zeros(1, np.int32)] * len(parts)
+    kept = [*_without_repeats(parts, labels, identical=identical)]
+    images, numbers = _images(parts, kept)
+    sources, source = _sources(parts, numbers, len(images))
+    position = np.zeros(len(images) if first.truth else 0, np.int64)
+    pieces = []
+    for part, number, new in zip(parts, numbers, labels, strict=True):
+        here = number >= 0
+        if first.truth:
+            position[number[here]] = part.position[here]
+        for piece in part.pieces:
+            moved = piece.of_images(number)
+            pieces.append(moved._replace(labels=new[piece.labels]))
+    return replace(
+        first,
+        images=images,
+        class_ids=ids,
+        class_names=names,
+        known=known,
+        position=position,
+        due=any(part.due for part in parts),
+        sources=sources,
+        source=source,
+        inputs=united_inputs(entry for part in parts for entry in part.inputs),
+        shared_notes=united_notes((part.shared_notes for part in parts), add=False),
+        own_notes=united_notes((part.own_notes for part in parts), add=True),
+        pieces=tuple(pieces),
+        name=first.name if len(parts) == 1 else "merged partials",
+    )
+
+
+def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, ...], int]:
+    """Return the classes of the ground truth, and then those that only detections have."""
+    first = parts[0]
+    called: dict[Name, str] = {}
+    for part in parts:
+        for name, text in zip(part.class_ids, part.class_names, strict=True):
+            if called.setdefault(name, text) != text:
+                _refuse(
+                    part,
+                    f"classes: {name!r} is {text!r}, where another partial has {called[name]!r}",
+                    "evaluate both with the same classes",
+                )
+    _check_kinds(parts, "class", called)
+    known = [part.class_ids[: part.known] for part in parts]
+    for part, ids in zip(parts, known, strict=True):
+        # Where classes are scored as one, their order decides which of equal scores comes first.
+        if ids != known[0] and (first.truth or first.protocol.class_agnostic):
+            _refuse(
+                part,
+                f"classes: the ground truth has {ids!r}, where {first.name} has {known[0]!r}",
+                "evaluate both with the same classes",
+            )
+    alike = all(ids == known[0] for ids in known)
+    of_truth = [*known[0]] if alike else _sorted({name for ids in known for name in ids})
+    if all(part.class_ids == first.class_ids for part in parts):
+        ids = first.class_ids  # in whatever order a single table has them
+    else:
+        ids = (*of_truth, *_sorted(called.keys() - set(of_truth)))
+    return ids, tuple(called[name] for name in ids), len(of_truth)
+
+
+def _images(
+    parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]
+) -> tuple[tuple[Name, ...], list[Integers]]:
+    """Return the images of the union, and the number of each part's own, -1 where not kept."""
+    names = [
+        name
+        for part, here in zip(parts, kept, strict=True)
+        for name, wanted in zip(part.images, here.tolist(), strict=True)
+        if wanted
+    ]
+    if len(names) > MOST_ROWS:
+        raise UsageError(f"{len(names)} images; at most {MOST_ROWS} can be numbered")
+    _check_kinds(parts, "image", names)
+    if parts[0].truth:
+        place = np.concatenate(
+            [part.position[here] for part, here in zip(parts, kept, strict=True)]
+        )
+        order = np.argsort(place, kind="stable")
+        if (np.diff(place[order]) <= 0).any():
+            _refuse(parts[-1], "two images have one place in the ground truth", "make it anew")
+    elif sum(here.any() for here in kept) > 1:
+        order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+    else:
+        order = np.arange(len(names))
+    number = np.empty(len(names), np.int32)
+    number[order] = np.arange(len(names), dtype=np.int32)
+    numbers, begin = [], 0
+    for here in kept:
+        count = int(here.sum())
+        of_part = np.full(len(here), -1, np.int32)
+        of_part[here] = number[begin : begin + count]
+        numbers.append(of_part)
+        begin += count
+    return tuple(names[place] for place in order.tolist()), numbers
+
+
+def _sources(
+    parts: Sequence["Partial"], numbers: Sequence[Integers], images: int
+) -> tuple[tuple[str, ...], Integers]:
+    """Return the names of the inputs, sorted, and that of each image of the union."""
+    owner: dict[str, Partial] = {}
+    for part, number in zip(parts, numbers, strict=True):
+        for place in np.unique(part.source[number >= 0]).tolist():
+            name = part.sources[place]
+            if owner.setdefault(name, part) is not part and name and _by_file(part):
+                _refuse(
+                    part,
+                    f"input: images of {name!r} are in {owner[name].name} too, and equal scores "
+                    "rank by place in the file",
+                    "evaluate each input as a whole, or name them apart: "
+                    "Partial.of(result, input=...)",
+                )
+    sources = sorted(owner)
+    source = np.zeros(images, np.int32)
+    for part, number in zip(parts, numbers, strict=True):
+        here = number >= 0
+        new = np.searchsorted(sources, part.sources) if sources else np.zeros(0, np.int64)
+        source[number[here]] = new[part.source[here]]
+    return tuple(sources), source
+
+
+def _by_file(part: "Partial") -> bool:
+    return part.protocol.ties == "file"
+
+
+def _check_kinds(parts: Sequence["Partial"], what: str, names: Iterable[Name]) -> None:
+    if len({isinstance(name, str) for name in names}) > 1:
+        _refuse(parts[-1], f"{what} names are text in one partial and numbers in another", "")
+
+
+def _sorted(names: Iterable[Any]) -> list[Name]:
+    return sorted(names)
+
+
+# --- repeats
+
+
+def _without_repeats(
+    parts: Sequence["Partial"], labels: Sequence[Integers], *, identical: bool
+) -> Iterator[NDArray[np.bool_]]:
+    """Yield which images of each part are kept."""
+    owner: dict[Name, tuple[int, int]] = {}
+    repeats: dict[Name, list[tuple[int, int]]] = {}
+    for n, part in enumerate(parts):
+        for place, name in enumerate(part.images):
+            if owner.setdefault(name, (n, place)) != (n, place):
+                repeats.setdefault(name, [owner[name]]).append((n, place))
+    kept = [np.ones(len(part.images), np.bool_) for part in parts]
+    if repeats and not identical:
+        name, places = next(iter(repeats.items()))
+        more = f", and so are {len(repeats) - 1} others" if len(repeats) > 1 else ""
+        _refuse_repeat(parts, name, places, f"in two partials{more}")
+    rows = (
+        [
+            _rows_of_images(
+                part, number, [place for each in repeats.values() for m, place in each if m == n]
+            )
+            for n, (part, number) in enumerate(zip(parts, labels, strict=True))
+        ]
+        if repeats
+        else []
+    )
+    for name, places in repeats.items():
+        if len({rows[n][place] for n, place in places}) > 1:
+            _refuse_repeat(parts, name, places, "in two partials, and its rows differ")
+        first = min(places, key=lambda at: _source_of(parts, at))
+        for n, place in places:
+            kept[n][place] = (n, place) == first
+    yield from kept
+
+
+def _source_of(parts: Sequence["Partial"], at: tuple[int, int]) -> str:
+    part = parts[at[0]]
+    return part.sources[int(part.source[at[1]])]
+
+
+def _refuse_repeat(
+    parts: Sequence["Partial"], name: Name, places: Sequence[tuple[int, int]], what: str
+) -> NoReturn:
+    told = []
+    for n, place in places[:2]:
+        source = _source_of(parts, (n, place))
+        told.append(parts[n].name + (f" ({source})" if source not in ("", parts[n].name) else ""))
+    remedy = (
+        "an image that several inputs share must be evaluated with all its detections at once"
+        if "differ" in what
+        else 'evaluate each image in one part, or let repeats="identical" drop equal ones'
+    )
+    _refuse(parts[places[0][0]], f"image {name!r} is {what}: {told[0]} and {told[1]}", remedy)
+
+
+def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) -> dict[int, bytes]:
+    """Return all that a part keeps of some of its images, so that it can be compared."""
+    numbers = sorted(set(images))
+    if not numbers:
+        return {}
+    few = part.of_images(numbers)
+    found, truths = few.gathered(range(len(few.classes)))
+    outcomes, kinds = few.tallied.outcomes, few.tallied.kinds
+    columns = [
+        (
+            found,
+            [found.score.view(np.uint64)],
+            [*outcomes.limit, *outcomes.found, *outcomes.neutral, *outcomes.duplicate],
+        ),
+        (truths, [], [*kinds.positive, *kinds.covered]),
+    ]
+    told = dict.fromkeys(numbers, b"")
+    for rows, own, tables in columns:
+        label = labels[rows.label]
+        order = np.lexsort((label, rows.image))
+        table = np.array([label, *own, *(table[rows.code] for table in tables)], np.uint64).reshape(
+            -1, len(rows.label)
+        )[:, order]
+        ends = np.searchsorted(rows.image[order], np.arange(len(numbers) + 1))
+        for place, number in enumerate(numbers):
+            part_of = table[:, ends[place] : ends[place + 1]]
+            told[number] += part_of.tobytes() + bytes(f";{part_of.shape[1]};", "ascii")
+    for place, number in enumerate(numbers):
+        told[number] += bytes(f"{few.proposals[place]}", "ascii")
+    return told

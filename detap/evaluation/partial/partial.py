@@ -1,0 +1,495 @@
+"""What remains of whole images after matching: small, exact, and added up in any order.
+
+Matching never crosses images or classes. So it is enough to keep, of each detection, its score,
+its image, and what became of it; numbers, curves, resamples and parts of the images follow from
+that, with the same bytes as from one run over all the boxes. See docs/scale.md.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+
+from detap.core.evidence import MOST_ROWS, Evidence
+from detap.core.finishing import Scores, finish
+from detap.core.proposals import finish_coverage
+from detap.errors import InputError, Note, Problem, UsageError
+from detap.evaluation.partial.blocks import (
+    Gathered,
+    Kinds,
+    Order,
+    Outcomes,
+    Piece,
+    Rows,
+    block_of,
+    block_of_coverage,
+    gather,
+    united,
+)
+from detap.evaluation.partial.encoding import decode, encode
+from detap.evaluation.partial.merging import Repeats, merged
+from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted
+from detap.evaluation.results import Result, result_of
+from detap.evaluation.scene import notes_of_strangers, rules_of
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.protocols import Protocol
+from detap.tables.columns import Name, check_threads
+from detap.tables.detection import GroundTruth, Integers
+
+CHUNK = 1 << 22
+"""So many rows are finished at once, or one class: what memory is needed beside the columns."""
+
+_NO_BOXES = (
+    "this result was merged from partials, which keep what became of each detection and not its "
+    "box; for this, evaluate all detections in one run"
+)
+
+
+class Tallied(NamedTuple):
+    """The tables of a union, and the numbers in them of each piece's own entries."""
+
+    outcomes: Outcomes
+    kinds: Kinds
+    outcome: list[Rows]
+    kind: list[Rows]
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Partial:
+    """What remains of whole images after matching.
+
+    Attributes
+    ----------
+    protocol : Protocol
+        How they were matched.
+    images : tuple of I int or str
+        Which images these are; one without any detection is stated, never inferred.
+    class_ids, class_names : tuple
+        Of each class: those of the ground truth first, then those that only detections have.
+    known : int
+        How many classes the ground truth has.
+    truth : Whole or None
+        The ground truth that the images are some or all of; None where each part brings its own.
+    position : (I,) int64
+        Where each image stands in that ground truth, ascending; (0,) without one.
+    due : bool
+        Whether all images of that ground truth must be here when numbers are computed.
+    sources : tuple of str
+        What the inputs of detections are called, sorted; ``""`` is that of arrays.
+    source : (I,) int32
+        Which of them each image's detections are from.
+    inputs : tuple of Input
+        The files that were read.
+    notes : tuple of Note
+        What was noticed, summed.
+    pieces : tuple of Piece
+        The rows.
+    threads : int or None
+        As for :func:`detap.evaluate`.
+    name : str
+        What errors call it.
+    """
+
+    protocol: Protocol
+    images: tuple[Name, ...]
+    class_ids: tuple[Name, ...]
+    class_names: tuple[str, ...]
+    known: int
+    truth: Whole | None
+    position: Rows
+    due: bool
+    sources: tuple[str, ...]
+    source: Integers
+    inputs: tuple[Input, ...]
+    shared_notes: tuple[Note, ...]
+    own_notes: tuple[Note, ...]
+    pieces: tuple[Piece, ...]
+    threads: int | None = None
+    name: str = "partial"
+
+    @classmethod
+    def of(
+        cls, result: Result, *, truth: GroundTruth | None = None, input: str | None = None
+    ) -> "Partial":
+        """Return what remains of the images of a result.
+
+        Parameters
+        ----------
+        result : Result
+            Of :func:`detap.evaluate`, best with ``evidence=True``: otherwise all is matched again.
+            Every image of its ground truth counts as evaluated, those without detections too.
+        truth : GroundTruth, optional
+            The whole ground truth, where the result is of some of its images
+            (:func:`detap.select`). Its digest is kept: only partials of one ground truth add up,
+            and numbers are computed only where none of its images is missing. Where left out, each
+            partial brings its own ground truth.
+        input : str, optional
+            What the input of detections is called, in messages and where equal scores rank by
+            place in the file; by default the path of the file that they were read from, or
+            nothing.
+
+        Raises
+        ------
+        UsageError
+            Where the result was merged from partials; where it is of images or classes that
+            `truth` has not; where equal scores rank by place in the file, and detections that are
+            of no input do not come image by image, as `truth` lists them.
+        """
+        scene = result._scene
+        rules, found = scene.protocol, scene.detections
+        source = "; ".join(file.path for file in found.files) if input is None else input
+        whole, position = None, np.zeros(0, np.int64)
+        if truth is not None:
+            whole, position = Whole.of(truth), _positions(scene.ground_truth, truth)
+        by_image = rules.ties == "image" or not source
+        if rules.ties == "file" and not source and (np.diff(found.image) < 0).any():
+            raise UsageError(
+                f"protocol {rules.name} ranks equal scores by place in the file, and these "
+                "detections are of no file: give them image by image, in the order of the ground "
+                "truth, or name their input, Partial.of(result, input=...)"
+            )
+        if rules.pairing == "coverage":
+            words, counted, proposals = scene.covered()
+            image = scene.ground_truth.image
+            block = block_of_coverage(words, counted, image, proposals, rules_of(rules))
+        else:
+            block = block_of(result.evidence, by_image=by_image)
+        images = len(scene.images)
+        shared, own = noted(result.notes, () if truth is None else truth.notes)
+        partial = cls(
+            protocol=rules,
+            images=scene.images,
+            class_ids=found.class_ids,
+            class_names=found.classes,
+            known=len(scene.ground_truth.classes),
+            truth=whole,
+            position=position,
+            due=whole is not None,
+            sources=(source,) if images else (),
+            source=np.zeros(images, np.int32),
+            inputs=inputs_of(scene.ground_truth.files, found.files),
+            shared_notes=shared,
+            own_notes=own,
+            pieces=(Piece.whole(block, images),),
+            name=source or "partial",
+        )
+        if (np.diff(position) < 0).any():
+            return partial._in_order(np.argsort(position).tolist())
+        return partial
+
+    @classmethod
+    def merge(
+        cls,
+        blobs: Iterable["Blob"],
+        truth: GroundTruth | None = None,
+        *,
+        repeats: Repeats = "error",
+        images: Iterable[Name] | None = None,
+    ) -> "Partial":
+        """Return several partials as one; :func:`merge` says how."""
+        parts = []
+        for number, blob in enumerate(blobs, 1):
+            name = f"partial {number}"
+            part = blob if isinstance(blob, Partial) else cls.from_bytes(blob, name=name)
+            parts.append(replace(part, name=name) if part.name == cls.name else part)
+        return merged(parts, truth, repeats, images)
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes | bytearray | memoryview,
+        *,
+        limits: Limits = DEFAULT_LIMITS,
+        name: str = "partial",
+    ) -> "Partial":
+        """Return the partial that :meth:`to_bytes` wrote; everything in it is checked.
+
+        Parameters
+        ----------
+        data : bytes-like
+            Not copied where it cannot be written to.
+        limits : Limits
+            What is accepted at most.
+        name : str
+            What errors call it: the path of its file, say.
+
+        Raises
+        ------
+        InputError
+            Where it is damaged, of another version of the format, or beyond the limits.
+        """
+        return cls(**decode(data, limits, name))
+
+    def to_bytes(self) -> bytes:
+        """Return the partial as bytes, the same whatever it was merged from and in which order."""
+        return encode(self)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes that are scored."""
+        return ("all",) if self.protocol.class_agnostic else self.class_names
+
+    def __repr__(self) -> str:
+        """Say how much it holds."""
+        name = self.protocol.name
+        return f"Partial({name!r}, {len(self.images)} images, {len(self)} detections)"
+
+    def __len__(self) -> int:
+        """How many detections there are."""
+        return sum(len(piece.block.found.image) for piece in self.pieces)
+
+    def of_images(self, images: Sequence[int]) -> "Partial":
+        """Return what remains of some of the images, by number in rising order."""
+        return replace(self._in_order(images), due=False)
+
+    def _in_order(self, images: Sequence[int]) -> "Partial":
+        number = np.full(len(self.images), -1, np.int32)
+        number[list(images)] = np.arange(len(images), dtype=np.int32)
+        used = sorted(set(self.source[list(images)].tolist()))
+        return replace(
+            self,
+            images=tuple(self.images[n] for n in images),
+            position=self.position[list(images)] if len(self.position) else self.position,
+            sources=tuple(self.sources[n] for n in used),
+            source=np.searchsorted(used, self.source[list(images)]).astype(np.int32),
+            pieces=tuple(piece.of_images(number) for piece in self.pieces),
+        )
+
+    def compute(self, *, threads: int | None = None) -> Result:
+        """Return the result: every number, bit for bit, of one run over all the boxes.
+
+        Parameters
+        ----------
+        threads : int, optional
+            As many as the machine has, by default. The result does not depend on it.
+
+        Raises
+        ------
+        InputError
+            Where images of the ground truth are in no partial.
+        UsageError
+            Where a class has more than 2**31 - 1 detections.
+        """
+        check_threads(threads)
+        if self.due and self.truth is not None and len(self.images) < self.truth.images:
+            missing = self.truth.images - len(self.images)
+            raise InputError(
+                Problem(
+                    self.name,
+                    "",
+                    f"{missing} of the {self.truth.images} images of the ground truth are in no "
+                    "partial",
+                    'merge those of all images, or give images="seen" to leave them out',
+                )
+            )
+        scores = self._finished(threads)
+        if (scores.recall > 1).any():
+            raise InputError(
+                Problem(self.name, "", "more is found than there is to find", "make it anew")
+            )
+        said = any(note.code == "unknown-classes" for note in self.notes)
+        strangers = notes_of_strangers(scores.counts, self.classes[: self.known if said else None])
+        notes = (*self.notes, *strangers)
+        return result_of(replace(self, threads=threads), self.protocol, self.classes, scores, notes)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was noticed when the parts were evaluated."""
+        return (*self.shared_notes, *self.own_notes)
+
+    # --- what a merged result asks
+
+    def tables(self) -> NoReturn:
+        """Refuse: the boxes are gone."""
+        raise UsageError(_NO_BOXES)
+
+    def on_images(self, images: Sequence[int], *, threads: int | None) -> Result:
+        """Return the result on some of the images, by number."""
+        return self.of_images(images).compute(threads=threads)
+
+    def evidence(self) -> Evidence:
+        """Return what became of all detections, put together.
+
+        Raises
+        ------
+        UsageError
+            Where they are more than 2**31 - 1.
+        """
+        return self.evidence_of(range(len(self.classes)))
+
+    def evidence_of(self, classes: range) -> Evidence:
+        """Return what became of the detections of some classes, the first of them being 0."""
+        found, truths = self.gathered(classes)
+        tables = self.tallied
+        return Evidence(
+            label=found.label,
+            image=found.image,
+            score=found.score,
+            place=np.arange(len(found.label), dtype=np.int32),
+            limit=tables.outcomes.limit[0, found.code],
+            found=tables.outcomes.found.take(found.code, axis=1),
+            neutral=tables.outcomes.neutral.take(found.code, axis=1),
+            duplicate=tables.outcomes.duplicate[0, found.code],
+            overlap=np.zeros(0),
+            cells=(),
+            truth=np.zeros((0, len(found.label)), np.int32),
+            truth_label=truths.label,
+            truth_image=truths.image,
+            positive=tables.kinds.positive.take(truths.code, axis=1),
+            images=len(self.images),
+            classes=len(classes),
+            rules=rules_of(self.protocol),
+        ).closed()
+
+    # --- rows
+
+    @cached_property
+    def tallied(self) -> Tallied:
+        """The tables of all pieces as one."""
+        outcomes, outcome = united([piece.block.outcomes for piece in self.pieces])
+        kinds, kind = united([piece.block.kinds for piece in self.pieces])
+        return Tallied(outcomes, kinds, outcome, kind)
+
+    @cached_property
+    def order(self) -> Order:
+        """How rows of equal score follow each other."""
+        images, by_image = len(self.images), np.arange(len(self.images), dtype=np.int32)
+        if self.protocol.ties == "image":
+            return Order(by_image, images)
+        # Arrays are as a file that lists image after image, which stands before all others.
+        unnamed = np.array([not name for name in self.sources], np.bool_)[self.source]
+        group = np.where(unnamed, by_image, images + self.source).astype(np.int32)
+        return Order(group, images + len(self.sources))
+
+    def gathered(self, classes: range) -> tuple[Gathered, Gathered]:
+        """Return the detections and the ground truths of some classes, in order.
+
+        Raises
+        ------
+        UsageError
+            Where there are more than 2**31 - 1 of either.
+        """
+        for what, sizes in zip(("detections", "ground truths"), self.sizes, strict=True):
+            count = int(sizes[classes.start : classes.stop].sum())
+            if count > MOST_ROWS:
+                raise UsageError(
+                    f"{count} {what} of {_few(self.classes[classes.start : classes.stop])}; at "
+                    f"most {MOST_ROWS} can be ranked at once"
+                )
+        parts = list(zip(self.pieces, self.tallied.outcome, self.tallied.kind, strict=True))
+        images = Order(np.arange(len(self.images), dtype=np.int32), len(self.images))
+        return (
+            gather([(p, p.block.found, code) for p, code, _ in parts], classes, self.order),
+            gather([(p, p.block.truths, code) for p, _, code in parts], classes, images),
+        )
+
+    @cached_property
+    def sizes(self) -> Rows:
+        """How many detections and ground truths each class has, (2, K) int64."""
+        sizes = np.zeros((2, len(self.classes)), np.int64)
+        for piece in self.pieces:
+            for side, rows in enumerate((piece.block.found, piece.block.truths)):
+                np.add.at(sizes[side], piece.labels, np.diff(rows.start))
+        return sizes
+
+    def chunks(self) -> Iterator[range]:
+        """Yield classes, as many at a time as are finished together."""
+        first, held = 0, 0
+        for label, size in enumerate(self.sizes.sum(axis=0).tolist()):
+            if held and held + size > CHUNK:
+                yield range(first, label)
+                first, held = label, 0
+            held += size
+        yield range(first, len(self.classes))
+
+    def _finished(self, threads: int | None) -> Scores:
+        rules = rules_of(self.protocol)
+        if self.protocol.pairing == "coverage":
+            return self._covered()
+        whole = Scores.undefined(rules, len(self.classes), all_limits=False)
+        for classes in self.chunks():
+            scores = finish(self.evidence_of(classes), threads=threads)
+            here = slice(classes.start, classes.stop)
+            whole.precision[..., here] = scores.precision
+            whole.average[:, here] = scores.average
+            whole.recall[:, here] = scores.recall
+            whole.positives[:, here] = scores.positives
+            whole.counts[:, here] = scores.counts
+        return whole
+
+    def _covered(self) -> Scores:
+        rules, tables = rules_of(self.protocol), self.tallied
+        _, truths = self.gathered(range(1))
+        words = tables.kinds.covered.take(truths.code, axis=1)
+        return finish_coverage(
+            words.reshape(len(rules.area_ranges), len(rules.limits), len(truths.code)),
+            tables.kinds.positive.take(truths.code, axis=1),
+            self.proposals,
+            rules,
+        )
+
+    @cached_property
+    def proposals(self) -> Rows:
+        """How many proposals each image has, (I,) int64; of other protocols none."""
+        counts = np.zeros(len(self.images), np.int64)
+        for piece in self.pieces:
+            kept = piece.images >= 0
+            if len(piece.block.proposals):
+                counts[piece.images[kept]] = piece.block.proposals[kept]
+        return counts
+
+
+Blob = Partial | bytes | bytearray | memoryview
+
+
+def merge(
+    blobs: Iterable[Blob],
+    truth: GroundTruth | None = None,
+    *,
+    repeats: Repeats = "error",
+    images: Iterable[Name] | None = None,
+) -> Partial:
+    """Return several partials as one; ``.compute()`` gives its result.
+
+    Parameters
+    ----------
+    blobs : iterable of Partial or bytes
+        At least one, in any order: as :meth:`Partial.of` makes them, or the bytes of
+        :meth:`Partial.to_bytes`.
+    truth : GroundTruth, optional
+        The ground truth that they were made with: each of its images must be in one of them.
+    repeats : {"error", "identical"}
+        What an image in two partials is: an error; or, where all its rows are equal, dropped from
+        one of them, for samplers that fill the last batch up with images of the first.
+    images : iterable of int or str, or "seen", optional
+        Which images are due, where not all of the ground truth: these, and all others are left
+        out; or those that are in any partial, however few.
+
+    Raises
+    ------
+    InputError
+        Where bytes are no partial; where partials are of different protocols, classes, ground
+        truths or versions of the format; where an image is in two of them, or a due one in none.
+    UsageError
+        Where there is no partial.
+    """
+    return Partial.merge(blobs, truth, repeats=repeats, images=images)
+
+
+def _positions(part: GroundTruth, whole: GroundTruth) -> Rows:
+    """Return where the images of a part stand in the whole."""
+    if part.class_ids != whole.class_ids or part.classes != whole.classes:
+        raise UsageError("the result has other classes than the whole ground truth")
+    if part.images == whole.images:
+        return np.arange(len(whole.images))
+    number = {name: place for place, name in enumerate(whole.images)}
+    for name in part.images:
+        if name not in number:
+            raise UsageError(f"image {name!r} of the result is not in the whole ground truth")
+    return np.array([number[name] for name in part.images], np.int64)
+
+
+def _few(names: Sequence[str]) -> str:
+    return f"class {names[0]!r}" if len(names) == 1 else f"{len(names)} classes"

@@ -1,0 +1,81 @@
+"""Columns packed, held to what plain Python and numpy's own sorts say."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from detap.core.packing import distinct, grouped, narrow, ranked_columns
+
+
+def columns_of(*tables: NDArray[Any]) -> list[tuple[int, ...]]:
+    rows = np.concatenate([np.atleast_2d(table).astype(np.uint64) for table in tables])
+    return list(map(tuple, rows.T.tolist()))
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[NDArray[Any]]:
+    count = draw(st.integers(0, 40))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    most = draw(st.sampled_from((1, 2, 5, 200)))
+    kinds = draw(st.lists(st.sampled_from(("u1", "u2", "u4", "u8", "?")), min_size=1, max_size=4))
+    return [
+        random.integers(0, most, (draw(st.integers(1, 3)), count)).astype(kind) for kind in kinds
+    ]
+
+
+@given(tables())
+def test_equal_columns_have_one_number_by_first_occurrence(found: list[NDArray[Any]]) -> None:
+    there = columns_of(*found)
+    order = list(dict.fromkeys(there))
+    codes, first = distinct(*found)
+    assert codes.tolist() == [order.index(column) for column in there]
+    assert first.tolist() == [there.index(column) for column in order]
+
+
+def test_more_different_columns_than_there_was_room_for() -> None:
+    values = np.arange(70_000, dtype=np.uint32)
+    codes, first = distinct(values)
+    assert codes.tolist() == values.tolist()
+    assert first.tolist() == values.tolist()
+    codes, first = distinct(np.concatenate([values, values[::-1]]))
+    assert len(first) == len(values)
+    assert codes[len(values) :].tolist() == values[::-1].tolist()
+
+
+def test_words_of_which_only_the_high_half_differs() -> None:
+    words = np.array([1, 1 << 40, 1, 1 << 63], np.uint64)
+    assert distinct(words)[0].tolist() == [0, 1, 0, 2]
+
+
+@given(tables())
+def test_columns_are_numbered_in_their_order(found: list[NDArray[Any]]) -> None:
+    table = np.concatenate([each.astype(np.uint64) for each in found])
+    there = columns_of(table)
+    order = sorted(set(there))
+    rank, first = ranked_columns(table)
+    assert rank.tolist() == [order.index(column) for column in there]
+    assert [there[place] for place in first] == order
+
+
+@given(st.lists(st.integers(0, 4)), st.randoms(use_true_random=False))
+def test_rows_group_by_group_in_the_order_given(group: list[int], random: Any) -> None:
+    given_rows = list(range(len(group)))
+    random.shuffle(given_rows)
+    column = np.array(group, np.int32)
+    start, order = grouped(column, 5, np.array(given_rows, np.int64))
+    assert order.tolist() == sorted(given_rows, key=lambda row: group[row])
+    assert np.diff(start).tolist() == [group.count(number) for number in range(5)]
+    assert grouped(column, 5).order.tolist() == np.argsort(column, kind="stable").tolist()
+
+
+@pytest.mark.parametrize(
+    ("most", "kind"),
+    [(0, "<u1"), (255, "<u1"), (256, "<u2"), (65_535, "<u2"), (65_536, "<u4"), (2**32, "<u8")],
+)
+def test_the_narrowest_type(most: int, kind: str) -> None:
+    assert narrow(most) == kind
+    assert np.array([most], np.uint64).astype(kind).tolist() == [most]

@@ -1,0 +1,119 @@
+"""What must hold of partials: dealt at random, merged in any order, they are the whole."""
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+import detap
+from detap.analysis.bootstrap import draw_weights, resampled
+from detap.evaluation.detection import on_images, score_tables
+from detap.evaluation.partial import Partial
+from detap.evaluation.results import Result
+from detap.protocols import Protocol, protocol
+from detap.tables.detection import Detections, GroundTruth
+from tests.cases import Case, cases
+from tests.laws.test_evidence import ANY_RULES
+from tests.parity.compare import assert_same_bits
+
+EVERY = [*ANY_RULES, protocol("proposals"), replace(protocol("proposals"), empty_images="left-out")]
+every_rules = st.sampled_from(EVERY)
+
+ARRAYS = ("average_precision", "recall", "precision")
+COUNTS = (
+    "ground_truths",
+    "neutral",
+    "detections_count",
+    "true_positives",
+    "false_positives",
+    "duplicates",
+    "within",
+)
+
+
+def assert_same_numbers(ours: Result, theirs: Result) -> None:
+    assert ours.images == theirs.images
+    assert ours.class_ids == theirs.class_ids
+    assert ours.classes == theirs.classes
+    for name in (*ARRAYS, *COUNTS):
+        assert_same_bits(getattr(ours, name), getattr(theirs, name), name)
+    for name, value in theirs.summary.items():
+        assert_same_bits(np.array(ours.summary[name]), np.array(value), name)
+
+
+def assert_same_answers(ours: Result, theirs: Result) -> None:
+    """Also of what is asked of a result later."""
+    assert_same_numbers(ours, theirs)
+    if theirs.protocol.pairing == "coverage":
+        return
+    assert_same_bits(ours.full_precision(), theirs.full_precision(), "full precision")
+    for one, two in zip(ours.curves(), theirs.curves(), strict=True):
+        for name in ("score", "precision", "recall", "interpolated"):
+            assert_same_bits(getattr(one, name), getattr(two, name), name)
+    names = list(theirs.summary)
+    weights = draw_weights(len(theirs.images), 3, 1)
+    left, right = (resampled(result, weights, names) for result in (ours, theirs))
+    for name in names:
+        assert_same_bits(left.by_class[name], right.by_class[name], name)
+    assert repr(ours.operating_point()) == repr(theirs.operating_point())
+
+
+def image_by_image(table: Detections) -> Detections:
+    """Return detections as arrays that belong to no file are due."""
+    return table.select(np.argsort(table.image, kind="stable"))
+
+
+def dealt(
+    truth: GroundTruth, found: Detections, owner: list[int]
+) -> list[tuple[GroundTruth, Detections]]:
+    """Return the tables of each shard, those of shards without any image too."""
+    shards = []
+    for shard in range(5):
+        kept = np.array([at == shard for at in owner], np.bool_)
+        number = np.cumsum(kept, dtype=np.int32) - np.int32(1)
+        images = tuple(name for name, here in zip(truth.images, kept, strict=True) if here)
+        one = truth.select(kept[truth.image])
+        two = found.select(kept[found.image])
+        shards.append(
+            (
+                replace(one, image=number[one.image], images=images),
+                replace(two, image=number[two.image], images=images),
+            )
+        )
+    return shards
+
+
+def merged_in_a_tree(parts: list[Partial], data: st.DataObject) -> Partial:
+    """Merge some parts, again and again, now and then by way of bytes."""
+    while len(parts) > 1:
+        parts = list(data.draw(st.permutations(parts)))
+        count = data.draw(st.integers(2, len(parts)))
+        some = [part.to_bytes() if data.draw(st.booleans()) else part for part in parts[:count]]
+        parts = [detap.merge(some), *parts[count:]]
+    return detap.merge(parts)
+
+
+@given(cases(), every_rules, st.booleans(), st.data())
+def test_shards_in_any_order_and_tree_are_the_whole(
+    case: Case, rules: Protocol, shared: bool, data: st.DataObject
+) -> None:
+    truth, found = case.tables()
+    found = image_by_image(found)
+    if rules.pairing == "coverage":
+        truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
+    whole = score_tables(truth, found, rules)
+    given = truth if shared else None
+    owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
+    parts = [
+        Partial.of(score_tables(*tables, rules), truth=given)
+        for tables in dealt(truth, found, owner)
+    ]
+    single = Partial.of(whole, truth=given)
+    merged = merged_in_a_tree(parts, data)
+    assert_same_answers(merged.compute(), whole)
+    assert merged.to_bytes() == single.to_bytes()
+    again = Partial.from_bytes(merged.to_bytes())
+    assert_same_answers(again.compute(threads=1), whole)
+    chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
+    assert_same_numbers(on_images(again.compute(), chosen), on_images(whole, chosen))
