@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from detap.core.evidence import Evidence
     from detap.errors import DetapError, DetapWarning, InputError, Note, UsageError
     from detap.evaluation.detection import Matches, Result, evaluate, select
-    from detap.evaluation.evaluator import Evaluator
+    from detap.evaluation.loop.evaluator import Evaluator
     from detap.evaluation.partial import Partial, merge
     from detap.formats import read_detections, read_ground_truth
     from detap.protocols import PRESETS, Protocol, protocol
@@ -52,7 +52,7 @@ __all__ = [
 _HOME = {
     "detap.core.evidence": ("Evidence",),
     "detap.evaluation.detection": ("Matches", "Result", "evaluate", "select"),
-    "detap.evaluation.evaluator": ("Evaluator",),
+    "detap.evaluation.loop.evaluator": ("Evaluator",),
     "detap.evaluation.partial": ("Partial", "merge"),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
     "detap.formats": ("read_detections", "read_ground_truth"),

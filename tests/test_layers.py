@@ -14,12 +14,12 @@ PACKAGE = ROOT / "detap"
 # import from its own room, from the rooms of its floor that stand after it, and from lower ones.
 FLOORS = (
     ("__main__", "cli.commands"),
-    ("cli.settings", "cli", "testing"),
+    ("cli.settings", "cli", "testing", "torch"),
     ("compat.pycocotools", "compat"),
     ("report.page", "report.sinks", "report.sections", "report"),
     ("gates",),
     ("ranking", "analysis"),
-    ("evaluation.partial", "evaluation"),
+    ("evaluation.loop", "evaluation.partial", "evaluation"),
     ("analysis.examination",),
     ("formats.ranking", "formats.voc", "formats.coco", "formats"),
     ("formats.text", "formats.json", "formats.reading"),

@@ -9,6 +9,7 @@ signature, its line of the JSON schema and its row of the docs all derive from i
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from itertools import pairwise
 from math import inf, isinf
+from struct import pack, unpack
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
 from detap.errors import UsageError
@@ -37,6 +38,23 @@ def linspace(start: float, stop: float, count: int) -> tuple[float, ...]:
     return (*(i * step + start for i in range(count - 1)), stop)
 
 
+def float32(value: float) -> float:
+    """Return the nearest float32."""
+    nearest: float = unpack("f", pack("f", value))[0]
+    return nearest
+
+
+def linspace32(start: float, stop: float, count: int) -> tuple[float, ...]:
+    """Return `count` numbers from `start` to `stop`, the very floats of ``torch.linspace``.
+
+    It counts up from the left and down from the right, in float32, rounding once.
+    """
+    step = float32((stop - start) / (count - 1))
+    half = count // 2
+    up = (float32(start + i * step) for i in range(half))
+    return (*up, *(float32(stop - (count - 1 - i) * step) for i in range(half, count)))
+
+
 RECALL_GRIDS: dict[str, tuple[float, ...]] = {
     # MATLAB's 0:0.1:1 counts up from the left to the middle and down from the right behind it:
     # .3 = 3 * .1 is one ulp above 3/10, all others are the nearest floats to k/10.
@@ -45,6 +63,8 @@ RECALL_GRIDS: dict[str, tuple[float, ...]] = {
     "arange": tuple(i * 0.1 for i in range(11)),
     "linspace": linspace(0.0, 1.0, 101),
     "hundredths": tuple(i / 100 for i in range(101)),
+    # torch.linspace(0, 1, 101), as torchmetrics has it.
+    "float32": linspace32(0.0, 1.0, 101),
 }
 """The recall levels at which interpolated precision is read, by the name of who makes them so."""
 

@@ -121,7 +121,7 @@ class Protocol(Rules):
         "How the precision-recall curve becomes its average precision.",
         option="--ap",
     )
-    recall_grid: Literal["matlab", "arange", "linspace", "hundredths"] = axis(
+    recall_grid: Literal["matlab", "arange", "linspace", "hundredths", "float32"] = axis(
         "linspace",
         "Who makes the recall levels of 11 or 101 points.",
         "Who makes the recall levels: the first two have 11, the others 101; they differ in their "

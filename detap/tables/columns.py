@@ -138,7 +138,10 @@ class Columns:
         column = self._shaped(what, values, (length,))
         if column.dtype.kind == "b":
             return column.astype(np.bool_)
-        wrong = np.array([not _is_flag(value) for value in column.tolist()], np.bool_)
+        if column.dtype.kind in "iuf":
+            wrong = np.asarray((column != 0) & (column != 1))
+        else:
+            wrong = np.array([not _is_flag(value) for value in column.tolist()], np.bool_)
         self.refuse(what, column, wrong, "true or false, or 1 or 0")
         return column.astype(np.bool_)
 

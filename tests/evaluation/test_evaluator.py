@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.evaluation.evaluator import Evaluator
+from detap.evaluation.loop.evaluator import Evaluator
 from detap.protocols import PRESETS, Protocol
-from detap.tables.detection import GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Case, Found, cases
 from tests.laws.test_laws import assert_same_result
 
@@ -36,6 +36,11 @@ def truth(**changes: Any) -> GroundTruth:
     columns = {"image": [1, 2], "label": [17, 18], "boxes": [BOX, BOX], "images": [1, 2, 3]}
     classes = {17: "cat", 18: "dog"}
     return GroundTruth.from_arrays(**columns, classes=classes, **changes)  # type: ignore[arg-type]
+
+
+def tables(evaluator: Evaluator) -> tuple[GroundTruth, Detections]:
+    result = evaluator.compute()
+    return result.ground_truth, result.detections
 
 
 def batch_of(case: Case, images: Sequence[int]) -> tuple[list[int], Arrays, Arrays, Arrays]:
@@ -123,7 +128,7 @@ def test_boxes_of_every_form(form: Any, box: list[float]) -> None:
     for scale, sizes in ((1.0, None), (np.array([10, 20, 10, 20]), [[10, 20]])):
         evaluator = Evaluator(truth(), boxes=form, images="seen")
         evaluator.update([1], [np.array([box]) / scale], [[0.5]], [[17]], sizes=sizes)
-        _, found = evaluator.tables()
+        _, found = tables(evaluator)
         assert found.corners.tolist() == [[2, 4, 8, 6]]
         assert found.box_area.tolist() == [12]
 
@@ -133,7 +138,7 @@ def test_the_ground_truth_of_a_batch_is_in_fractions_too() -> None:
     boxes = [[[0.5, 0.25, 0.6, 0.1]]]
     brought = {"boxes": boxes, "labels": [[1]]}
     evaluator.update([1], boxes, [[0.5]], [[1]], truth=brought, sizes=[[10, 20]])
-    table, _ = evaluator.tables()
+    table, _ = tables(evaluator)
     assert table.corners.tolist() == [[2, 4, 8, 6]]
     assert table.area.tolist() == [12]
 
@@ -141,8 +146,11 @@ def test_the_ground_truth_of_a_batch_is_in_fractions_too() -> None:
 def test_the_area_of_a_box_is_that_of_its_form_to_the_last_bit() -> None:
     """x + w - x is not w: 0.1 + 0.2 - 0.1 is above 0.2."""
     evaluator = Evaluator(truth(), images="seen")
-    evaluator.update([1], [[[0.1, 0.1, 0.2, 0.2]]], [[0.5]], [[17]])
-    assert evaluator.tables()[1].box_area[0] == 0.2 * 0.2
+    boxes = [[0.1, 0.1, 0.2, 0.2], [50, 50, 9, 9]]
+    evaluator.update([1], [boxes], [[0.5, 0.5]], [[17, 17]])
+    found = tables(evaluator)[1]
+    assert found.box_area[0] == 0.2 * 0.2
+    assert found.corners[0, 2] - found.corners[0, 0] != 0.2
 
 
 class Lent:
@@ -222,7 +230,7 @@ def test_half_precision_is_taken_exactly() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
     score = np.array([0.1], np.float16)
     evaluator.update([1], [np.array([BOX], np.float16)], [score], [[17]])
-    assert evaluator.tables()[1].score.tolist() == [0.0999755859375]  # 1638 / 2^14
+    assert tables(evaluator)[1].score.tolist() == [0.0999755859375]  # 1638 / 2^14
 
 
 def test_labels_are_names_or_ids() -> None:
@@ -238,14 +246,14 @@ def test_an_identifier_goes_before_a_name_that_is_spelt_like_it() -> None:
     )
     evaluator = Evaluator(table, boxes="xyxy")
     evaluator.update([1], [[BOX, AWAY, AWAY]], [[0.5] * 3], [["a", "b", "c"]])
-    assert evaluator.tables()[1].label.tolist() == [0, 1, 1]
+    assert tables(evaluator)[1].label.tolist() == [0, 1, 1]
 
 
 def test_reset_forgets_and_the_ground_truth_stays() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy")
     for score in (0.25, 0.5):
         evaluator.update([1, 2, 3], [[BOX], [], []], [[score], [], []], [["cat"], [], []])
-        assert evaluator.tables()[1].score.tolist() == [score]
+        assert tables(evaluator)[1].score.tolist() == [score]
         evaluator.reset()
     with pytest.raises(InputError, match="image 1 was not updated, nor were 2 others"):
         evaluator.compute()
@@ -273,6 +281,107 @@ def test_records_that_are_none(change: dict[str, Any], message: str) -> None:
     record = {key: value for key, value in record.items() if value is not None}
     with pytest.raises(InputError, match=message):
         Evaluator(truth()).update_records([1], [record])
+
+
+# --- as bytes, in parts
+
+
+@st.composite
+def ranks(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
+    """Draw a case, and its images dealt to up to four processes, some of which may get none."""
+    case = draw(cases())
+    dealt: list[list[int]] = [[] for _ in range(draw(st.integers(1, 4)))]
+    for image in draw(st.permutations(case.images)):
+        draw(st.sampled_from(dealt)).append(image)
+    return case, draw(st.permutations(dealt))
+
+
+@given(ranks(), st.sampled_from([*PRESETS.values()]))
+def test_what_processes_saw_adds_up_to_the_whole(
+    dealt: tuple[Case, list[list[int]]], rules: Protocol
+) -> None:
+    case, images = dealt
+    evaluators = [Evaluator(case.ground_truth(), rules) for _ in images]
+    for evaluator, names in zip(evaluators, images, strict=True):
+        for name in names:
+            evaluator.update(*batch_of(case, [name]))
+    blobs = [evaluator.to_bytes() for evaluator in evaluators]
+    whole = case.with_found(in_order_of_images(case.found))
+    merged = detap.merge(blobs, case.ground_truth()).compute()
+    assert_same_result(merged, detap.evaluate(*whole.tables(), rules))
+
+
+@given(ranks(), st.sampled_from([*PRESETS.values()]))
+def test_processes_whose_batches_bring_the_ground_truth_add_up_too(
+    dealt: tuple[Case, list[list[int]]], rules: Protocol
+) -> None:
+    case, images = dealt
+    case = replace(case, truths=tuple(sorted(case.truths, key=lambda t: t.image)))
+    blobs = []
+    for names in images:
+        evaluator = Evaluator(protocol=rules, classes=case.classes)
+        evaluator.update(*batch_of(case, names), truth=truth_of(case, names))
+        blobs.append(evaluator.to_bytes())
+    whole = case.with_found(in_order_of_images(case.found))
+    assert_same_result(detap.merge(blobs).compute(), detap.evaluate(*whole.tables(), rules))
+
+
+@given(batches(), st.sampled_from([*PRESETS.values()]))
+def test_boxes_that_are_not_kept_change_no_number(
+    dealt: tuple[Case, list[list[int]]], rules: Protocol
+) -> None:
+    case, images = dealt
+    kept = Evaluator(case.ground_truth(), rules)
+    lean = Evaluator(case.ground_truth(), rules, keep_boxes=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("detap.evaluation.loop.evaluator._MANY", 3)
+        for names in images:
+            for evaluator in (kept, lean):
+                evaluator.update(*batch_of(case, names))
+    assert_same_result(kept.compute(), lean.compute())
+    assert kept.to_bytes() == lean.to_bytes()
+
+
+def test_a_result_whose_boxes_were_not_kept_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detap.evaluation.loop.evaluator._MANY", 1)
+    evaluator = Evaluator(truth(), boxes="xyxy", keep_boxes=False, images="seen")
+    update(evaluator, [1])
+    update(evaluator, [2])
+    with pytest.raises(InputError, match="image 1 is updated twice"):
+        update(evaluator, [1])
+    result = evaluator.compute()
+    assert result.detections_count.tolist() == [2, 0]
+    with pytest.raises(UsageError, match="was merged from partials"):
+        result.errors()
+    evaluator.reset()
+    update(evaluator, [1])
+    assert evaluator.compute().images == (1,)
+
+
+def test_the_bytes_do_not_depend_on_the_order_of_batches() -> None:
+    blobs = set()
+    for order in ([1, 2, 3], [3, 1, 2], [2, 3, 1]):
+        evaluator = Evaluator(truth(), boxes="xyxy")
+        for image in order:
+            update(evaluator, [image])
+        blobs.add(evaluator.to_bytes())
+    assert len(blobs) == 1
+
+
+def test_processes_that_share_images_and_leave_some_out() -> None:
+    """Three processes, the last image padded: as a sampler deals five images to three."""
+    table = truth()
+    one, two = (Evaluator(table, boxes="xyxy") for _ in range(2))
+    update(one, [1, 2])
+    update(two, [3, 1])
+    blobs = [one.to_bytes(), two.to_bytes()]
+    with pytest.raises(InputError, match="image 1"):
+        detap.merge(blobs, table)
+    merged = detap.merge(blobs, table, repeats="identical").compute()
+    assert merged.detections_count.tolist() == [3, 0]
+    with pytest.raises(InputError, match="image 3"):
+        detap.merge(blobs[:1], table)
+    assert detap.merge(blobs[:1], table, images="seen").compute().images == (1, 2)
 
 
 # --- images that are missing, unknown, or come twice

@@ -157,10 +157,7 @@ class Partial:
         else:
             block = block_of(result.evidence, by_image=by_image)
         images = len(scene.images)
-        # What follows from the numbers, and what looks wrong where they are low, is left out: it
-        # is of all parts that it would be true.
-        notes = (*scene.ground_truth.notes, *found.notes, *scene.notes_of_flags())
-        shared, own = noted(notes, () if truth is None else truth.notes)
+        shared, own = noted(result.notes, () if truth is None else truth.notes)
         partial = cls(
             protocol=rules,
             images=scene.images,
@@ -411,11 +408,8 @@ class Partial:
         rules = rules_of(self.protocol)
         if self.protocol.pairing == "coverage":
             return self._covered()
-        chunks = [*self.chunks()]
-        if len(chunks) == 1:
-            return finish(self.evidence_of(chunks[0]), threads=threads)._replace(evidence=None)
         whole = Scores.undefined(rules, len(self.classes), all_limits=False)
-        for classes in chunks:
+        for classes in self.chunks():
             scores = finish(self.evidence_of(classes), threads=threads)
             here = slice(classes.start, classes.stop)
             whole.precision[..., here] = scores.precision

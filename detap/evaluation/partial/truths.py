@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from detap.errors import Note
+from detap.evaluation.scene import STRANGERS
 from detap.tables.detection import GroundTruth, SourceFile
 
 _KNOWN: "WeakKeyDictionary[GroundTruth, Whole]" = WeakKeyDictionary()
@@ -77,9 +78,12 @@ def united_inputs(inputs: Iterable[Input]) -> tuple[Input, ...]:
 
 
 def noted(notes: Iterable[Note], of_truth: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
-    """Return the notes of the whole ground truth, and those of the images of a part."""
+    """Return the notes of the whole ground truth, and those of the images of a part.
+
+    What follows from the numbers of all parts is left out: it is said anew when they are known.
+    """
     shared = set(of_truth)
-    own = [note for note in notes if note not in shared]
+    own = [note for note in notes if note not in shared and note.code != STRANGERS]
     return united_notes([shared], add=False), united_notes([own], add=True)
 
 

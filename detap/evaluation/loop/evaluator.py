@@ -5,6 +5,7 @@ waits for another here: what several have seen is gathered as bytes, by any mean
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -12,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import UsageError
-from detap.evaluation.batches import (
+from detap.evaluation.detection import evaluate, score_tables, select
+from detap.evaluation.loop.batches import (
     BOX_FORMS,
     FLAGS,
     Ragged,
@@ -21,8 +23,8 @@ from detap.evaluation.batches import (
     detection_rows,
     truth_rows,
 )
-from detap.evaluation.detection import evaluate, select
-from detap.evaluation.numbering import of_classes, of_images, refuse
+from detap.evaluation.loop.numbering import of_classes, of_images, refuse
+from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
 from detap.protocols import Protocol
 from detap.protocols import protocol as preset
@@ -33,6 +35,8 @@ Block = dict[str, NDArray[Any]]
 """The columns of an update, a row for each box."""
 
 _REPEATS = ("error", "identical")
+_MANY = 1 << 20
+"""So many detections are matched at a time where boxes are not kept."""
 
 
 class Evaluator:
@@ -63,6 +67,10 @@ class Evaluator:
         second time, as samplers pad their last batch.
     as_is : bool
         As :meth:`GroundTruth.from_arrays` and :func:`detap.evaluate` have it.
+    keep_boxes : bool
+        Whether all boxes are kept to the end, 48 bytes a detection, so that the result can be asked
+        for errors, examples and whatever else needs them. Otherwise a million at a time are matched
+        and become a :class:`detap.Partial`, 18 bytes a detection; numbers and curves are the same.
 
     Raises
     ------
@@ -80,6 +88,7 @@ class Evaluator:
         images: Iterable[Name] | Literal["seen"] | None = None,
         repeats: Literal["error", "identical"] = "error",
         as_is: bool = False,
+        keep_boxes: bool = True,
     ) -> None:
         if truth is not None and not isinstance(truth, GroundTruth):
             raise UsageError(
@@ -98,6 +107,7 @@ class Evaluator:
         self.boxes = boxes
         self.repeats = repeats
         self.as_is = as_is
+        self.keep_boxes = keep_boxes
         listed = None if images is None or images == "seen" else tuple(images)
         self._images = of_images(truth, listed)
         self._classes = of_classes(truth, classes)
@@ -108,10 +118,22 @@ class Evaluator:
     def reset(self) -> None:
         """Forget all updates; the ground truth stays numbered."""
         self._seen: dict[Name, bytes] = {}
-        self._found: list[Block] = []
-        self._truths: list[Block] = []
+        self._parts: list[Partial] = []
         self._images.reset()
         self._classes.reset()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Begin with no rows and no images of which there are any."""
+        self._fresh: list[Name] = []
+        self._found = [_block_of({"score": np.zeros(0)})]
+        flags = {flag: np.zeros(0, np.bool_) for flag in FLAGS}
+        self._truths = [_block_of({"area": np.zeros(0), **flags})]
+
+    @property
+    def seen(self) -> tuple[Name, ...]:
+        """What the images that were updated are called, in the order in which they came."""
+        return tuple(self._seen)
 
     def update(
         self,
@@ -172,6 +194,10 @@ class Evaluator:
                 kept = np.repeat(new, table.counts)
                 block = {name: column[kept] for name, column in block.items()}
             blocks.append(block)
+        self._fresh += [name for name, first in zip(names, new.tolist(), strict=True) if first]
+        if not self.keep_boxes and sum(len(block["image"]) for block in self._found) >= _MANY:
+            self._parts.append(self._rest())
+            self._begin()
 
     def update_records(self, image_ids: Any, records: Iterable[Mapping[str, Any]]) -> None:
         """Take the detections of a batch as records of a COCO results file.
@@ -264,18 +290,43 @@ class Evaluator:
                 "a list, scores these images alone"
             )
             refuse(f"image {missing[0]!r} was not updated{others}", remedy)
-        return evaluate(*self.tables(), self.protocol, threads=threads, as_is=self.as_is)
+        if not self._seen:
+            refuse("no image was updated", "update each batch of the loop")
+        if self._parts:
+            return Partial.merge([self.partial()], images="seen").compute(threads=threads)
+        return evaluate(*self._tables(), self.protocol, threads=threads, as_is=self.as_is)
 
-    def tables(self) -> tuple[GroundTruth, Detections]:
-        """Return what was updated as tables, images in the order of the ground truth.
+    def to_bytes(self) -> bytes:
+        """Return what remains of the images that were updated, matched, as bytes.
+
+        Those of all processes go to :func:`detap.merge`, by whatever means; a process that has seen
+        no image has its bytes too. They are the same whatever came in which order.
 
         Raises
         ------
         InputError
-            Where nothing was updated, or boxes look like another encoding.
+            Where boxes look like another encoding.
         """
-        if not self._seen:
-            refuse("no image was updated", "update each batch of the loop")
+        return self.partial().to_bytes()
+
+    def partial(self, *, threads: int | None = None) -> Partial:
+        """Return the same, not yet as bytes.
+
+        Parameters
+        ----------
+        threads : int, optional
+            As for :func:`detap.evaluate`.
+        """
+        rest = self._rest(threads)
+        return Partial.merge([*self._parts, rest]) if self._parts else rest
+
+    def _rest(self, threads: int | None = None) -> Partial:
+        """Return what remains of the images whose rows are here."""
+        result = score_tables(*self._tables(), self.protocol, threads=threads, evidence=True)
+        return Partial.of(result, truth=self.truth)
+
+    def _tables(self) -> tuple[GroundTruth, Detections]:
+        """Return the rows that are here as tables, images in the order of the ground truth."""
         truth = self._gathered() if self.truth is None else self.truth
         columns = self._joined(self._found)
         found = Detections(
@@ -285,9 +336,13 @@ class Evaluator:
             class_ids=truth.class_ids,
             score=columns["score"],
         )
-        if len(self._seen) == len(truth.images):
+        if len(self._fresh) == len(truth.images):
             return truth, found
-        return select(truth, found, images=self._seen)
+        if self._fresh:
+            return select(truth, found, images=self._fresh)
+        return replace(truth.select(found.image), images=(), image_sizes=None), replace(
+            found, images=()
+        )
 
     def _gathered(self) -> GroundTruth:
         """Return the ground truths that the updates brought."""
@@ -344,6 +399,12 @@ class _Kept(Columns):
         number = self._image[row]
         first = int(np.argmax(self._image == number))
         return f"image {self._images[number]!r}, row {row - first}"
+
+
+def _block_of(columns: Block) -> Block:
+    """Return the columns that all rows have, without any row, and others beside them."""
+    numbers = {name: np.zeros(0, np.int32) for name in ("image", "label")}
+    return {**numbers, "boxes": np.zeros((0, 4)), **columns}
 
 
 def _digests(rows: Sequence[Rows]) -> list[bytes]:

@@ -1,0 +1,313 @@
+"""torchmetrics' mean average precision: its arguments, its keys and its numbers, by detap.
+
+torchmetrics hands the same boxes to pycocotools, with thresholds and recall levels rounded to
+float32; so does this, and its numbers are equal, those of one float32. Three things differ, because
+they are slips there: the numbers at the largest limit exist whatever that is (pycocotools gives -1
+for any but 100), half precision is widened before a width is taken, and images that a sampler
+repeats can be named, and count once (`image_key`).
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from math import isnan, nan
+from typing import Any, Literal, Self
+
+from detap.errors import UsageError
+from detap.evaluation.loop.evaluator import Evaluator
+from detap.evaluation.partial import merge
+from detap.evaluation.results import Result
+from detap.protocols import PRESETS, Protocol
+from detap.protocols.axes import RECALL_GRIDS, linspace32
+
+try:
+    import torch
+    from torch import Tensor
+except ImportError as error:  # pragma: no cover - tested where torch is absent
+    raise ImportError(
+        "detap.torch needs PyTorch: pip install 'detap[torch]', or torch by itself"
+    ) from error
+
+_FORMS = ("xyxy", "xywh", "cxcywh")
+_AVERAGES = ("macro", "micro")
+_THRESHOLDS = linspace32(0.5, 0.95, 10)
+_LIMITS = (1, 10, 100)
+_AREAS = ("small", "medium", "large")
+
+Items = Sequence[Mapping[str, Tensor]]
+
+
+class MeanAveragePrecision:
+    """Mean average precision and recall of boxes, as ``torchmetrics.detection`` gives them.
+
+    >>> metric = MeanAveragePrecision(class_metrics=True)
+    >>> metric.update(preds, target)    # lists of dicts of tensors, one for each image
+    >>> metric.compute()["map"]
+
+    Parameters
+    ----------
+    box_format : {"xyxy", "xywh", "cxcywh"}
+    iou_type : {"bbox"}
+    iou_thresholds : list of float, optional
+        By default 0.5, 0.55, ..., 0.95 as float32.
+    rec_thresholds : list of float, optional
+        By default 0, 0.01, ..., 1 as float32; ``numpy.linspace(0, 1, 101).tolist()`` and the
+        hundredths themselves will do too.
+    max_detection_thresholds : list of int, optional
+        By default 1, 10, 100.
+    class_metrics : bool
+        Whether ``map_per_class`` and ``mar_100_per_class`` are given; else they are -1.
+    extended_summary : bool
+        False; what it adds is in :meth:`result`.
+    average : {"macro", "micro"}
+        Classes apart, or all as one.
+    backend : str, optional
+        As torchmetrics has it; it changes nothing.
+    sync_on_compute : bool
+        Whether :meth:`compute` gathers what all processes have seen, where there are several.
+    process_group : torch.distributed.ProcessGroup, optional
+        Which processes these are; all by default.
+    image_key : str, optional
+        The entry of a target that names its image, such as ``"image_id"``. Images that come again
+        with equal rows, as samplers pad with, then count once, in one process and over all. Without
+        it every image that comes is another, as in torchmetrics.
+
+    Raises
+    ------
+    UsageError
+        Where an argument is none of these.
+    """
+
+    def __init__(  # noqa: PLR0917 - the order is torchmetrics'
+        self,
+        box_format: Literal["xyxy", "xywh", "cxcywh"] = "xyxy",
+        iou_type: str | tuple[str, ...] = "bbox",
+        iou_thresholds: Sequence[float] | None = None,
+        rec_thresholds: Sequence[float] | None = None,
+        max_detection_thresholds: Sequence[int] | None = None,
+        class_metrics: bool = False,
+        extended_summary: bool = False,
+        average: Literal["macro", "micro"] = "macro",
+        backend: str | None = None,
+        *,
+        sync_on_compute: bool = True,
+        process_group: Any = None,
+        image_key: str | None = None,
+    ) -> None:
+        del backend
+        if box_format not in _FORMS:
+            raise UsageError(
+                f"box_format {box_format!r} is unknown; choose from xyxy, xywh, cxcywh"
+            )
+        if iou_type not in ("bbox", ("bbox",)):
+            raise UsageError(f"iou_type {iou_type!r}: only boxes are scored here")
+        if average not in _AVERAGES:
+            raise UsageError(f"average {average!r} is unknown; choose from macro, micro")
+        if extended_summary:
+            raise UsageError(
+                "extended_summary: precision and recall as arrays are in result().full_precision() "
+                "and result().recall"
+            )
+        self.box_format = box_format
+        self.class_metrics = class_metrics
+        self.average = average
+        self.sync_on_compute = sync_on_compute
+        self.process_group = process_group
+        self.image_key = image_key
+        self.device = torch.device("cpu")
+        self._protocol = _protocol(iou_thresholds, rec_thresholds, max_detection_thresholds)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all updates."""
+        self._count = 0
+        self._by_class = self._new_evaluator()
+        self._as_one = self._new_evaluator()
+
+    def _new_evaluator(self) -> Evaluator:
+        return Evaluator(protocol=self._protocol, boxes="xywh", repeats="identical", as_is=True)
+
+    def to(self, device: Any) -> Self:
+        """Put the tensors that :meth:`compute` gives on a device."""
+        self.device = torch.device(device)
+        return self
+
+    def update(self, preds: Items, target: Items) -> None:
+        """Take a batch.
+
+        Parameters
+        ----------
+        preds : sequence of B mappings
+            ``boxes`` (n, 4) in `box_format`, ``scores`` (n,) and ``labels`` (n,) of each image.
+        target : sequence of B mappings
+            ``boxes`` and ``labels``; ``iscrowd`` and ``area`` where they are known, an area of 0
+            being the box's.
+
+        Raises
+        ------
+        UsageError
+            Where a key is missing, or there are more of the one than of the other.
+        InputError
+            As :meth:`detap.Evaluator.update`.
+        """
+        if len(preds) != len(target):
+            raise UsageError(f"preds are {len(preds)} images, target {len(target)}")
+        _check("preds", preds, ("boxes", "scores", "labels"))
+        _check("target", target, ("boxes", "labels"))
+        images = self._names(target)
+        found = _joined(preds, "boxes", self.box_format)
+        scores, labels = _joined(preds, "scores"), _joined(preds, "labels")
+        boxes = _joined(target, "boxes", self.box_format)
+        truth = {
+            "boxes": boxes,
+            "labels": _joined(target, "labels"),
+            "area": [_areas(item, box) for item, box in zip(target, boxes, strict=True)],
+            "crowd": [_crowds(item) for item in target],
+        }
+        self._by_class.update(images, found, scores, labels, truth=truth)
+        if self.average == "micro":
+            truth["labels"] = [torch.zeros_like(label) for label in truth["labels"]]
+            one = [torch.zeros_like(label) for label in labels]
+            self._as_one.update(images, found, scores, one, truth=truth)
+
+    def _names(self, target: Items) -> list[Any]:
+        """Return what the images of a batch are called: in turn with those of other processes."""
+        if self.image_key is not None:
+            for at, item in enumerate(target):
+                if self.image_key not in item:
+                    raise UsageError(
+                        f"target {at} has no {self.image_key!r}, which names its image"
+                    )
+            names = [item[self.image_key] for item in target]
+            return [name.item() if isinstance(name, Tensor) else name for name in names]
+        first, self._count = self._count, self._count + len(target)
+        rank, ranks = self._place()
+        return [number * ranks + rank for number in range(first, self._count)]
+
+    def _place(self) -> tuple[int, int]:
+        """Return which of how many processes this is."""
+        there = torch.distributed.is_available() and torch.distributed.is_initialized()
+        if not (self.sync_on_compute and there):
+            return 0, 1
+        group = self.process_group
+        return torch.distributed.get_rank(group), torch.distributed.get_world_size(group)
+
+    def __call__(self, preds: Items, target: Items) -> dict[str, Tensor]:
+        """Take a batch, and return the numbers of this batch alone, in this process."""
+        alone = copy(self)
+        alone.sync_on_compute = False
+        alone.reset()
+        alone.update(preds, target)
+        self.update(preds, target)
+        return alone.compute()
+
+    def compute(self) -> dict[str, Tensor]:
+        """Return the numbers of all updates by torchmetrics' names, -1 where they are undefined.
+
+        Where a process group is there, what each process has seen is gathered by
+        ``all_gather_object``, and each returns the numbers of all: every process has to call.
+        """
+        by_class = self._gathered(self._by_class)
+        result = self._gathered(self._as_one) if self.average == "micro" else by_class
+        most = self._protocol.detection_limits[-1]
+        names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"}
+        names |= {f"map_{area}": f"AP{area[0]}" for area in _AREAS}
+        names |= {f"mar_{limit}": f"AR{limit}" for limit in self._protocol.detection_limits}
+        names |= {f"mar_{area}": f"AR{area[0]}" for area in _AREAS}
+        summary = {} if result is None else result.summary
+        values = {key: self._tensor([summary.get(name, nan)]) for key, name in names.items()}
+        for key, name in (("map_per_class", "AP"), (f"mar_{most}_per_class", f"AR{most}")):
+            given = None if by_class is None or not self.class_metrics else by_class.by_class
+            values[key] = self._tensor([nan] if given is None else given[name].tolist())
+        ids: Any = () if by_class is None else by_class.class_ids
+        return values | {"classes": self._tensor(ids, torch.int32)}
+
+    def result(self) -> Result | None:
+        """Return all that detap knows of the updates, those of other processes too.
+
+        None where no image came. Every process has to call, as for :meth:`compute`.
+        """
+        return self._gathered(self._as_one if self.average == "micro" else self._by_class)
+
+    def _gathered(self, evaluator: Evaluator) -> Result | None:
+        _, ranks = self._place()
+        if ranks == 1:
+            return evaluator.compute() if evaluator.seen else None
+        blobs: list[Any] = [None] * ranks
+        torch.distributed.all_gather_object(blobs, evaluator.to_bytes(), self.process_group)
+        merged = merge(blobs, repeats="identical")
+        return merged.compute() if merged.images else None
+
+    def _tensor(self, values: Sequence[float], dtype: torch.dtype = torch.float32) -> Tensor:
+        """Return numbers as torchmetrics does: a single one without an axis, -1 for undefined."""
+        defined = [-1 if isnan(value) else value for value in values]
+        tensor = torch.tensor(defined, dtype=dtype, device=self.device)
+        return tensor[0] if len(defined) == 1 else tensor
+
+
+def _protocol(
+    iou_thresholds: Sequence[float] | None,
+    rec_thresholds: Sequence[float] | None,
+    limits: Sequence[int] | None,
+) -> Protocol:
+    """Return COCO's protocol with torchmetrics' numbers in it."""
+    wanted = RECALL_GRIDS["float32"] if rec_thresholds is None else tuple(rec_thresholds)
+    of_101: list[Any] = [name for name, levels in RECALL_GRIDS.items() if len(levels) == 101]
+    grids = [name for name in of_101 if RECALL_GRIDS[name] == wanted]
+    if not grids:
+        known = ", ".join(of_101)
+        raise UsageError(f"rec_thresholds are none of the 101 levels that are known: {known}")
+    return replace(
+        PRESETS["coco"],
+        iou_thresholds=_THRESHOLDS if iou_thresholds is None else tuple(iou_thresholds),
+        recall_grid=grids[0],
+        detection_limits=_LIMITS if limits is None else tuple(sorted(limits)),
+    )
+
+
+def _check(what: str, items: Items, keys: Sequence[str]) -> None:
+    """Refuse items that lack a tensor, or whose boxes are not of four numbers."""
+    for at, item in enumerate(items):
+        for key in keys:
+            if not isinstance(item.get(key), Tensor):
+                raise UsageError(f"{what} {at} has no tensor {key!r}; give {', '.join(keys)}")
+        boxes = item["boxes"]
+        if boxes.numel() and boxes.shape[1:] != (4,):
+            raise UsageError(f"{what} {at}: boxes have the shape {tuple(boxes.shape)}; give (n, 4)")
+
+
+def _joined(items: Items, key: str, box_format: str = "") -> list[Tensor]:
+    """Return an entry of each item, boxes as x, y, width, height; all brought here at once."""
+    if not items:
+        return []
+    joined = torch.cat([item[key] for item in items]).detach().cpu()
+    if box_format:
+        joined = _as_xywh(joined.reshape(-1, 4) if not joined.numel() else joined, box_format)
+    return [*joined.split([len(item[key]) for item in items])]
+
+
+def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
+    """Return boxes as x, y, width, height, by the steps of torchvision's ``box_convert``."""
+    if boxes.dtype in (torch.float16, torch.bfloat16):
+        boxes = boxes.float()
+    if box_format == "xywh":
+        return boxes
+    first, second = boxes[:, :2], boxes[:, 2:]
+    if box_format == "cxcywh":
+        first, second = first - 0.5 * second, first + 0.5 * second
+    return torch.cat([first, second - first], 1)
+
+
+def _areas(item: Mapping[str, Tensor], xywh: Tensor) -> Tensor:
+    """Return the areas of ground truths: those of the boxes where none, or 0, is given."""
+    of_boxes = xywh[:, 2].double() * xywh[:, 3].double()
+    if "area" not in item:
+        return of_boxes
+    given = item["area"].detach().cpu().double()
+    return torch.where(given > 0, given, of_boxes)
+
+
+def _crowds(item: Mapping[str, Tensor]) -> Tensor:
+    if "iscrowd" not in item:
+        return torch.zeros(len(item["labels"]), dtype=torch.bool)
+    return item["iscrowd"].detach().cpu() != 0

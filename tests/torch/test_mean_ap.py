@@ -1,0 +1,305 @@
+"""torchmetrics' names and numbers, held to torchmetrics itself where it is installed."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.errors import DetapWarning, InputError, UsageError
+from detap.protocols.axes import RECALL_GRIDS, linspace32
+from tests.parity import reference
+from tests.parity.compare import assert_same_bits
+from tests.torch.references import torch as found_torch
+from tests.torch.references import torchmetrics_map
+
+torch = found_torch()
+
+FORMS = ("xyxy", "xywh", "cxcywh")
+
+# What torchmetrics' own documentation says of this image.
+PREDS = {"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.536], "labels": [0]}
+TARGET = {"boxes": [[214.0, 41.0, 562.0, 285.0]], "labels": [0]}
+DOCUMENTED = {
+    "map": 0.6,
+    "map_50": 1.0,
+    "map_75": 1.0,
+    "map_small": -1.0,
+    "map_medium": -1.0,
+    "map_large": 0.6,
+    "mar_1": 0.6,
+    "mar_10": 0.6,
+    "mar_100": 0.6,
+    "mar_small": -1.0,
+    "mar_medium": -1.0,
+    "mar_large": 0.6,
+    "map_per_class": -1.0,
+    "mar_100_per_class": -1.0,
+    "classes": 0.0,
+}
+
+
+def metric(**given: Any) -> Any:
+    from detap.torch import MeanAveragePrecision
+
+    return MeanAveragePrecision(**given)
+
+
+def tensors(item: dict[str, Any]) -> dict[str, Any]:
+    return {key: torch.tensor(values) for key, values in item.items()}
+
+
+def scene(generator: Any, form: str, classes: int, *, extras: bool) -> tuple[Any, Any]:
+    """Return what is found on an image and what is there; boxes near true ones, scores that tie."""
+
+    def boxes(count: int) -> Any:
+        corner = torch.rand(count, 2, generator=generator) * 200
+        size = torch.rand(count, 2, generator=generator) ** 2 * 150
+        if form == "xywh":
+            return torch.cat([corner, size], 1)
+        if form == "cxcywh":
+            return torch.cat([corner + size / 2, size], 1)
+        return torch.cat([corner, corner + size], 1)
+
+    there, found = torch.randint(0, 6, (2,), generator=generator).tolist()
+    found *= 5
+    target = {"boxes": boxes(there), "labels": torch.randint(0, classes, (there,))}
+    if extras:
+        target["iscrowd"] = (torch.rand(there, generator=generator) < 0.2).long()
+        area = torch.rand(there, generator=generator)
+        target["area"] = torch.where(area < 0.2, 0.0, area * 12_000)
+    preds = {
+        "boxes": boxes(found),
+        "scores": (torch.rand(found, generator=generator) * 10).round() / 10,
+        "labels": torch.randint(0, classes, (found,)),
+    }
+    near = min(there, found)
+    shift = torch.rand(near, 4, generator=generator) * 3
+    preds["boxes"][:near] = target["boxes"][:near] + shift
+    preds["labels"][:near] = target["labels"][:near]
+    return preds, target
+
+
+@pytest.mark.parametrize("seed", range(24))
+@pytest.mark.parametrize("form", FORMS)
+def test_every_value_is_that_of_torchmetrics(form: str, seed: int) -> None:
+    """Its shape and type too; over batches of images, crowds, areas, thresholds, averages."""
+    theirs_class = torchmetrics_map()
+    given: dict[str, Any] = {"box_format": form, "class_metrics": seed % 2 == 0}
+    if seed % 3 == 0:
+        given["average"] = "micro"
+    if seed % 4 == 0:
+        given["iou_thresholds"] = [0.3, 0.5, 0.75]
+    if seed % 5 == 0:
+        given["max_detection_thresholds"] = [100, 2, 5]
+    theirs, ours = theirs_class(**given), metric(**given)
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(3):
+        classes = 1 if seed % 7 == 0 else 4
+        batch = [scene(generator, form, classes, extras=seed % 2 == 1) for _ in range(4)]
+        preds, target = ([pair[side] for pair in batch] for side in (0, 1))
+        theirs.update(preds, target)
+        ours.update(preds, target)
+    assert_same(ours.compute(), theirs.compute())
+
+
+def assert_same(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
+    assert list(ours) == list(theirs)
+    for key, value in theirs.items():
+        assert ours[key].shape == value.shape, key
+        assert ours[key].dtype == value.dtype, key
+        assert torch.equal(ours[key], value), f"{key}: {ours[key]} and {value}"
+
+
+def test_the_documented_example() -> None:
+    ours = metric()
+    ours.update([tensors(PREDS)], [tensors(TARGET)])
+    values = ours.compute()
+    assert {key: value.item() for key, value in values.items()} == pytest.approx(DOCUMENTED)
+    assert all(value.shape == () for value in values.values())
+
+
+def test_images_without_boxes_and_no_images() -> None:
+    theirs, ours = torchmetrics_map()(class_metrics=True), metric(class_metrics=True)
+    empty = {"boxes": torch.zeros(0, 4), "labels": torch.zeros(0, dtype=torch.int64)}
+    for one in (theirs, ours):
+        one.update([empty | {"scores": torch.zeros(0)}], [empty])
+    assert_same(ours.compute(), theirs.compute())
+    untouched = metric().compute()
+    assert {value.item() for key, value in untouched.items() if key != "classes"} == {-1}
+    assert untouched["classes"].shape == (0,)
+
+
+def sample(folder: Path) -> tuple[list[Any], list[Any]]:
+    """Return COCO's sample as torchmetrics' own converter would: float32, x, y, width, height."""
+    truth = json.loads((folder / "instances_val2014_100.json").read_text())["annotations"]
+    results = json.loads((folder / "instances_val2014_fakebbox100_results.json").read_text())
+    images = sorted({row["image_id"] for row in truth})
+    preds, target = [], []
+    for image in images:
+        here = [row for row in truth if row["image_id"] == image]
+        found = [row for row in results if row["image_id"] == image]
+        target.append(
+            {
+                "boxes": torch.tensor([row["bbox"] for row in here]),
+                "labels": torch.tensor([row["category_id"] for row in here]),
+                "iscrowd": torch.tensor([row["iscrowd"] for row in here]),
+                "area": torch.tensor([row["area"] for row in here]),
+            }
+        )
+        preds.append(
+            {
+                "boxes": torch.tensor([row["bbox"] for row in found]).reshape(-1, 4),
+                "labels": torch.tensor([row["category_id"] for row in found], dtype=torch.int64),
+                "scores": torch.tensor([row["score"] for row in found]),
+            }
+        )
+    return preds, target
+
+
+def test_coco_s_sample_has_the_known_number(real_data: Path) -> None:
+    """The number is what torchmetrics 1.9.0 gave for these tensors."""
+    preds, target = sample(real_data / "coco-val2014-100")
+    ours = metric(box_format="xywh")
+    ours.update(preds, target)
+    assert ours.compute()["map"].item() == 0.5035117268562317
+
+
+def test_recall_levels_of_numpy_are_those_of_pycocotools() -> None:
+    """With its IoU thresholds too the numbers are pycocotools' own."""
+    torch.manual_seed(5)
+    generator = torch.Generator().manual_seed(5)
+    batch = [scene(generator, "xywh", 3, extras=False) for _ in range(8)]
+    ours = metric(
+        box_format="xywh",
+        iou_thresholds=np.linspace(0.5, 0.95, 10).tolist(),
+        rec_thresholds=np.linspace(0, 1, 101).tolist(),
+    )
+    ours.update([p for p, _ in batch], [t for _, t in batch])
+    annotations = [
+        {"image_id": n, "category_id": c, "bbox": b, "area": b[2] * b[3], "iscrowd": 0}
+        for n, (_, t) in enumerate(batch)
+        for b, c in zip(t["boxes"].tolist(), t["labels"].tolist(), strict=True)
+    ]
+    results = [
+        {"image_id": n, "category_id": c, "bbox": b, "score": s}
+        for n, (p, _) in enumerate(batch)
+        for b, c, s in zip(*(p[k].tolist() for k in ("boxes", "labels", "scores")), strict=True)
+    ]
+    instances = {
+        "images": [{"id": n} for n in range(len(batch))],
+        "categories": [{"id": c, "name": str(c)} for c in range(3)],
+        "annotations": annotations,
+    }
+    theirs = reference.run(instances, results).summary
+    assert theirs["AP"] > 0.01
+    assert_same_bits([*ours.result().summary.values()], [*theirs.values()], "summary")
+
+
+def test_the_grid_is_torch_s_own() -> None:
+    assert list(RECALL_GRIDS["float32"]) == torch.linspace(0, 1, 101).tolist()
+    for start, stop, count in ((0.5, 0.95, 10), (0.0, 1.0, 11), (0.0, 1.0, 1000), (0.3, 0.7, 5)):
+        assert list(linspace32(start, stop, count)) == torch.linspace(start, stop, count).tolist()
+
+
+def test_limits_other_than_a_hundred_have_numbers_too() -> None:
+    """pycocotools, and with it torchmetrics, gives -1 for the mean precision at any other."""
+    ours = metric(max_detection_thresholds=[300, 1, 10])
+    ours.update([tensors(PREDS)], [tensors(TARGET)])
+    values = ours.compute()
+    assert values["map"].item() == pytest.approx(0.6)
+    assert values["mar_300"].item() == pytest.approx(0.6)
+    assert "mar_300_per_class" in values
+
+
+def test_half_precision_is_widened_before_a_width_is_taken() -> None:
+    """2048 and 2050 are bfloat16 numbers whose neighbours are 16 apart: 2 is their difference."""
+    ours = metric()
+    box = torch.tensor([[2048.0, 0.0, 2064.0, 10.0]], dtype=torch.bfloat16)
+    item = {"boxes": box, "labels": torch.tensor([0])}
+    ours.update([item | {"scores": torch.tensor([0.5], dtype=torch.bfloat16)}], [item])
+    assert ours.result().ground_truth.area.tolist() == [160.0]
+
+
+def test_images_named_by_a_key_count_once() -> None:
+    """The second comes again in a padded batch; without the key there would be three images."""
+    ours = metric(image_key="image_id")
+    preds, target = tensors(PREDS), tensors(TARGET)
+    names = [{"image_id": torch.tensor([7])}, {"image_id": 8}]
+    ours.update([preds, preds], [target | name for name in names])
+    ours.update([preds], [target | names[1]])
+    assert ours.result().images == (7, 8)
+    other = preds | {"scores": torch.tensor([0.1])}
+    with pytest.raises(InputError, match="image 8 is updated twice, with different rows"):
+        ours.update([other], [target | names[1]])
+    with pytest.raises(UsageError, match="target 0 has no 'image_id', which names its image"):
+        ours.update([preds], [target])
+
+
+def test_a_call_gives_the_numbers_of_its_batch_alone() -> None:
+    ours = metric()
+    preds, target = tensors(PREDS), tensors(TARGET)
+    far = {**target, "boxes": target["boxes"] + 1000}
+    assert ours([preds], [target])["map_50"].item() == 1
+    assert ours([preds], [far])["map_50"].item() == 0
+    # One of two found, the equal score of the other image behind it: precision 1 to recall 0.5.
+    assert ours.compute()["map_50"].item() == pytest.approx(51 / 101)
+    ours.reset()
+    assert ours.compute()["map"].item() == -1
+
+
+def test_tensors_come_on_the_device_that_was_asked_for() -> None:
+    ours = metric().to("meta")
+    ours.update([tensors(PREDS)], [tensors(TARGET)])
+    assert ours.compute()["map"].device.type == "meta"
+
+
+@pytest.mark.filterwarnings("always::detap.errors.DetapWarning")
+def test_fractions_are_scored_as_torchmetrics_does_but_not_without_a_word() -> None:
+    ours = metric()
+    boxes = torch.tensor([[0.1, 0.1, 0.5, 0.5]]).repeat(12, 1)
+    labels = torch.zeros(12, dtype=torch.int64)
+    found = {"boxes": boxes, "labels": labels, "scores": torch.ones(12)}
+    ours.update([found], [{"boxes": boxes, "labels": labels}])
+    with pytest.warns(DetapWarning, match="fractions"):
+        assert ours.compute()["map"].item() == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"box_format": "corners"}, "box_format 'corners' is unknown; choose from xyxy, xywh, cxc"),
+        ({"iou_type": "segm"}, "iou_type 'segm': only boxes are scored here"),
+        ({"average": "weighted"}, "average 'weighted' is unknown; choose from macro, micro"),
+        ({"extended_summary": True}, r"extended_summary: .* in result\(\).full_precision\(\) and"),
+        (
+            {"rec_thresholds": [0.1, 0.2]},
+            "rec_thresholds are none of the 101 levels that are",
+        ),
+        ({"iou_thresholds": [1.5]}, "1.5"),
+    ],
+)
+def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        metric(**given)
+
+
+@pytest.mark.parametrize(
+    ("preds", "target", "message"),
+    [
+        ([], [TARGET], "preds are 0 images, target 1"),
+        ([{"boxes": PREDS["boxes"]}], [TARGET], "preds 0 has no tensor 'scores'; give boxes, sco"),
+        ([PREDS], [{"labels": [0]}], "target 0 has no tensor 'boxes'; give boxes, labels"),
+        ([PREDS | {"boxes": [[0.0] * 5]}], [TARGET], r"preds 0: boxes have the shape \(1, 5\)"),
+    ],
+)
+def test_batches_that_are_none(preds: Any, target: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        metric().update([tensors(item) for item in preds], [tensors(item) for item in target])
+
+
+def test_lengths_that_differ_name_the_image() -> None:
+    with pytest.raises(InputError, match="image 0: 1 boxes and 2 scores; give one for each box"):
+        metric().update([tensors(PREDS | {"scores": [0.5, 0.5]})], [tensors(TARGET)])
