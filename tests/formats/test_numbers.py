@@ -140,3 +140,18 @@ def test_many_zeros_change_nothing(zeros: int) -> None:
         f"0.{'0' * zeros}",
     ):
         assert_parsed(text)
+
+
+@pytest.mark.parametrize("power", [1, 2, 3, 4])
+@pytest.mark.parametrize("number", [2**53 + 1, 2**53 + 3, 2**53 + 5, 2**54 - 1])
+def test_of_two_floats_equally_near_the_even_one_is_taken(number: int, power: int) -> None:
+    """An odd number of 54 bits, halved `power` times, in the fewest digits: exactly half way."""
+    if number * 5**power < 10**19:
+        assert_parsed(f"{number * 5**power}e-{power}")
+
+
+@pytest.mark.parametrize("above", [1022, 2048 + 1022, 4096 + 1022, 2048 + 1024, 2048 + 1026])
+def test_integers_that_fill_a_word(above: int) -> None:
+    """A sum of products that ends in ones carries nothing where nothing was added."""
+    assert_parsed(f"{2**63 + above}")
+    assert_parsed(f"{2**63 + above}.0")

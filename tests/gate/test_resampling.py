@@ -103,6 +103,17 @@ def test_weights_of_one_give_the_plain_numbers(rules: Protocol) -> None:
             assert_same(again.by_class[name][k, 0], of_class)
 
 
+def test_precision_is_guarded_as_in_the_reference() -> None:
+    """pycocotools adds numpy.spacing(1) to the divisor: a perfect detector stays just below 1."""
+    box = [[0, 0, 10, 10]]
+    truth = GroundTruth.from_arrays(image=[0], label=[0], boxes=box)
+    found = Detections.from_arrays(image=[0], label=[0], boxes=box, score=[0.5])
+    result = evaluate(truth, found, "coco")
+    again = resampled(result, Weights.of(np.ones((1, 1), np.uint8)), ["AP50"])
+    assert 1 - 1e-15 < again.overall["AP50"][0] < 1
+    assert 1 - 1e-15 < result.measure("AP50") < 1
+
+
 @pytest.mark.parametrize("rules", PROTOCOLS.values(), ids=list(PROTOCOLS))
 def test_a_weight_counts_as_so_many_copies_of_the_image(rules: Protocol) -> None:
     truth, found = scene(2)
