@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from detap.errors import InputError, Problem, UsageError
+from detap.formats.reading.paths import is_url, shown
 from detap.formats.reading.problems import Listed
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, refuse_os_error
 from detap.formats.registry import Format
@@ -37,14 +38,20 @@ def matching(given: Iterable[str]) -> tuple[str, ...]:
 
 
 def _matching(text: str) -> list[str]:
-    if text == STDIN or not any(mark in text for mark in "*?[") or os.path.lexists(text):
+    marks = "*" if is_url(text) else "*?["  # behind a ? stands a query
+    if text == STDIN or not any(mark in text for mark in marks) or os.path.lexists(text):
         return [text]
-    from glob import glob  # seldom needed
+    if is_url(text):
+        from detap.formats.reading.remote import matching_urls  # seldom needed
 
-    found = glob(text, recursive=True)
+        found = matching_urls(text)
+    else:
+        from glob import glob  # seldom needed
+
+        found = glob(text, recursive=True)
     if not found:
         remedy = "check the path, from the folder that detap is run in"
-        raise InputError(Problem(text, "", "matches no file", remedy))
+        raise InputError(Problem(shown(text), "", "matches no file", remedy))
     return found
 
 

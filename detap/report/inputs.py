@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from detap.formats.reading.paths import is_url, shown
+
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth, SourceFile
 
@@ -45,5 +47,7 @@ def describe(
 
 
 def _text(path: str) -> str:
+    if is_url(path):
+        path = shown(path)
     # Undecodable bytes of a file name are lone surrogates in Python, which no JSON reader takes.
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")

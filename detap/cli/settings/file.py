@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from detap.errors import UsageError
+from detap.formats.reading.paths import is_url
 from detap.spelling import near
 
 PYPROJECT, OWN = "pyproject.toml", "detap.toml"
@@ -230,7 +231,7 @@ def _located(setting: Setting, text: str, folder: str) -> str:
 
 
 def _join(folder: str, path: str) -> str:
-    if path == "-":
+    if path == "-" or is_url(path):
         return path
     here = os.path.relpath(folder or os.curdir)
     return path if here == os.curdir else os.path.join(here, path)

@@ -56,8 +56,9 @@ def refuse_same_file(path: str | os.PathLike[str], truth: GroundTruth, remedy: s
     """Refuse detections that are the file of their ground truth."""
     for source in truth.files:
         try:
-            same = STDIN not in (os.fspath(path), source.path) and os.path.samefile(
-                path, source.path
+            text = os.fspath(path)
+            same = STDIN not in (text, source.path) and (
+                text == source.path or os.path.samefile(text, source.path)
             )
         except (OSError, ValueError):
             continue  # reading it will say what is wrong with it

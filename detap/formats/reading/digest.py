@@ -1,21 +1,23 @@
 """The sha256 of inputs, so that a report says what its numbers were computed from."""
 
 import hashlib
+import io
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from detap.formats.reading.paths import STDIN, is_url, shown
 from detap.formats.reading.stream import (
-    STDIN,
     Stream,
     check_same,
     open_regular,
     refuse_os_error,
-    shown,
 )
 
 if TYPE_CHECKING:
     from detap.tables.detection import SourceFile
+
+_BLOCK = 1 << 20
 
 
 def sha256(
@@ -76,7 +78,19 @@ def sha256_of_names(names: Iterable[object]) -> str:
     return hashlib.sha256(listed.encode("utf-8", "backslashreplace")).hexdigest()
 
 
+def _digest_of(file: io.RawIOBase) -> str:
+    digest = hashlib.sha256()
+    while block := file.read(_BLOCK):
+        digest.update(block)
+    return digest.hexdigest()
+
+
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:
+    if is_url(path):
+        from detap.formats.reading.remote import RemoteFile  # seldom needed
+
+        with RemoteFile(path) as remote:
+            return _digest_of(remote)
     with os.fdopen(open_regular(path), "rb", buffering=0) as file:
         if before is not None:
             check_same(path, before, os.fstat(file.fileno()))

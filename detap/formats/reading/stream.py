@@ -1,5 +1,7 @@
 """Opening inputs: only regular files, never more of them than the limits allow.
 
+A path may be a URL: what it names is opened here for every reader alike.
+
 An input comes from strangers. A FIFO would hang, a device may act, a small archive may expand
 without end: each is refused with a message before anything is read from it.
 """
@@ -10,17 +12,19 @@ import os
 import stat
 import sys
 from dataclasses import dataclass
-from typing import Any, BinaryIO, NoReturn, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 from detap.errors import InputError, Problem, UsageError
+from detap.formats.reading.paths import STDIN as STDIN  # noqa: PLC0414 - readers need it besides
+from detap.formats.reading.paths import is_url
+from detap.formats.reading.paths import shown as shown  # noqa: PLC0414 - and this
+
+if TYPE_CHECKING:
+    from detap.formats.reading.remote import RemoteFile
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
-_EXPANSION_FLOOR = 16 << 20
-
-STDIN = "-"
-"""The path that means standard input."""
-
+EXPANSION_FLOOR = 16 << 20
 
 MOST_RECORDS = 2**31 - 1
 """Rows are numbered in int32: as `detap.tables.columns.MOST_ROWS`, without importing numpy."""
@@ -89,12 +93,6 @@ def refuse(path: str, message: str, remedy: str = "", place: str = "") -> NoRetu
     raise InputError(Problem(shown(path), place, message, remedy))
 
 
-def shown(path: str | os.PathLike[str]) -> str:
-    """Return `path` as messages call it."""
-    text = os.fspath(path)
-    return "<stdin>" if text == STDIN else text
-
-
 def refuse_os_error(path: str, error: OSError) -> NoReturn:
     """Raise the :class:`InputError` that says what the system said of `path`."""
     message, remedy = _REASONS.get(
@@ -147,7 +145,7 @@ class Stream:
     Parameters
     ----------
     path : str or path
-        ``"-"`` is standard input.
+        ``"-"`` is standard input; a URL is opened by fsspec.
     limits : Limits
         `file_bytes` and `expansion` are obeyed.
 
@@ -156,9 +154,10 @@ class Stream:
     descriptor : int
         Of a plain file, from which the bytes may also be read directly; else -1.
     status : os.stat_result or None
-        Of the file when it was opened; None for standard input.
+        Of the file when it was opened; None for standard input and URLs.
     size : int
-        Bytes of the file as it lies on the disk; 0 for standard input.
+        Bytes of the file as it lies on the disk; 0 for standard input, and where a URL's server
+        does not say.
 
     Raises
     ------
@@ -174,10 +173,14 @@ class Stream:
         self._file: Any = None
         self._head = b""
         self._gzip: Any = None
+        self._remote: RemoteFile | None = None
         self.status: os.stat_result | None = None
         if self.path == STDIN:
             self.descriptor = -1
             self._start_stdin()
+        elif is_url(self.path):
+            self.descriptor = -1
+            self._start_remote()
         else:
             self.descriptor = open_regular(self.path)
             self.status = os.fstat(self.descriptor)
@@ -195,6 +198,21 @@ class Stream:
             compressed = self._head + source.read(self.limits.file_bytes)
             self.size = len(compressed)
             self._gzip = gzip_file(io.BytesIO(compressed))
+
+    def _start_remote(self) -> None:
+        from detap.formats.reading.remote import RemoteFile  # seldom needed
+
+        self._remote = RemoteFile(self.path)
+        self._file = io.BufferedReader(self._remote, _BLOCK)
+        self.size = self._remote.size or 0
+        try:
+            if self.size > self.limits.file_bytes:
+                self._too_large()
+            if self._file.peek(len(GZIP_MAGIC)).startswith(GZIP_MAGIC):
+                self._gzip = gzip_file(self._file)
+        except BaseException:
+            self.close()
+            raise
 
     def _start_file(self) -> None:
         if self.size > self.limits.file_bytes:
@@ -253,7 +271,7 @@ class Stream:
             block: bytes = self._gzip.read(count)
         except (EOFError, zlib.error, OSError) as error:
             refuse(self.path, f"is damaged gzip: {error}", "compress it again or fetch it again")
-        allowed = max(_EXPANSION_FLOOR, self.limits.expansion * self.size)
+        allowed = max(EXPANSION_FLOOR, self.limits.expansion * self.size)
         if self.given + len(block) > allowed:
             refuse(
                 self.path,
@@ -277,8 +295,21 @@ class Stream:
         self.check_unchanged()
         return b"".join(parts)
 
+    def seekable(self) -> BinaryIO:
+        """Return the bytes as a file that can be read in any order, closed with this stream.
+
+        What cannot be (standard input, gzip) is read whole.
+        """
+        if self.descriptor >= 0:
+            return os.fdopen(self.descriptor, "rb", buffering=0, closefd=False)
+        if self._remote is not None and self._gzip is None and self._remote.seekable():
+            return cast(BinaryIO, self._file)
+        return io.BytesIO(self.read_all())
+
     def check_unchanged(self) -> None:
         """Refuse a file that was written to since it was opened."""
+        if self._remote is not None:
+            self._remote.check_unchanged()
         if self.status is not None:
             now = os.fstat(self._file.fileno() if self._file is not None else self.descriptor)
             check_same(self.path, self.status, now)

@@ -1,0 +1,212 @@
+"""Files that URLs name are read as those of the disk are."""
+
+import gzip
+import hashlib
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.cli import main
+from detap.errors import InputError, UsageError
+from detap.formats.reading.digest import sha256
+from detap.formats.reading.paths import is_url, shown
+from detap.formats.reading.stream import Limits, Stream, read_bytes
+from tests.formats.coco_files import RESULTS, TRUTH
+
+fsspec = pytest.importorskip("fsspec")
+
+
+@pytest.fixture
+def memory() -> Iterator[Any]:
+    """Give a file system of nothing but memory."""
+    system = fsspec.filesystem("memory")
+    yield system
+    system.store.clear()
+
+
+@pytest.fixture
+def urls(memory: Any) -> tuple[str, str]:
+    memory.pipe("/run/gt.json", json.dumps(TRUTH).encode())
+    memory.pipe("/run/dt.json.gz", gzip.compress(json.dumps(RESULTS).encode()))
+    return "memory://run/gt.json", "memory://run/dt.json.gz"
+
+
+def test_what_is_a_url_and_how_it_is_shown() -> None:
+    assert [is_url(path) for path in ("s3://b/k", "memory://a", "/tmp/a", "c://a", "a b://c")] == [
+        *(True, True),
+        *(False, False, False),
+    ]
+    assert shown("https://me:secret@host/a/b.json?Signature=xyz") == "https://host/a/b.json?..."
+    assert shown("s3://bucket/a@b.json") == "s3://bucket/a@b.json"
+    assert shown("a?b") == "a?b"
+
+
+def test_json_is_read_as_from_a_disk(urls: tuple[str, str], tmp_path: Path) -> None:
+    (tmp_path / "gt.json").write_text(json.dumps(TRUTH))
+    (tmp_path / "dt.json").write_text(json.dumps(RESULTS))
+    due = detap.read_ground_truth(tmp_path / "gt.json")
+    truth = detap.read_ground_truth(urls[0])
+    found = detap.read_detections(urls[1], truth)
+    for name, column in due.columns().items():
+        assert truth.columns()[name].tobytes() == column.tobytes()
+    for name, column in detap.read_detections(tmp_path / "dt.json", due).columns().items():
+        assert found.columns()[name].tobytes() == column.tobytes()
+    assert truth.files[0].path == urls[0]
+
+
+def test_files_of_the_disk_by_url(urls: tuple[str, str], tmp_path: Path) -> None:
+    path = tmp_path / "gt.json"
+    path.write_text(json.dumps(TRUTH))
+    mine = detap.read_ground_truth(f"file://{path}")
+    theirs = detap.read_ground_truth(urls[0])
+    for name, column in theirs.columns().items():
+        assert mine.columns()[name].tobytes() == column.tobytes()
+    with pytest.raises(InputError, match=r"is a folder, or no file, where a file is due"):
+        read_bytes(f"file://{tmp_path}")
+
+
+def test_long_files_come_in_blocks(memory: Any) -> None:
+    content = bytes(range(256)) * (1 << 14)
+    memory.pipe("/long", content)
+    assert read_bytes("memory://long") == content
+    with Stream("memory://long") as stream:
+        assert stream.size == len(content)
+        assert len(stream.read(1000)) <= 1 << 20
+        file = stream.seekable()
+        file.seek(-7, 2)
+        assert file.read() == content[-7:]
+    assert sha256("memory://long") == hashlib.sha256(content).hexdigest()
+
+
+def test_limits_hold(memory: Any) -> None:
+    memory.pipe("/long", bytes(5000))
+    with pytest.raises(InputError, match=r"^memory://long: is larger than 4999 bytes; raise"):
+        read_bytes("memory://long", Limits(file_bytes=4999))
+    memory.pipe("/bomb.gz", gzip.compress(bytes(20 << 20)))
+    with pytest.raises(InputError, match=r"expands to more than \d+ bytes, 200 times its size"):
+        read_bytes("memory://bomb.gz")
+    memory.pipe("/cut.gz", gzip.compress(bytes(5000))[:-9])
+    with pytest.raises(InputError, match=r"memory://cut.gz: is damaged gzip"):
+        read_bytes("memory://cut.gz")
+
+
+def test_what_cannot_be_had_is_an_error_of_ours(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(InputError, match=r"^memory://none.json: does not exist; check the URL"):
+        read_bytes("memory://none.json")
+    with pytest.raises(UsageError, match=r"nosuch://a: cannot be opened: Protocol not known"):
+        read_bytes("nosuch://a")
+    memory.pipe("/a", b"12345")
+
+    class DownError(Exception):
+        pass
+
+    def fail(*_: object, **__: object) -> None:
+        raise DownError("no route to memory://a?token=secret now")
+
+    monkeypatch.setattr(type(memory), "info", fail)
+    with pytest.raises(InputError) as raised:
+        read_bytes("memory://a?token=secret")
+    assert str(raised.value) == (
+        "memory://a?...: cannot be read: DownError: no route to memory://a?... now; check the "
+        "network, and the credentials"
+    )
+
+    def forbid(*_: object, **__: object) -> None:
+        raise PermissionError("no")
+
+    monkeypatch.setattr(type(memory), "info", forbid)
+    with pytest.raises(InputError, match=r"may not be read: PermissionError: no; check the cred"):
+        read_bytes("memory://a")
+
+    def lack(*_: object, **__: object) -> None:
+        raise ImportError("Install s3fs to access S3")
+
+    monkeypatch.setattr(type(memory), "info", lack)
+    with pytest.raises(UsageError, match=r"memory://a: cannot be opened: Install s3fs to access"):
+        read_bytes("memory://a")
+
+
+def test_a_file_that_breaks_off_or_changes_while_it_is_read(
+    memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory.pipe("/a", bytes(5 << 20))
+    with Stream("memory://a") as stream:
+        stream.read()
+        memory.pipe("/a", bytes(6 << 20))
+        with pytest.raises(InputError, match=r"memory://a: changed while it was being read"):
+            stream.read_all()
+    with Stream("memory://a") as stream:
+        stream.read()
+
+        def fail(*_: object) -> bytes:
+            raise OSError("connection reset")
+
+        monkeypatch.setattr(fsspec.implementations.memory.MemoryFile, "read", fail)
+        with pytest.raises(InputError, match=r"memory://a: cannot be read: OSError: connection re"):
+            stream.read_all()
+
+
+def test_without_fsspec(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "fsspec", None)
+    monkeypatch.setitem(sys.modules, "fsspec.core", None)
+    with pytest.raises(UsageError, match=r"^s3://b/k: URLs are read with fsspec: pip install 'det"):
+        read_bytes("s3://b/k")
+
+
+def test_the_command_takes_urls_and_patterns_of_them(
+    urls: tuple[str, str], memory: Any, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    target = tmp_path / "report.json"
+    call = ["eval", "--gt", urls[0], "--dt"]
+    assert main([*call, urls[1], "-o", str(target)]) == 0
+    whole = json.loads(target.read_text())
+    assert [entry["path"] for entry in whole["inputs"]] == list(urls)
+    assert [entry["sha256"] for entry in whole["inputs"]] == [
+        hashlib.sha256(memory.cat(url)).hexdigest() for url in urls
+    ]
+    memory.pipe("/run/part/2.json", json.dumps(RESULTS[1:]).encode())
+    memory.pipe("/run/part/1.json", json.dumps(RESULTS[:1]).encode())
+    assert main([*call, "memory://run/part/*.json", "-o", str(target)]) == 0
+    parts = json.loads(target.read_text())
+    assert [entry["path"] for entry in parts["inputs"][1:]] == [
+        "memory:///run/part/1.json",
+        "memory:///run/part/2.json",
+    ]
+    assert parts["summary"] == whole["summary"]
+    assert main([*call, "memory://run/none/*.json"]) == 2
+    assert "memory://run/none/*.json: matches no file" in capsys.readouterr().err
+    assert main([*call, "memory://run/none.json"]) == 2
+    assert "memory://run/none.json: does not exist" in capsys.readouterr().err
+    assert main(["eval", "--gt", urls[0], "--dt", urls[0]]) == 2
+    assert "is the ground truth itself" in capsys.readouterr().err
+
+
+def test_settings_leave_urls_alone(
+    urls: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "detap.toml").write_text(f'gt = "{urls[0]}"\ndt = "{urls[1]}"\n')
+    monkeypatch.chdir(tmp_path / "deep")
+    assert main(["eval", "--config", "../detap.toml"]) == 0
+
+
+def test_parquet_by_url(urls: tuple[str, str], memory: Any) -> None:
+    pytest.importorskip("pyarrow")
+    from tests.formats.arrow_files import pa, parquet, result_columns
+
+    with memory.open("/run/dt.parquet", "wb") as sink:
+        parquet.write_table(pa.table(result_columns(RESULTS)), sink)
+    truth = detap.read_ground_truth(urls[0])
+    mine = detap.read_detections("memory://run/dt.parquet", truth)
+    for name, column in detap.read_detections(urls[1], truth).columns().items():
+        assert mine.columns()[name].tobytes() == column.tobytes()
+    memory.pipe("/run/dt.parquet", memory.cat("/run/dt.parquet")[:-100])
+    with pytest.raises(InputError, match=r"^memory://run/dt.parquet: is damaged: "):
+        detap.read_detections("memory://run/dt.parquet", truth)
