@@ -26,7 +26,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.reading.stream import STDIN
+from detap.formats.reading.paths import STDIN, shown
 from detap.spelling import near
 
 if TYPE_CHECKING:
@@ -194,7 +194,8 @@ LAYOUT = Option(
 )
 BOXES = Option(
     "boxes",
-    "What the four numbers of a text line are: x1 y1 x2 y2 (the default), or x y width height.",
+    "What four numbers are: x1 y1 x2 y2 (of a text line the default), or x y width height; of a "
+    "column bbox, where its metadata do not say.",
     choices=("corners", "xywh"),
 )
 CLASS_NAMES = Option(
@@ -236,6 +237,19 @@ register(
         folders=True,
         options=(IMAGE_SET, LAYOUT, BOXES, CLASS_NAMES),
         aside="detap.formats.voc.aside",
+    )
+)
+register(
+    Format(
+        "arrow",
+        "Parquet/Arrow",
+        "detap.formats.arrow.tables",
+        "coco",
+        suffixes=(".parquet", ".arrow", ".feather"),
+        heads=(b"PAR1", b"ARROW1"),
+        options=(BOXES,),
+        aside="detap.formats.arrow.aside",
+        beside=("coco", "voc"),
     )
 )
 
@@ -316,8 +330,9 @@ def _tell(path: str) -> str | None:
         mode = 0  # what is absent is reported by its reader
     if stat.S_ISDIR(mode):
         return _tell_folder(path)
+    name = shown(path).removesuffix("?...").lower()
     for entry in FORMATS.values():
-        if path.lower().endswith(entry.suffixes):
+        if name.endswith(entry.suffixes):
             return entry.name
     return _tell_content(path) if stat.S_ISREG(mode) else None
 

@@ -108,7 +108,7 @@ class Columns:
         kinds = set(map(type, found))
         if kinds <= {int} or kinds <= {str}:
             return found
-        names = [_name(value) for value in found]
+        names = [name_of(value) for value in found]
         if None in names:
             row = names.index(None)
             remedy = "call images and classes by whole numbers or text"
@@ -209,7 +209,7 @@ def check_threads(threads: int | None) -> None:
         )
 
 
-def _name(value: object) -> Name | None:
+def name_of(value: object) -> Name | None:
     """Return a name as a plain number or text; None for what is neither."""
     if isinstance(value, bool | np.bool_):
         return None

@@ -441,21 +441,23 @@ def checked_boxes(
     return corners, area, notes
 
 
-def encode_boxes(boxes: Floats, encoding: str) -> tuple[Floats, Floats]:
+def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Floats, Floats]:
     """Return the corners (N, 4) and areas (N,) of boxes, each as their own encoding gives them.
 
     Parameters
     ----------
     boxes : (N, 4) float64
-        Left as they are; the corners are a copy.
+        Left as they are, unless without a copy.
     encoding : {"corners", "xywh"}
         What the four numbers are.
+    copy : bool
+        Whether the corners are a copy.
     """
-    corners = boxes.copy()
+    corners = boxes.copy() if copy else boxes
     with np.errstate(over="ignore", invalid="ignore"):
         if encoding == "xywh":
-            corners[:, 2:] += boxes[:, :2]
             areas = boxes[:, 2] * boxes[:, 3]
+            corners[:, 2:] += boxes[:, :2]
         else:
             areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     return corners, areas

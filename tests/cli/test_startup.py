@@ -18,6 +18,8 @@ HEAVY = {
     "lxml",
     "rich",
     "pycocotools",
+    "pyarrow",
+    "fsspec",
     "msgspec",
     "asyncio",
     "unittest",

@@ -1,0 +1,744 @@
+"""Parquet and Arrow files give the tables that COCO files of the same records give."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.errors import InputError, UsageError
+from detap.formats.reading.stream import Limits
+from detap.tables.detection import Detections, GroundTruth
+from tests.formats.arrow_files import (
+    SIDES,
+    WRITERS,
+    columns_of,
+    hugging_face,
+    pa,
+    parquet,
+    result_columns,
+    truth_columns,
+    write_parquet,
+    write_stream,
+)
+from tests.formats.coco_files import RESULTS, TRUTH
+
+
+def same(mine: GroundTruth | Detections, theirs: GroundTruth | Detections) -> None:
+    """Assert that two tables are the same, to the last bit."""
+    assert (mine.images, mine.classes, mine.class_ids) == (
+        theirs.images,
+        theirs.classes,
+        theirs.class_ids,
+    )
+    for name, column in theirs.columns().items():
+        assert column.tobytes() == mine.columns()[name].tobytes(), name
+
+
+@pytest.fixture
+def json_tables(tmp_path: Path) -> tuple[GroundTruth, Detections]:
+    (tmp_path / "gt.json").write_text(json.dumps(TRUTH))
+    (tmp_path / "dt.json").write_text(json.dumps(RESULTS))
+    truth = detap.read_ground_truth(tmp_path / "gt.json")
+    return truth, detap.read_detections(tmp_path / "dt.json", truth)
+
+
+def table(columns: dict[str, Any], **types: Any) -> Any:
+    """Return an Arrow table, some columns of which are of a type."""
+    return pa.table({name: pa.array(values, types.get(name)) for name, values in columns.items()})
+
+
+def truth_of(tmp_path: Path, columns: dict[str, Any], **options: Any) -> GroundTruth:
+    write_parquet(
+        columns if isinstance(columns, pa.Table) else table(columns), tmp_path / "gt.parquet"
+    )
+    return detap.read_ground_truth(tmp_path / "gt.parquet", **options)
+
+
+def detections_of(tmp_path: Path, columns: Any, truth: GroundTruth, **options: Any) -> Detections:
+    content = columns if isinstance(columns, pa.Table) else table(columns)
+    write_parquet(content, tmp_path / "dt.parquet")
+    return detap.read_detections(tmp_path / "dt.parquet", truth, **options)
+
+
+# --- the same as COCO files
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_the_same_tables_as_of_json(
+    form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    suffix, write = WRITERS[form]
+    gt, dt = tmp_path / f"gt{suffix}", tmp_path / f"dt{suffix}"
+    write(table(truth_columns(TRUTH)), gt)
+    write(table(result_columns(RESULTS)), dt)
+    truth = detap.read_ground_truth(gt)
+    same(truth, json_tables[0])
+    same(detap.read_detections(dt, truth), json_tables[1])
+    # Of JSON there, of Parquet here.
+    same(detap.read_detections(dt, json_tables[0]), json_tables[1])
+    same(detap.read_detections(tmp_path / "dt.json", truth), json_tables[1])
+
+
+def test_images_without_objects_are_rows_by_themselves(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    columns = truth_columns(TRUTH)
+    assert columns["image_id"][-1] == 3
+    assert columns["x"][-1] is None
+    truth = truth_of(tmp_path, columns)
+    assert truth.images == (1, 2, 3)
+    assert [(n.code, n.count) for n in truth.notes if "images" in n.code] == [
+        ("images-without-objects", 1)
+    ]
+    # Wherever they stand, places in messages are those of the file.
+    columns = {name: [values[-1], *values[:-1]] for name, values in columns.items()}
+    same(truth_of(tmp_path, columns), json_tables[0])
+    columns["width"][1] = -30.0
+    with pytest.raises(InputError, match=r"gt.parquet: row 1 \(row group 0\): bbox has a negative"):
+        truth_of(tmp_path, columns)
+
+
+def test_every_way_to_write_a_box(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    truth, found = json_tables
+    columns = result_columns(RESULTS)
+    boxes = list(zip(*(columns.pop(side) for side in SIDES), strict=True))
+    for kind in (pa.list_(pa.float64(), 4), pa.list_(pa.float64()), pa.large_list(pa.float64())):
+        column = pa.array(map(list, boxes), kind)
+        plain = table(columns).append_column("bbox", column)
+        same(detections_of(tmp_path, plain, truth, boxes="xywh"), found)
+        field = pa.field("bbox", kind, metadata={"boxes": "xywh"})
+        same(detections_of(tmp_path, table(columns).append_column(field, column), truth), found)
+        named = plain.replace_schema_metadata({"boxes": "xywh"})
+        same(detections_of(tmp_path, named, truth), found)
+    corners = [[x, y, x + w, y + h] for x, y, w, h in boxes]
+    sides = dict(zip(("x1", "y1", "x2", "y2"), zip(*corners, strict=True), strict=True))
+    flat = detections_of(tmp_path, {**columns, **{k: list(v) for k, v in sides.items()}}, truth)
+    due = Detections.from_arrays(
+        image=columns["image_id"],
+        label=columns["category_id"],
+        boxes=np.array(corners),
+        score=columns["score"],
+    ).numbered_as(truth)
+    assert flat.corners.tolist() == due.corners.tolist()
+    assert flat.box_area.tolist() == due.box_area.tolist()
+    for name in ("xyxy", "corners"):
+        bbox = table(columns).append_column("bbox", pa.array(corners, pa.list_(pa.float64(), 4)))
+        bbox = bbox.replace_schema_metadata({"boxes": name})
+        assert detections_of(tmp_path, bbox, truth).corners.tolist() == due.corners.tolist()
+
+
+def test_the_numbers_of_bbox_are_never_guessed(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    columns = result_columns(RESULTS)
+    boxes = list(zip(*(columns.pop(side) for side in SIDES), strict=True))
+    plain = table({**columns, "bbox": list(map(list, boxes))})
+    with pytest.raises(InputError) as raised:
+        detections_of(tmp_path, plain, json_tables[0])
+    assert (
+        "nothing says what the four numbers of bbox are; give the field, or the schema, the "
+        in (str(raised.value))
+    )
+    named = plain.replace_schema_metadata({"boxes": "cxcywh"})
+    with pytest.raises(InputError, match="the metadata `boxes` of bbox is 'cxcywh'; it is one of"):
+        detections_of(tmp_path, named, json_tables[0])
+    named = plain.replace_schema_metadata({"boxes": "xywh"})
+    with pytest.raises(InputError, match="boxes are xywh by the metadata, and corners by what is"):
+        detections_of(tmp_path, named, json_tables[0], boxes="corners")
+    with pytest.raises(InputError, match="boxes are xywh by the columns, and corners by what is"):
+        detections_of(tmp_path, result_columns(RESULTS), json_tables[0], boxes="corners")
+    with pytest.raises(UsageError, match="boxes 'cxcywh' is unknown; use one of corners, xywh"):
+        detections_of(tmp_path, named, json_tables[0], boxes="cxcywh")
+
+
+# --- names
+
+
+def test_text_names_images_and_classes(tmp_path: Path) -> None:
+    columns = truth_columns(TRUTH)
+    del columns["category_id"], columns["id"]
+    columns["image_id"] = [f"{value:03}" for value in columns["image_id"]]
+    truth = truth_of(tmp_path, columns)
+    assert truth.images == ("001", "002", "003")
+    assert truth.classes == truth.class_ids == ("bird", "cat", "dog")
+    assert truth.label.tolist() == [1, 2, 0]
+    found = result_columns(RESULTS)
+    found["image_id"] = [f"{value:03}" for value in found["image_id"]]
+    names = {entry["id"]: entry["name"] for entry in TRUTH["categories"]}
+    found["category"] = [names[value] for value in found.pop("category_id")]
+    mine = detections_of(tmp_path, found, truth)
+    assert [truth.images[i] for i in mine.image] == found["image_id"]
+    assert [truth.classes[i] for i in mine.label] == found["category"]
+    # Numbered text, with numbers that no row has.
+    image = pa.DictionaryArray.from_arrays(
+        pa.array([int(name) for name in found["image_id"]], pa.int8()), ["zzz", "001", "002", "003"]
+    )
+    numbered = table(found).drop_columns(["image_id"]).append_column("image_id", image)
+    same(detections_of(tmp_path, numbered, truth), mine)
+    write_stream(numbered, tmp_path / "numbered.arrow")
+    same(detap.read_detections(tmp_path / "numbered.arrow", truth), mine)
+
+
+def test_names_go_with_ids_of_coco(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    truth, due = json_tables
+    names = {entry["id"]: entry["name"] for entry in TRUTH["categories"]}
+    columns = result_columns(RESULTS)
+    columns["category"] = [names[value] for value in columns["category_id"]]
+    same(detections_of(tmp_path, columns, truth), due)
+    by_name = {name: values for name, values in columns.items() if name != "category_id"}
+    same(detections_of(tmp_path, by_name, truth), due)
+    columns["category"][0] = "dog"
+    with pytest.raises(InputError, match='category 1 is "dog" here, "cat" in the ground truth'):
+        detections_of(tmp_path, columns, truth)
+    twice = columns_of([{key: values[0] for key, values in columns.items()}] * 2)
+    twice["category"] = ["cat", "dog"]
+    with pytest.raises(InputError, match='row 1: category 1 is "dog" here, "cat" elsewhere'):
+        detections_of(tmp_path, twice, truth)
+
+
+def test_unknown_categories_are_left_out(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    truth, due = json_tables
+    columns = result_columns([*RESULTS, {**RESULTS[0], "category_id": 99}])
+    mine = detections_of(tmp_path, columns, truth)
+    same(mine, due)
+    assert [(n.code, n.count) for n in mine.notes if n.warning] == [("unknown-categories", 1)]
+
+
+def test_whole_floats_are_ids_and_others_are_not(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    truth, due = json_tables
+    columns = result_columns(RESULTS)
+    columns["image_id"] = list(map(float, columns["image_id"]))
+    same(detections_of(tmp_path, columns, truth), due)
+    columns["image_id"][1] += 0.5
+    with pytest.raises(InputError, match=rf"row 1 .*image_id is {columns['image_id'][1]}; give a"):
+        detections_of(tmp_path, columns, truth)
+
+
+def test_large_ids_stay_apart(tmp_path: Path) -> None:
+    columns = truth_columns(TRUTH)
+    for low in (2**63 - 4, 2**64 - 4, -(2**63)):
+        kind = pa.uint64() if low > 2**63 else pa.int64()
+        columns["image_id"] = [low, low + 1, low + 1, low + 2]
+        mine = truth_of(tmp_path, table(columns, image_id=kind))
+        assert mine.images == (low, low + 1, low + 2)
+
+
+# --- Hugging Face
+
+OBJECTS = [
+    {"bbox": [10.0, 20.0, 30.0, 40.0], "category": 0, "area": 700.5},
+    {"bbox": [100.0, 100.0, 50.0, 50.0], "category": 1, "area": 2500.0},
+    {"bbox": [200.0, 100.0, 60.0, 70.0], "category": 2, "area": 4000.0},
+]
+IMAGES = {"image_id": [7, 3, 5], "width": [640, 320, 640], "height": [480, 240, 480]}
+PER_IMAGE = [OBJECTS[:1], [], OBJECTS[1:]]
+
+
+def _lists() -> Any:
+    return pa.array(
+        [{key: [entry[key] for entry in image] for key in OBJECTS[0]} for image in PER_IMAGE],
+        pa.struct(
+            [
+                ("bbox", pa.list_(pa.list_(pa.float64(), 4))),
+                ("category", pa.list_(pa.int64())),
+                ("area", pa.list_(pa.float64())),
+            ]
+        ),
+    )
+
+
+@pytest.mark.parametrize("objects", [pa.array(PER_IMAGE), _lists()], ids=["structs", "lists"])
+def test_a_row_for_each_image(objects: Any, tmp_path: Path) -> None:
+    rows = hugging_face(IMAGES, objects, ("mask", "gloves", "shield", "goggles"))
+    truth = truth_of(tmp_path, rows, boxes="xywh")
+    assert truth.images == (3, 5, 7)
+    assert truth.classes == ("mask", "gloves", "shield", "goggles")
+    assert truth.class_ids == (0, 1, 2, 3)
+    assert truth.image.tolist() == [2, 1, 1]
+    assert truth.label.tolist() == [0, 1, 2]
+    assert truth.corners.tolist() == [[10, 20, 40, 60], [100, 100, 150, 150], [200, 100, 260, 170]]
+    assert truth.area.tolist() == [700.5, 2500.0, 4000.0]
+    assert truth.image_sizes is not None
+    assert truth.image_sizes.tolist() == [[320, 240], [640, 480], [640, 480]]
+    assert truth.files[0].records == 3
+    assert "images-without-objects" in [note.code for note in truth.notes]
+    # Without the names, numbers are ids.
+    plain = truth_of(tmp_path, hugging_face(IMAGES, objects, None), boxes="xywh")
+    assert plain.class_ids == (0, 1, 2)
+    with pytest.raises(InputError, match="nothing says what the four numbers of bbox are"):
+        truth_of(tmp_path, rows)
+
+
+def test_faults_of_rows_of_images_are_placed(tmp_path: Path) -> None:
+    wrong = [PER_IMAGE[0], [], [OBJECTS[1], {**OBJECTS[2], "bbox": [1.0, 2.0, 3.0]}]]
+    with pytest.raises(InputError, match=r"row 2 \(row group 1\), objects\[1\]: bbox is null, or"):
+        truth_of(tmp_path, hugging_face(IMAGES, pa.array(wrong), None), boxes="xywh")
+    names = hugging_face(IMAGES, pa.array(PER_IMAGE), ("mask", "gloves"))
+    with pytest.raises(InputError, match=r"objects\[1\]: category is 2; the metadata hugging"):
+        truth_of(tmp_path, names, boxes="xywh")
+    twice = {**IMAGES, "image_id": [7, 3, 7]}
+    with pytest.raises(InputError, match=r"row 2 .*: its image_id is that of row 0 .* too; give"):
+        truth_of(tmp_path, hugging_face(twice, pa.array(PER_IMAGE), None), boxes="xywh")
+    nothing = pa.array([PER_IMAGE[0], None, PER_IMAGE[2]])
+    with pytest.raises(InputError, match="objects is null; give an image without objects an empty"):
+        truth_of(tmp_path, hugging_face(IMAGES, nothing, None), boxes="xywh")
+    uneven = _lists().to_pylist()
+    uneven[2]["category"].pop()
+    with pytest.raises(InputError, match=r"objects.category has other lengths than objects.bbox"):
+        truth_of(
+            tmp_path, hugging_face(IMAGES, pa.array(uneven, _lists().type), None), boxes="xywh"
+        )
+    damaged = hugging_face(IMAGES, pa.array(PER_IMAGE), None)
+    damaged = damaged.replace_schema_metadata({"huggingface": "{"})
+    with pytest.raises(InputError, match="the metadata huggingface cannot be read"):
+        truth_of(tmp_path, damaged, boxes="xywh")
+
+
+# --- columns that may be there
+
+
+def test_flags_ids_and_areas(tmp_path: Path) -> None:
+    columns = truth_columns(TRUTH)
+    columns["iscrowd"] = [True, False, None, None]
+    columns["difficult"] = [0, 1, None, None]
+    columns["group_of"] = [0.0, 0.0, 1.0, None]
+    columns["ignore"] = [None, 0, 1, None]
+    columns["area"] = [1.5, None, 0.0, None]
+    columns["id"] = ["a", None, "c", None]
+    truth = truth_of(tmp_path, columns)
+    assert truth.crowd.tolist() == [True, False, False]
+    assert truth.difficult.tolist() == [False, True, False]
+    assert truth.group_of.tolist() == [False, False, True]
+    assert truth.ignore.tolist() == [False, False, True]
+    assert truth.area.tolist() == [1.5, 2500.0, 0.0]
+    assert {note.code: note.count for note in truth.notes} == {
+        "missing-annotation-ids": 1,
+        "missing-area": 1,
+        "missing-iscrowd": 1,
+        "ignore-without-effect": 1,
+        "images-without-objects": 1,
+    }
+
+
+def test_repeated_ids(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
+    columns = {name: [*values, values[1]] for name, values in truth_columns(TRUTH).items()}
+    truth = truth_of(tmp_path, columns)
+    same(truth, json_tables[0])
+    assert ("repeated-annotations", 1) in [(n.code, n.count) for n in truth.notes]
+    columns["area"][-1] = 1.0
+    with pytest.raises(
+        InputError, match=r"row 4 \(.*\): id 12 is that of row 1 \(row group 0\) too, another"
+    ):
+        truth_of(tmp_path, columns)
+
+
+def test_an_annotation_of_id_0_is_known(tmp_path: Path) -> None:
+    columns = truth_columns(TRUTH)
+    columns["id"] = [5, 0, 7, None]
+    assert truth_of(tmp_path, columns).zero_id.tolist() == [False, True, False]
+
+
+def test_single_precision_is_read_as_it_is_and_said(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    columns = result_columns(RESULTS)
+    columns["x"] = [value + 0.1 for value in columns["x"]]
+    single = table(columns, x=pa.float32())
+    mine = detections_of(tmp_path, single, json_tables[0])
+    assert mine.corners[:, 0].tolist() == np.array(columns["x"], np.float32).tolist()
+    assert [(n.code, n.warning) for n in mine.notes] == [("float32-columns", False)]
+    assert not detections_of(tmp_path, columns, json_tables[0]).notes
+
+
+# --- what is wrong is said
+
+
+def spoilt(name: str, row: int, value: Any, kind: Any = None) -> Any:
+    columns = result_columns(RESULTS)
+    columns[name] = list(columns[name])
+    columns[name][row] = value
+    return table(columns, **({} if kind is None else {name: kind}))
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (lambda: spoilt("score", 1, None), r"row 1 \(.*\): score is null; give a number"),
+        (lambda: spoilt("score", 1, float("nan")), r"row 1 \(.*\): score is NaN; give finite"),
+        (lambda: spoilt("x", 0, float("-inf")), r"row 0 \(.*\): x is infinite; give finite"),
+        (lambda: spoilt("width", 0, 1e308 * 10), r"row 0 \(.*\): width is infinite"),
+        (lambda: spoilt("width", 0, 1e308), r"row 0 \(.*\): the box overflows; give a box"),
+        (lambda: spoilt("image_id", 0, None), r"row 0 \(.*\): image_id is null; give a whole"),
+        (lambda: spoilt("category_id", 0, None), r"row 0 \(.*\): category_id is null; give a"),
+        (lambda: spoilt("image_id", 1, 99), r"row 1 \(.*\): image_id 99 is not in the ground"),
+        (
+            lambda: table(
+                {**result_columns(RESULTS), "score": [2**53 + 1, *[1] * (len(RESULTS) - 1)]}
+            ),
+            r"row 0 \(.*\): score is about 9.0072e\+15, beyond 2\^53; give numbers that float64",
+        ),
+        (
+            lambda: table({**result_columns(RESULTS), "score": ["high"] * len(RESULTS)}),
+            "column score is of the type string; it must hold numbers",
+        ),
+        (
+            lambda: table({**result_columns(RESULTS), "image_id": [True] * len(RESULTS)}),
+            "column image_id is of the type bool; it must hold whole numbers or text",
+        ),
+        (
+            lambda: table({**result_columns(RESULTS), "image_id": ["1"] * len(RESULTS)}),
+            'image_id holds text such as "1"; the ground truth has numbers such as 1; spell them',
+        ),
+        (
+            lambda: table({**result_columns(RESULTS), "category_id": ["1"] * len(RESULTS)}),
+            'category_id holds text such as "1"; the ground truth has numbers such as 1; spell',
+        ),
+        (
+            lambda: table({**result_columns(RESULTS), "image_id": [77] * len(RESULTS)}),
+            "no image in common with the ground truth: image_id is 77 here, one of 3 numbers from",
+        ),
+        (
+            lambda: table({**result_columns(RESULTS), "category_id": [77] * len(RESULTS)}),
+            "no category in common with the ground truth: category_id is 77 here",
+        ),
+        (
+            lambda: table(result_columns(RESULTS)).drop_columns(["score"]),
+            "has no column score; detections have the columns image_id, category_id or category",
+        ),
+        (
+            lambda: table(truth_columns(TRUTH)),
+            "has no column score; it looks like ground truth, with area and iscrowd",
+        ),
+        (
+            lambda: table(result_columns(RESULTS)).drop_columns(["image_id", "height"]),
+            "has no column image_id; it has category_id, score, x, y, width; detections",
+        ),
+        (
+            lambda: table(
+                {**result_columns(RESULTS), "bbox": [[1.0, 2.0, 3.0, 4.0]] * len(RESULTS)}
+            ),
+            "has boxes twice: x, y, width, height and bbox; keep one of them",
+        ),
+        (
+            lambda: table({**result_columns(RESULTS), "category": [1] * len(RESULTS)}),
+            r"column category is of the type int64; it must hold text \(numbers stand in categ",
+        ),
+    ],
+)
+def test_what_is_wrong_with_detections(
+    columns: Any, says: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    with pytest.raises(InputError, match=f"^{tmp_path / 'dt.parquet'}: {says}"):
+        detections_of(tmp_path, columns(), json_tables[0])
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"difficult": [0, 2, 0, None]}, r"row 1 \(.*\): difficult is 2; give 0 or 1"),
+        ({"area": [1.0, -1.0, 1.0, None]}, r"row 1 \(.*\): area is -1; give the area of the"),
+        ({"area": [1.0, float("nan"), 1.0, None]}, r"row 1 \(.*\): area is NaN; give finite"),
+        ({"x": [1.0, None, 1.0, None]}, r"row 1 \(.*\): x is null; give a number"),
+        ({"score": [0.5] * 4}, "has a column score, so it looks like detections; give the"),
+        ({"category": ["cat", "dog", "cat", None]}, None),
+        ({"category_id": [1, 1, 3, None]}, r'row 1 \(.*\): category 1 is "dog" here, "cat" else'),
+        ({name: [None] * 4 for name in (*SIDES, "category_id", "category")}, "has no annotations"),
+    ],
+)
+def test_what_is_wrong_with_ground_truth(
+    change: dict[str, Any], says: str | None, tmp_path: Path
+) -> None:
+    columns = {**truth_columns(TRUTH), **change}
+    types = {"x": pa.float64(), **dict.fromkeys((*SIDES,), pa.float64()), "category_id": pa.int32()}
+    content = table(columns, **types, category=pa.string())
+    if says is None:  # two classes of one name are two classes
+        assert truth_of(tmp_path, content).classes == ("cat (id 1)", "dog", "cat (id 3)")
+        return
+    with pytest.raises(InputError, match=f"^{tmp_path / 'gt.parquet'}: {says}"):
+        truth_of(tmp_path, content)
+
+
+def test_no_detections_is_said(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
+    mine = detections_of(tmp_path, table(result_columns(RESULTS)).slice(0, 0), json_tables[0])
+    assert [note.code for note in mine.notes] == ["no-detections"]
+    assert len(mine) == 0
+
+
+def test_negative_sides_are_counted_where_they_are_few(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    columns = result_columns([RESULTS[0]] * 30)
+    columns["width"][7] = -5.0
+    mine = detections_of(tmp_path, columns, json_tables[0])
+    (note,) = [note for note in mine.notes if "negative" in note.code]
+    assert (note.code, note.count) == ("detections-negative-sides", 1)
+    assert "the first: row 7 (row group 3), [10, 20, -5, 40]" in note.message
+    columns["width"][8] = -5.0
+    with pytest.raises(InputError, match=r"2 of 30 boxes have a negative width or height"):
+        detections_of(tmp_path, columns, json_tables[0])
+    assert len(detections_of(tmp_path, columns, json_tables[0], as_is=True)) == 30
+
+
+def test_problems_are_listed_up_to_a_limit(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    columns = result_columns([RESULTS[0]] * 50)
+    columns["score"] = [None] * 50
+    content = table(columns, score=pa.float64())
+    with pytest.raises(InputError) as raised:
+        detections_of(tmp_path, content, json_tables[0], limits=Limits(problems=3))
+    assert (len(raised.value.problems), raised.value.omitted) == (3, 47)
+
+
+# --- files
+
+
+def test_told_by_their_first_bytes(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    for name, (_, write) in WRITERS.items():
+        if name != "stream":  # which begins with nothing of its own
+            write(table(result_columns(RESULTS)), tmp_path / name)
+            same(detap.read_detections(tmp_path / name, json_tables[0]), json_tables[1])
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"", "is empty; fetch or write it again"),
+        (b'[{"image_id": 1}]', "looks like JSON; name a Parquet or an Arrow file"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "looks like a Git LFS pointer"),
+        (b"\x80\x04\x95", "looks like a Python pickle"),
+        (b"FEA1" + bytes(30), "is Feather of version 1; write it with pyarrow.feather, version 2"),
+        (b"PARE" + bytes(30), "is encrypted; write it without a key"),
+        (b"nothing", "is neither Parquet nor Arrow; name a"),
+        (b"PAR1" + bytes(30), "is damaged: "),
+        (b"ARROW1\0\0" + bytes(30), "is damaged: "),
+        (b"ARROW1\0\0", "is damaged: it ends before its end, as if it were"),
+    ],
+)
+def test_other_files(
+    content: bytes, says: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    path = tmp_path / "dt.parquet"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=f"^{path}: {says}"):
+        detap.read_detections(path, json_tables[0])
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_a_part_of_a_file_is_never_taken_for_all(
+    form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    suffix, write = WRITERS[form]
+    path = tmp_path / f"dt{suffix}"
+    write(table(result_columns(RESULTS * 5)), path)
+    whole = path.read_bytes()
+    due = detap.read_detections(path, json_tables[0])
+    for end in range(0, len(whole), max(1, len(whole) // 150)):
+        path.write_bytes(whole[:end])
+        try:
+            found = detap.read_detections(path, json_tables[0])
+        except InputError:
+            continue
+        same(found, due)  # what stands behind the end mark may be missing
+
+
+@pytest.mark.parametrize("form", WRITERS)
+def test_damage_is_an_error_of_ours(
+    form: str, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    suffix, write = WRITERS[form]
+    path = tmp_path / f"dt{suffix}"
+    write(table(result_columns(RESULTS)), path)
+    whole = path.read_bytes()
+    random = np.random.default_rng(12)
+    said: list[str] = []
+    for _ in range(150):
+        content = bytearray(whole)
+        for at in random.integers(0, len(whole), 3).tolist():
+            content[at] = int(random.integers(256))
+        path.write_bytes(content)
+        try:
+            detap.read_detections(path, json_tables[0])
+        except InputError as error:
+            said.append(str(error))
+    assert said
+    assert all(text.startswith(str(path)) for text in said)
+
+
+def test_limits(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
+    truth = json_tables[0]
+    columns = table(result_columns(RESULTS))
+    for limits, says in (
+        (Limits(records=len(RESULTS) - 1), f"has more than {len(RESULTS) - 1} rows; raise the lim"),
+        (Limits(file_bytes=100), "is larger than 100 bytes; raise the limit on file size"),
+    ):
+        with pytest.raises(InputError, match=says):
+            detections_of(tmp_path, columns, truth, limits=limits)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda content, path: parquet.write_table(
+            content, path, compression="zstd", use_dictionary=False
+        ),
+        parquet.write_table,
+        lambda content, path: pa.feather.write_feather(content, path, compression="zstd"),
+    ],
+    ids=["parquet", "parquet-dictionary", "feather"],
+)
+def test_a_small_file_does_not_become_a_large_one(
+    write: Any, tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    many = 2_000_000
+    zeros = {name: np.zeros(many) for name in ("score", *SIDES)}
+    ids = {name: np.ones(many, np.int64) for name in ("image_id", "category_id")}
+    path = tmp_path / "dt.parquet"
+    write(pa.table({**ids, **zeros}), path)
+    with pytest.raises(InputError, match=r"expands to \d+ bytes, of \d+; at most \d+ are read; ra"):
+        detap.read_detections(path, json_tables[0], limits=Limits(expansion=20))
+
+
+def test_a_word_that_recurs_takes_no_memory(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
+) -> None:
+    columns = result_columns([RESULTS[0]] * 60_000)
+    columns["image_id"] = ["x" * 100_000] * 60_000  # 6 GB if each were made
+    with pytest.raises(InputError, match="image_id holds text such as"):
+        detections_of(tmp_path, _wide(columns), json_tables[0])
+
+
+def _wide(columns: dict[str, Any]) -> Any:
+    image = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(len(columns["image_id"]), np.int32)), columns["image_id"][:1]
+    )
+    rest = {name: values for name, values in columns.items() if name != "image_id"}
+    return table(rest).append_column("image_id", image)
+
+
+def test_without_pyarrow(
+    tmp_path: Path, json_tables: tuple[GroundTruth, Detections], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    detections_of(tmp_path, table(result_columns(RESULTS)), json_tables[0])
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(UsageError, match=r"need pyarrow: pip install 'detap\[arrow\]'"):
+        detap.read_detections(tmp_path / "dt.parquet", json_tables[0])
+
+
+# --- the command
+
+
+def run(folder: Path, *arguments: str, **more: Any) -> subprocess.CompletedProcess[Any]:
+    return subprocess.run(
+        [sys.executable, "-m", "detap", *arguments],
+        cwd=folder,
+        capture_output=True,
+        check=False,
+        **more,
+    )
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Path:
+    (tmp_path / "gt.json").write_text(json.dumps(TRUTH))
+    (tmp_path / "dt.json").write_text(json.dumps(RESULTS))
+    truth = truth_columns(TRUTH)
+    truth["weather"] = ["sun", "rain", "rain", "sun"]
+    write_parquet(table(truth), tmp_path / "gt.parquet")
+    write_parquet(table(result_columns(RESULTS)), tmp_path / "dt.parquet")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("gt", "dt"),
+    [("gt.parquet", "dt.parquet"), ("gt.json", "dt.parquet"), ("gt.parquet", "dt.json")],
+)
+def test_eval_takes_either_side(gt: str, dt: str, files: Path) -> None:
+    due = run(files, "eval", "--gt", "gt.json", "--dt", "dt.json", "--output-format", "json")
+    ended = run(files, "eval", "--gt", gt, "--dt", dt, "--output-format", "json")
+    assert ended.returncode == 0, ended.stderr
+    mine, theirs = json.loads(ended.stdout), json.loads(due.stdout)
+    assert mine["summary"] == theirs["summary"]
+    assert mine["signature"] == theirs["signature"]
+    for record, path in zip(mine["inputs"], (gt, dt), strict=True):
+        import hashlib
+
+        assert record["sha256"] == hashlib.sha256((files / path).read_bytes()).hexdigest()
+
+
+def test_detections_from_standard_input(files: Path) -> None:
+    content = (files / "dt.parquet").read_bytes()
+    call = ("eval", "--gt", "gt.parquet", "--dt", "-", "--output-format", "json")
+    ended = run(files, *call, input=content)
+    assert ended.returncode == 0, ended.stderr
+    due = run(files, *call[:3], "--dt", "dt.parquet", *call[5:])
+    assert json.loads(ended.stdout)["summary"] == json.loads(due.stdout)["summary"]
+
+
+def test_check_examines_detections_by_themselves(files: Path) -> None:
+    ended = run(files, "check", "--dt", "dt.parquet", "--output-format", "json")
+    assert ended.returncode == 0, ended.stderr
+    due = run(files, "check", "--dt", "dt.json", "--output-format", "json")
+    mine, theirs = json.loads(ended.stdout), json.loads(due.stdout)
+    for record in (mine, theirs):
+        del record["inputs"]
+    assert mine == theirs
+
+
+def test_slices_by_a_column(files: Path) -> None:
+    call = (
+        "--gt",
+        "gt.parquet",
+        "--dt",
+        "dt.json",
+        "--slice-by",
+        "weather",
+        "--fail-under",
+        "AP=0",
+    )
+    ended = run(files, "eval", *call, "--output-format", "json")
+    assert ended.returncode == 0, ended.stderr
+    assert set(json.loads(ended.stdout)["slices"]) == {"weather=rain", "weather=sun"}
+    truth = truth_columns(TRUTH)
+    truth["weather"] = ["sun", "rain", "sun", "sun"]
+    write_parquet(table(truth), files / "gt.parquet")
+    ended = run(files, "eval", *call)
+    assert ended.returncode == 2
+    assert b"image 2 has two values of weather: 'rain', 'sun'; give each image one" in ended.stderr
+
+
+def test_voc_ground_truth_with_parquet(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2] / "fixtures/quickstart/voc"
+    truth = detap.read_ground_truth(root)
+    due = detap.read_detections(root / "detections", truth)
+    x1, y1, x2, y2 = due.corners.T
+    columns = {
+        "image_id": [due.images[i] for i in due.image],
+        "category": [due.classes[k] for k in due.label],
+        "score": due.score,
+        "x1": x1,
+        "y1": y1,
+        "x2": x2,
+        "y2": y2,
+    }
+    write_parquet(pa.table(columns), tmp_path / "dt.parquet")
+    call = ("eval", "--gt", str(root), "--output-format", "json", "--dt")
+    mine = json.loads(run(tmp_path, *call, "dt.parquet").stdout)
+    theirs = json.loads(run(tmp_path, *call, str(root / "detections")).stdout)
+    assert mine["summary"] == theirs["summary"]
+    assert mine["classes"] == theirs["classes"]
