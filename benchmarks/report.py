@@ -325,6 +325,33 @@ def check_table(found: Found) -> str:
     return table(["workload", "checks, ms of processor", "whole process, ms", "share"], rows)
 
 
+# What a loop may cost: of the time of which peers, at most.
+LOOP_LIMITS = {"arrays": 0.5, ("updates", "hotcoco"): 0.8, ("updates", "torchmetrics"): 0.01}
+
+
+def loop_table(found: Found) -> str:
+    told = {"arrays": "all arrays at once", "updates": "16 images at a time"}
+    rows = []
+    for row in found["loop"]:
+        what, peer, value = row["what"], row["peer"], row["ratio"]
+        limit = LOOP_LIMITS.get((what, peer)) or LOOP_LIMITS[what]
+        digits = 2 if limit >= 0.1 else 4
+        rows.append(
+            [
+                told[what],
+                peer,
+                seconds(row["ours"]["wall"]),
+                seconds(row["theirs"]["wall"]),
+                f"**{value['median']:.{digits}f}** "
+                f"({value['low']:.{digits}f}\N{EN DASH}{value['high']:.{digits}f})",
+                f"{limit:g}",
+                verdict(value["median"], limit),
+            ]
+        )
+    heading = ["", "peer", "detap, s", "peer, s", "detap / peer", "at most", ""]
+    return table(heading, rows, left=2)
+
+
 SECTIONS: dict[str, Callable[[Found], str]] = {
     "machine": machine_table,
     "workloads": workload_table,
@@ -339,6 +366,7 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
     "profile": profile_table,
     "floors": floor_table,
     "checks": check_table,
+    "loop": loop_table,
 }
 
 

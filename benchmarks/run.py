@@ -7,7 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -32,8 +32,13 @@ QUICK_DETECTION_COUNTS = (50_000, 100_000)
 QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
 PARTS = (
     *("workloads", "agreement", "comparisons", "reports", "scaling_detections", "scaling_images"),
-    *("threads", "profile", "floors", "checks"),
+    *("threads", "profile", "floors", "checks", "loop"),
 )
+# How an evaluator is used in a training loop, and the peers that can be used so.
+LOOPS = {
+    "arrays": ("ultrafast-pycocotools", "hotcoco", "vernier"),
+    "updates": ("hotcoco", "torchmetrics"),
+}
 READ_BYTES = """
 import sys
 for path in sys.argv[1:]:
@@ -54,6 +59,7 @@ class Bench:
     peers: Sequence[str]
     runs: int
     quick: bool = False
+    torch: str | None = None
     found: dict[str, Any] = field(default_factory=dict)
     _files: dict[str, dict[str, Any]] = field(default_factory=dict)
 
@@ -292,6 +298,35 @@ def checks(bench: Bench) -> list[dict[str, Any]]:
     return rows
 
 
+def loop(bench: Bench) -> list[dict[str, Any]]:
+    """Time detap and its peers on arrays in memory, all at once and batch by batch."""
+    python, size = bench.detap.python, next((s for s in ("500k", "48k") if s in bench.sizes), None)
+    if python is None or size is None:
+        return []
+    files = [bench.workload(size)[side] for side in ("ground_truth", "detections")]
+    script = str(HERE / "scripts" / "loop.py")
+    rows = []
+    for what, peers in LOOPS.items():
+        ours = [str(python), script, "detap", what, *files]
+        for peer in peers:
+            theirs = bench.torch if peer == "torchmetrics" else str(binary("python"))
+            if theirs is None or peer not in (*bench.peers, "torchmetrics"):
+                continue
+            command = [theirs, script, peer, what, *files]
+            runs = 1 if peer == "torchmetrics" else bench.runs
+            pairs = measure.alternate(ours, command, runs, measure=seconds_of_loop)
+            rows.append({"workload": size, "what": what, "peer": peer, **measure.comparison(pairs)})
+            say(f"{what}: {peer}: ratio {rows[-1]['ratio']['median']:.3f}")
+    return rows
+
+
+def seconds_of_loop(command: Sequence[str]) -> measure.Run:
+    """Return the cost of a loop's script, its wall time being that of the loop alone."""
+    cost, text = measure.run(command)
+    found = json.loads(text)
+    return replace(cost, wall=found["updates"] + found["rest"])
+
+
 def series(quick: bool) -> tuple[list[str], list[str]]:
     """Return the names of the workloads of both series."""
     detections = QUICK_DETECTION_COUNTS if quick else DETECTION_COUNTS
@@ -323,6 +358,7 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
         lambda: profile(bench),
         lambda: floors(bench),
         lambda: checks(bench),
+        lambda: loop(bench),
     )
     parts = dict(zip(PARTS, makers, strict=True))
     for name, part in parts.items():
@@ -341,6 +377,9 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--runs", type=int, help="pairs of runs for each peer (9; quick: 3)")
     parser.add_argument("--only", help=f"parts to measure again: {', '.join(PARTS)}")
     parser.add_argument("--quick", action="store_true", help="small workloads, few runs")
+    parser.add_argument(
+        "--torch", metavar="PYTHON", help="a Python that has torchmetrics, for the loop"
+    )
     which = parser.add_mutually_exclusive_group()
     which.add_argument("--detap", metavar="COMMAND", help="measure this instead of what is here")
     which.add_argument(
@@ -377,6 +416,7 @@ def bench_for(options: argparse.Namespace) -> Bench:
         chosen(options.peers, PEERS, quick_peers if options.quick else list(PEERS)),
         options.runs or (3 if options.quick else 9),
         options.quick,
+        options.torch,
     )
 
 

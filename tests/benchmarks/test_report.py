@@ -197,3 +197,19 @@ def test_the_slowest_peers_are_spared_the_largest_workloads() -> None:
     assert fastest.name == "hotcoco"
     assert bench.best_peer("2M") is None
     assert asdict(OURS[0])["wall"] == 0.10
+
+
+def test_a_loop_is_held_to_its_limits() -> None:
+    def row(what: str, peer: str, *theirs: float) -> dict[str, Any]:
+        ours, others = ([Run(wall, 1, 0, 1) for wall in side] for side in ([0.3] * 3, theirs))
+        return {"what": what, "peer": peer, **comparison(Pairs(ours[: len(others)], others))}
+
+    rows = [
+        row("arrays", "vernier", 0.5),
+        row("updates", "hotcoco", 0.5, 0.6, 1.0),
+        row("updates", "torchmetrics", 60.0),
+    ]
+    lines = report.loop_table({"loop": rows}).splitlines()
+    assert lines[2].endswith("| **0.60** (0.60\N{EN DASH}0.60) | 0.5 | **not met** |")
+    assert lines[3].endswith("| **0.50** (0.30\N{EN DASH}0.60) | 0.8 | met |")
+    assert lines[4].endswith("| **0.0050** (0.0050\N{EN DASH}0.0050) | 0.01 | met |")
