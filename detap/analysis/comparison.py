@@ -209,8 +209,8 @@ class Comparison:
         The numbers compared.
     resamples : tuple of Resampled or None
         Of both, on the same resamples.
-    mistakes : tuple of Mistakes
-        Of both.
+    mistakes : tuple of Mistakes or None
+        Of both; None where the boxes of one are not at hand.
     confidence : float
     """
 
@@ -218,7 +218,7 @@ class Comparison:
     second: Result
     names: tuple[str, ...]
     resamples: tuple[Resampled, Resampled] | None
-    mistakes: tuple[Mistakes, Mistakes]
+    mistakes: tuple[Mistakes, Mistakes] | None
     confidence: float
 
     def difference(self, name: str) -> float:
@@ -237,12 +237,14 @@ class Comparison:
     @property
     def changed(self) -> Counts:
         """How many more mistakes of each kind the second makes, by image, (I, 5) int64."""
+        assert self.mistakes is not None
         before, after = self.mistakes
         return after.by_image - before.by_image
 
     @property
     def changed_by_class(self) -> Counts:
         """The same by class, (K, 5) int64."""
+        assert self.mistakes is not None
         before, after = self.mistakes
         return after.by_class - before.by_class
 
@@ -261,7 +263,7 @@ def compare(
     Parameters
     ----------
     first, second : Result
-        Of :func:`detap.evaluate`, on one ground truth table.
+        Of :func:`detap.evaluate`, on one ground truth table, or merged from partials of one.
     confidence : float
         Of the intervals.
     resamples : int
@@ -290,5 +292,7 @@ def compare(
             resampled(first, weights, names, threads=threads),
             resampled(second, weights, names, threads=threads),
         )
-    both = (mistakes(first), mistakes(second))
+    both = None
+    if first.has_boxes and second.has_boxes:
+        both = (mistakes(first), mistakes(second))
     return Comparison(first, second, names, pair, both, confidence)

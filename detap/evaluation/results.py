@@ -184,6 +184,11 @@ class Result:
         return self._source.tables()
 
     @property
+    def has_boxes(self) -> bool:
+        """Whether the tables are at hand; those of a result merged from partials are not."""
+        return isinstance(self._source, Scene)
+
+    @property
     def images(self) -> tuple[Name, ...]:
         """What each of the I images is called."""
         return self._source.images

@@ -11,7 +11,7 @@ from detap.evaluation.results import class_rows
 from detap.report.model import Block, Cell, Column, Report, Table
 
 if TYPE_CHECKING:
-    from detap.analysis.comparison import Comparison
+    from detap.analysis.comparison import Comparison, Mistakes
 
 
 def comparison_report(
@@ -46,11 +46,7 @@ def comparison_report(
         titles={},
         table=Table(_columns("number", "number", comparison), numbers),
         notes=tuple(notes),
-        blocks=(
-            _classes(comparison, most),
-            _images(comparison, most),
-            _mistakes(comparison),
-        ),
+        blocks=(_classes(comparison, most), *_of_mistakes(comparison, most)),
     )
 
 
@@ -86,9 +82,11 @@ def _classes(comparison: "Comparison", most: int | None) -> Block:
     """Return the classes, those whose AP changed most first."""
     before, after = class_rows(comparison.first), class_rows(comparison.second)
     headline = next(iter(comparison.names))
+    changes = None if comparison.mistakes is None else comparison.changed_by_class
     rows = []
     for label, (then, now) in enumerate(zip(before, after, strict=True)):
         low, high = comparison.interval(headline, label)
+        kinds = {} if changes is None else dict(zip(KINDS, changes[label].tolist(), strict=True))
         rows.append(
             {
                 "name": now["name"],
@@ -99,7 +97,7 @@ def _classes(comparison: "Comparison", most: int | None) -> Block:
                 "low": low,
                 "high": high,
                 "ground_truths": now["ground_truths"],
-                **dict(zip(KINDS, comparison.changed_by_class[label].tolist(), strict=True)),
+                **kinds,
             }
         )
     rows.sort(key=lambda row: -_size(row["difference"]))
@@ -125,6 +123,13 @@ def _difference(then: Cell, now: Cell) -> float:
 
 def _size(difference: Cell) -> float:
     return abs(difference) if isinstance(difference, float) and not isnan(difference) else 0.0
+
+
+def _of_mistakes(comparison: "Comparison", most: int | None) -> tuple[Block, ...]:
+    """Return what the boxes of both tell, where they are at hand."""
+    if comparison.mistakes is None:
+        return ()
+    return _images(comparison, most), _mistakes(*comparison.mistakes)
 
 
 def _images(comparison: "Comparison", most: int | None) -> Block:
@@ -154,8 +159,8 @@ def _weight(row: Mapping[str, Cell]) -> tuple[int, int]:
     return abs(total), total
 
 
-def _mistakes(comparison: "Comparison") -> Block:
-    first, second = (found.by_image.sum(axis=0).tolist() for found in comparison.mistakes)
+def _mistakes(*both: "Mistakes") -> Block:
+    first, second = (found.by_image.sum(axis=0).tolist() for found in both)
     rows: list[dict[str, Cell]] = [
         {"name": kind, "first": then, "second": now, "difference": now - then}
         for kind, then, now in zip(KINDS, first, second, strict=True)

@@ -1,0 +1,102 @@
+"""What is asked of a merged result beside its numbers: gates, slices, intervals, comparisons."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+import detap
+from detap.analysis.comparison import Comparison, compare
+from detap.evaluation.detection import score_tables
+from detap.evaluation.partial import Partial
+from detap.evaluation.results import Result
+from detap.gates.judging import Demands, Judged, Spelling, judge
+from detap.gates.scored import Scored
+from detap.gates.verdicts import Limit
+from detap.report import schema
+from detap.report.sections.comparison import comparison_report
+from detap.report.sinks.json import as_dict
+from detap.tables.detection import Detections, GroundTruth
+from tests.gate.simulation import Quality, World
+
+WORLD = World(60, (0.6, 0.3, 0.1))
+
+
+@cache
+def tables(missed: float) -> tuple[GroundTruth, Detections]:
+    truth = WORLD.truth(np.random.default_rng(5))
+    return truth, WORLD.detections(truth, Quality(missed, 0.08, 1.0), np.random.default_rng(6))
+
+
+@cache
+def both(missed: float) -> tuple[Result, Result]:
+    """Return a result of one run, and of three partials."""
+    truth, found = tables(missed)
+    parts = []
+    for first in range(3):
+        share = detap.select(truth, found, images=truth.images[first::3])
+        parts.append(Partial.of(score_tables(*share, "coco", evidence=True), truth=truth))
+    return score_tables(truth, found, "coco"), detap.merge(parts).compute()
+
+
+def judged(now: Result, before: Result) -> Judged:
+    limits = [
+        Limit.of("floor", "F1=.9"),
+        Limit.of("floor", "slice:night.AP=.1"),
+        Limit.of("drop", "AP50=.01"),
+        Limit.of("drop", "slice:day.AP=.9"),
+    ]
+    slices = {"day": now.images[:25], "night": now.images[25:]}
+    subjects = [Scored.of(result, slices) for result in (now, before)]
+    spell = Spelling(options=True, earlier="", names={})
+    asked = Demands.of(limits, spell, baseline=False, before=True, confidence=0.9, resamples=100)
+    return judge(asked, subjects[0], dict, before=subjects[1])
+
+
+def test_gates_slices_and_intervals() -> None:
+    now, before = both(0.5), both(0.2)
+    plain, merged = judged(now[0], before[0]), judged(now[1], before[1])
+    assert [gate.verdict for gate in plain.gates] == ["failed", "passed", "failed", "passed"]
+    assert merged.gates == plain.gates
+    # Which images are to blame is told by boxes; which classes, by numbers.
+    assert plain.culprits is not None
+    assert merged.culprits is not None
+    assert merged.culprits.classes == plain.culprits.classes
+    assert plain.culprits.images
+    assert not merged.culprits.images
+
+
+def test_the_operating_point_at_every_threshold() -> None:
+    plain, merged = both(0.5)
+    for iou in plain.protocol.iou_thresholds:
+        left, right = (result.operating_point(iou=iou) for result in (merged, plain))
+        assert repr(left) == repr(right)
+        left, right = (result.operating_point(0.4, iou=iou) for result in (merged, plain))
+        assert repr(left) == repr(right)
+
+
+def compared(first: Result, second: Result) -> Comparison:
+    return compare(first, second, resamples=20)
+
+
+def test_comparisons() -> None:
+    plain = compared(both(0.2)[0], both(0.5)[0])
+    merged = compared(both(0.2)[1], both(0.5)[1])
+    for name in plain.names:
+        assert repr(merged.difference(name)) == repr(plain.difference(name))
+        assert repr(merged.interval(name)) == repr(plain.interval(name))
+        assert repr(merged.interval(name, 1)) == repr(plain.interval(name, 1))
+    assert plain.mistakes is not None
+    assert merged.mistakes is None
+    ours, theirs = (as_dict(comparison_report(each)) for each in (merged, plain))
+    Draft202012Validator(schema("comparison")).validate(ours)
+    assert theirs.keys() - ours.keys() == {"images", "mistakes"}
+    for row, whole in zip(ours["classes"]["all"], theirs["classes"]["all"], strict=True):
+        assert row == {key: whole[key] for key in row}
+
+
+@pytest.mark.parametrize("name", ["to_dict", "_repr_html_"])
+def test_a_merged_result_shows_itself(name: str) -> None:
+    plain, merged = both(0.2)
+    assert getattr(merged, name)() == getattr(plain, name)()
