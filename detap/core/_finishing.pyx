@@ -217,22 +217,36 @@ cdef class Finisher:
 
 @final
 cdef class Replay(Finisher):
-    """Counts and curves from evidence."""
+    """Counts and curves from what became of each detection.
+
+    Parameters
+    ----------
+    rules, scores, all_limits
+        As for finish.
+    ranking : Ranking
+    outcomes : Outcomes
+        Their columns are those of the detections, or those that `code` names.
+    code : (N,) uint32
+        The column of each detection; (0,) where each has its own.
+    """
 
     cdef const int32_t[::1] start, ranked
+    cdef const uint32_t[::1] code
     cdef const uint8_t[::1] limit, duplicate
     cdef const uint8_t[:, ::1] found_bytes, neutral_bytes
     cdef Words found, neutral
+    cdef bint coded
 
-    def __init__(self, evidence, scores, all_limits):
-        Finisher.__init__(self, evidence.rules, scores, all_limits)
-        self.start, self.ranked = evidence.ranking.start, evidence.ranking.rows
-        self.limit, self.duplicate = evidence.limit, evidence.duplicate.view(np.uint8)
-        self.found_bytes = evidence.found.view(np.uint8)
-        self.neutral_bytes = evidence.neutral.view(np.uint8)
-        self.found = words_of(self.found_bytes, len(evidence))
-        self.neutral = words_of(self.neutral_bytes, len(evidence))
-        self.line_up(np.diff(evidence.ranking.start).tolist())
+    def __init__(self, rules, scores, all_limits, ranking, outcomes, code):
+        Finisher.__init__(self, rules, scores, all_limits)
+        self.start, self.ranked = ranking.start, ranking.rows
+        self.code, self.coded = code, len(code) > 0
+        self.limit, self.duplicate = outcomes.limit, outcomes.duplicate.view(np.uint8)
+        self.found_bytes = outcomes.found.view(np.uint8)
+        self.neutral_bytes = outcomes.neutral.view(np.uint8)
+        self.found = words_of(self.found_bytes, len(outcomes.limit))
+        self.neutral = words_of(self.neutral_bytes, len(outcomes.limit))
+        self.line_up(np.diff(ranking.start).tolist())
 
     cdef void* prepare(self) noexcept nogil:
         cdef Lanes* s = <Lanes*>calloc(1, sizeof(Lanes))
@@ -249,14 +263,13 @@ cdef class Replay(Finisher):
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
         cdef Lanes* s = <Lanes*>scratch
         cdef Py_ssize_t most_hits = self._most_hits(k)
-        cdef Py_ssize_t i, a, m
-        cdef int32_t row
+        cdef Py_ssize_t i, a, m, row
         cdef uint64_t found, right
         cdef int64_t duplicates = 0
         if not self.begin(most_hits, s):
             return False
         for i in range(self.start[k], self.start[k + 1]):
-            row = self.ranked[i]
+            row = self._column(i)
             duplicates += self.duplicate[row]
             for a in range(self.A):
                 found = get_word(&self.found, a, row)
@@ -272,13 +285,17 @@ cdef class Replay(Finisher):
         self.write_curves(k, most_hits, s)
         return True
 
+    cdef inline Py_ssize_t _column(self, Py_ssize_t place) noexcept nogil:
+        return self.code[self.ranked[place]] if self.coded else self.ranked[place]
+
     cdef Py_ssize_t _most_hits(self, Py_ssize_t k) noexcept nogil:
         """Return how many detections of a class are a hit anywhere."""
-        cdef Py_ssize_t i, a
+        cdef Py_ssize_t i, a, row
         cdef Py_ssize_t most = 0
         for i in range(self.start[k], self.start[k + 1]):
+            row = self._column(i)
             for a in range(self.A):
-                if get_word(&self.found, a, self.ranked[i]):
+                if get_word(&self.found, a, row):
                     most += 1
                     break
         return most

@@ -154,6 +154,15 @@ cdef int grown(
     return 0
 
 
+def in_order(const int32_t[::1] label, const int32_t[::1] group):
+    """Return whether rows stand by label, and those of a label by group."""
+    cdef Py_ssize_t i
+    for i in range(1, label.shape[0]):
+        if label[i] < label[i - 1] or (label[i] == label[i - 1] and group[i] < group[i - 1]):
+            return False
+    return True
+
+
 def group_rows(const int32_t[::1] group, int64_t[::1] start, const int64_t[::1] rows,
                int64_t[::1] order):
     """Write rows group by group, those of a group in the order in which they are given.

@@ -49,6 +49,22 @@ class Ranking(NamedTuple):
         return self.rows[self.start[label] : self.start[label + 1]]
 
 
+class Outcomes(NamedTuple):
+    """What became of each of P detections; :class:`Evidence` says what each column means.
+
+    Attributes
+    ----------
+    limit : (P,) uint8
+    found, neutral : (A, P) unsigned
+    duplicate : (P,) bool
+    """
+
+    limit: NDArray[np.uint8]
+    found: Words
+    neutral: Words
+    duplicate: Flags
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Evidence:
     """What became of the detections of whole images.
@@ -119,6 +135,11 @@ class Evidence:
             if isinstance(column, np.ndarray):
                 column.flags.writeable = False
         return self
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """What became of each detection, without its score and place."""
+        return Outcomes(self.limit, self.found, self.neutral, self.duplicate)
 
     @property
     def counted(self) -> Flags:
@@ -312,6 +333,23 @@ class Evidence:
             classes=first.classes,
             rules=first.rules,
         ).closed()
+
+
+def rank_rows(label: Integers, score: Floats, left_out: NDArray[np.uint8], classes: int) -> Ranking:
+    """Rank rows of each class by falling score; of equal ones the first row is the first.
+
+    Parameters
+    ----------
+    label : (N,) int32
+    score : (N,) float64
+    left_out : (N,) uint8
+        Rows that are not ranked.
+    classes : int
+    """
+    place = np.arange(len(label), dtype=np.int32)
+    start, rows = np.zeros(classes + 1, np.int32), np.zeros(len(label), np.int32)
+    _ordering.rank_rows(label, place, place, score, left_out, False, start, rows)
+    return Ranking(start, rows[: start[-1]])
 
 
 def words_for(rules: Rules, rows: int) -> Words:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _finishing
-from detap.core.evidence import Evidence
+from detap.core.evidence import Evidence, Outcomes, Ranking, rank_rows
 from detap.core.rules import Rules
 from detap.core.threads import share, thread_count
 
@@ -57,6 +57,31 @@ class Scores(NamedTuple):
         )
 
 
+class Coded(NamedTuple):
+    """Detections of K classes, each as a number into a table of what became of them.
+
+    Attributes
+    ----------
+    label : (N,) int32
+        Ascending; rows of a class stand as equal scores rank.
+    score : (N,) float64
+    code : (N,) uint32
+        Columns of `outcomes`.
+    outcomes : Outcomes
+    positives : (A, K) int64
+        Ground truths that count.
+    truths : (K,) int64
+        All of them.
+    """
+
+    label: NDArray[np.int32]
+    score: Floats
+    code: NDArray[np.uint32]
+    outcomes: Outcomes
+    positives: NDArray[np.int64]
+    truths: NDArray[np.int64]
+
+
 def finish(evidence: Evidence, *, threads: int | None = None, all_limits: bool = False) -> Scores:
     """Return the scores that evidence comes to, the very bits that matching and scoring give.
 
@@ -69,12 +94,42 @@ def finish(evidence: Evidence, *, threads: int | None = None, all_limits: bool =
     all_limits : bool
         Whether precision is wanted at every detection limit, not only the largest.
     """
-    scores = Scores.undefined(evidence.rules, evidence.classes, all_limits=all_limits)
-    scores.positives[:] = evidence.positives
-    replay = _finishing.Replay(evidence, scores, all_limits)
-    wanted = threads or thread_count(len(evidence))
-    share(replay.work, min(wanted, max(evidence.classes, 1)))
-    truths = np.bincount(evidence.truth_label, minlength=evidence.classes)
-    scores.counts[1] = truths - scores.positives[0]
-    scores.counts[2] = np.bincount(evidence.label, minlength=evidence.classes)
+    coded = Coded(
+        evidence.label,
+        evidence.score,
+        np.zeros(0, np.uint32),
+        evidence.outcomes,
+        evidence.positives,
+        np.bincount(evidence.truth_label, minlength=evidence.classes),
+    )
+    scores = _replayed(coded, evidence.ranking, evidence.rules, threads, all_limits)
     return scores._replace(evidence=evidence)
+
+
+def finish_coded(coded: Coded, rules: Rules, *, threads: int | None = None) -> Scores:
+    """Return the scores of detections whose outcomes are numbers; as :func:`finish`.
+
+    Parameters
+    ----------
+    coded : Coded
+    rules : Rules
+    threads : int, optional
+        The result does not depend on it.
+    """
+    left_out = (coded.outcomes.limit == len(rules.limits)).view(np.uint8)[coded.code]
+    ranking = rank_rows(coded.label, coded.score, left_out, len(coded.truths))
+    return _replayed(coded, ranking, rules, threads, all_limits=False)
+
+
+def _replayed(
+    coded: Coded, ranking: Ranking, rules: Rules, threads: int | None, all_limits: bool
+) -> Scores:
+    classes = len(coded.truths)
+    scores = Scores.undefined(rules, classes, all_limits=all_limits)
+    scores.positives[:] = coded.positives
+    replay = _finishing.Replay(rules, scores, all_limits, ranking, coded.outcomes, coded.code)
+    wanted = threads or thread_count(len(coded.label))
+    share(replay.work, min(wanted, max(classes, 1)))
+    scores.counts[1] = coded.truths - scores.positives[0]
+    scores.counts[2] = np.bincount(coded.label, minlength=classes)
+    return scores

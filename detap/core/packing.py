@@ -70,6 +70,11 @@ def grouped(
     return found
 
 
+def in_order(label: NDArray[np.int32], group: NDArray[np.int32]) -> bool:
+    """Return whether rows stand by label, and those of a label by group."""
+    return bool(_packing.in_order(label, group))
+
+
 def ranked_columns(table: Words) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Give the columns of a table numbers in their order, equal ones the same.
 

@@ -14,29 +14,13 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.evidence import Evidence, words_for
-from detap.core.packing import distinct, grouped, narrow, ranked_columns
+from detap.core.evidence import Evidence, Outcomes, words_for
+from detap.core.packing import distinct, grouped, in_order, narrow, ranked_columns
 from detap.core.rules import Rules
 from detap.tables.detection import Flags, Floats, Integers
 
 Words = NDArray[np.unsignedinteger[Any]]
 Rows = NDArray[np.int64]
-
-
-class Outcomes(NamedTuple):
-    """The P distinct things that become of detections; :class:`Evidence` says what each means.
-
-    Attributes
-    ----------
-    limit : (1, P) uint8
-    found, neutral : (A, P) unsigned
-    duplicate : (1, P) bool
-    """
-
-    limit: NDArray[np.uint8]
-    found: Words
-    neutral: Words
-    duplicate: Flags
 
 
 class Kinds(NamedTuple):
@@ -147,8 +131,8 @@ class Gathered(NamedTuple):
     Attributes
     ----------
     label, image : (n,) int32
-        The class counts from the first of those.
-    code : (n,) int64
+        The class counts from the first of those; ascending.
+    code : (n,) uint32
         Into the union's table of outcomes or kinds.
     score : (n,) float64
         (0,) of ground truths.
@@ -156,7 +140,7 @@ class Gathered(NamedTuple):
 
     label: Integers
     image: Integers
-    code: Rows
+    code: NDArray[np.uint32]
     score: Floats
 
 
@@ -183,9 +167,7 @@ def block_of(evidence: Evidence, *, by_image: bool) -> Block:
     by_image : bool
         Whether equal scores rank by image and then by row; else by row alone.
     """
-    outcomes, outcome = _coded(
-        Outcomes(evidence.limit[None], evidence.found, evidence.neutral, evidence.duplicate[None])
-    )
+    outcomes, outcome = _coded(evidence.outcomes)
     rows = grouped(evidence.image, evidence.images).order if by_image else None
     start, order = grouped(evidence.label, evidence.classes, rows)
     image = evidence.image.astype(narrow(max(evidence.images - 1, 0)))
@@ -234,7 +216,7 @@ def no_words(rules: Rules, truths: int) -> Words:
 def no_outcomes(rules: Rules) -> Outcomes:
     """Return the table of outcomes of no detection."""
     words = words_for(rules, 0)
-    return Outcomes(np.zeros((1, 0), np.uint8), words, words, np.zeros((1, 0), np.bool_))
+    return Outcomes(np.zeros(0, np.uint8), words, words, np.zeros(0, np.bool_))
 
 
 def _truths(
@@ -251,11 +233,11 @@ def _truths(
 def _coded(tables: Tables) -> tuple[Tables, Words]:
     """Return the distinct columns of tables, in their order, and the number of each column."""
     code, first = distinct(*tables)
-    few, (rank,) = united([type(tables)._make(table[:, first] for table in tables)])
+    few, (rank,) = united([type(tables)._make(table.take(first, axis=-1) for table in tables)])
     return few, rank.astype(narrow(max(len(rank) - 1, 0)))[code]
 
 
-def united(parts: Sequence[Tables]) -> tuple[Tables, list[Rows]]:
+def united(parts: Sequence[Tables]) -> tuple[Tables, list[NDArray[np.uint32]]]:
     """Return the distinct columns of several tables, in their order, and where each one went.
 
     Parameters
@@ -263,18 +245,24 @@ def united(parts: Sequence[Tables]) -> tuple[Tables, list[Rows]]:
     parts : sequence of Outcomes, or of Kinds
         At least one.
     """
-    whole = [np.concatenate(tables, axis=1) for tables in zip(*parts, strict=True)]
-    rank, columns = ranked_columns(np.concatenate([table.astype(np.uint64) for table in whole]))
-    ends = np.cumsum([part[0].shape[1] for part in parts])[:-1]
-    return type(parts[0])._make(table[:, columns] for table in whole), np.split(rank, ends)
+    whole = [np.concatenate(tables, axis=-1) for tables in zip(*parts, strict=True)]
+    rank, columns = ranked_columns(
+        np.concatenate([np.atleast_2d(table).astype(np.uint64) for table in whole])
+    )
+    ends = np.cumsum([part[0].shape[-1] for part in parts])[:-1]
+    return type(parts[0])._make(table.take(columns, axis=-1) for table in whole), np.split(
+        rank.astype(np.uint32), ends
+    )
 
 
-def gather(parts: Sequence[tuple[Piece, Rowwise, Rows]], classes: range, order: Order) -> Gathered:
+def gather(
+    parts: Sequence[tuple[Piece, Rowwise, NDArray[np.uint32]]], classes: range, order: Order
+) -> Gathered:
     """Return rows of some classes of a union, in the union's order.
 
     Parameters
     ----------
-    parts : sequence of (Piece, Rowwise, (P,) int64)
+    parts : sequence of (Piece, Rowwise, (P,) uint32)
         Of each part of the union its place there, the rows of one side, and the number in the
         union's table of each entry of its own.
     classes : range
@@ -282,14 +270,18 @@ def gather(parts: Sequence[tuple[Piece, Rowwise, Rows]], classes: range, order: 
     order : Order
     """
     picked = [_picked(*part, classes) for part in parts]
-    whole = Gathered._make(map(np.concatenate, zip(*picked, strict=True)))
-    moved = _moved(whole.label, order.group[whole.image], len(classes), order.groups)
-    if moved is None:
+    whole = picked[0]
+    if len(picked) > 1:
+        whole = Gathered._make(map(np.concatenate, zip(*picked, strict=True)))
+    group = order.group[whole.image]
+    if in_order(whole.label, group):
         return whole
+    by_group = grouped(group, order.groups).order
+    moved = grouped(whole.label, len(classes), by_group).order
     return Gathered._make(column[moved] if len(column) else column for column in whole)
 
 
-def _picked(piece: Piece, side: Rowwise, code: Rows, classes: range) -> Gathered:
+def _picked(piece: Piece, side: Rowwise, code: NDArray[np.uint32], classes: range) -> Gathered:
     """Return the rows of a part that are of some classes."""
     chosen = np.flatnonzero((piece.labels >= classes.start) & (piece.labels < classes.stop))
     counts = np.diff(side.start)[chosen]
@@ -304,11 +296,3 @@ def _picked(piece: Piece, side: Rowwise, code: Rows, classes: range) -> Gathered
     image = piece.images[side.image[rows]]
     score = side.score[rows] if len(side.score) else side.score
     return Gathered(label, image, code[side.code[rows]], score)
-
-
-def _moved(label: Integers, group: Integers, classes: int, groups: int) -> Rows | None:
-    """Return the rows by class and group; None where they stand so already."""
-    fell = np.diff(label)
-    if not ((fell < 0) | ((fell == 0) & (np.diff(group) < 0))).any():
-        return None
-    return grouped(label, classes, grouped(group, groups).order).order

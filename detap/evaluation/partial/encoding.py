@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.evidence import words_for
+from detap.core.evidence import Outcomes, words_for
 from detap.core.packing import narrow
 from detap.errors import DetapError, InputError, Note, Problem, UsageError
-from detap.evaluation.partial.blocks import Block, Kinds, Outcomes, Piece, Rows, Rowwise
+from detap.evaluation.partial.blocks import Block, Kinds, Piece, Rowwise
 from detap.evaluation.partial.truths import Input, Whole
 from detap.evaluation.scene import rules_of
 from detap.formats.reading.stream import Limits
@@ -103,10 +103,10 @@ def _columns(partial: "Partial") -> Columns:
         "proposals": _narrowed(partial.proposals if coverage else partial.proposals[:0]),
         "detections": _narrowed(counts[0]),
         "ground_truths": _narrowed(counts[1]),
-        "outcome_limit": outcomes.limit[0],
+        "outcome_limit": outcomes.limit,
         "outcome_found": outcomes.found.ravel(),
         "outcome_neutral": outcomes.neutral.ravel(),
-        "outcome_duplicate": outcomes.duplicate[0].view(np.uint8),
+        "outcome_duplicate": outcomes.duplicate.view(np.uint8),
         "kind_positive": kinds.positive.ravel().view(np.uint8),
         "kind_covered": kinds.covered.ravel(),
         "score": np.empty(found, "<f8"),
@@ -129,15 +129,15 @@ def _columns(partial: "Partial") -> Columns:
 
 
 def _used(
-    tables: Any, codes: Sequence[Rows], sides: Sequence[Rowwise]
+    tables: Any, codes: Sequence[NDArray[np.uint32]], sides: Sequence[Rowwise]
 ) -> tuple[Any, NDArray[np.int64]]:
     """Return the tables with the entries that occur alone, and the new number of each."""
-    used = np.zeros(tables[0].shape[1], np.bool_)
+    used = np.zeros(tables[0].shape[-1], np.bool_)
     for code, side in zip(codes, sides, strict=True):
         there = np.zeros(len(code), np.bool_)
         there[side.code] = True
         used[code[there]] = True
-    return tables._make(table[:, used] for table in tables), np.cumsum(used) - 1
+    return tables._make(table.compress(used, axis=-1) for table in tables), np.cumsum(used) - 1
 
 
 def _unsigned(most: int) -> str:
@@ -320,12 +320,12 @@ class _Reader:
         coverage = protocol.pairing == "coverage"
         words = words_for(rules, 0).dtype
         outcomes = Outcomes(
-            self._table(columns, "outcome_limit", 1, np.dtype("u1"), limits),
+            self._table(columns, "outcome_limit", 1, np.dtype("u1"), limits)[0],
             self._table(columns, "outcome_found", areas, words, every),
             self._table(columns, "outcome_neutral", areas, words, every),
-            self._table(columns, "outcome_duplicate", 1, np.dtype("u1"), 1).view(np.bool_),
+            self._table(columns, "outcome_duplicate", 1, np.dtype("u1"), 1)[0].view(np.bool_),
         )
-        self.need(len({table.shape[1] for table in outcomes}) == 1, "outcomes")
+        self.need(len({table.shape[-1] for table in outcomes}) == 1, "outcomes")
         self.need(not (outcomes.found & outcomes.neutral).any(), "outcomes")
         kinds = Kinds(
             self._table(columns, "kind_positive", areas, np.dtype("u1"), 1).view(np.bool_),
@@ -338,7 +338,7 @@ class _Reader:
         truths = self._side(
             columns, ("ground_truths", "truth_image", "truth_kind"), (classes, images)
         )
-        self.need(int(found.code.max(initial=0)) < max(outcomes.limit.shape[1], 1), "outcomes")
+        self.need(int(found.code.max(initial=0)) < max(len(outcomes.limit), 1), "outcomes")
         self.need(int(truths.code.max(initial=0)) < max(kinds.positive.shape[1], 1), "kinds")
         self.need(bool(outcomes.limit.size) or not len(found.code), "outcomes")
         self.need(bool(kinds.positive.size) or not len(truths.code), "kinds")

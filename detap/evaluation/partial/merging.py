@@ -319,7 +319,7 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
         (
             found,
             [found.score.view(np.uint64)],
-            [*outcomes.limit, *outcomes.found, *outcomes.neutral, *outcomes.duplicate],
+            [outcomes.limit, *outcomes.found, *outcomes.neutral, outcomes.duplicate],
         ),
         (truths, [], [*kinds.positive, *kinds.covered]),
     ]

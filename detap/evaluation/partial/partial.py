@@ -11,16 +11,16 @@ from functools import cached_property
 from typing import NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
-from detap.core.evidence import MOST_ROWS, Evidence
-from detap.core.finishing import Scores, finish
+from detap.core.evidence import MOST_ROWS, Evidence, Outcomes
+from detap.core.finishing import Coded, Scores, finish_coded
 from detap.core.proposals import finish_coverage
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.evaluation.partial.blocks import (
     Gathered,
     Kinds,
     Order,
-    Outcomes,
     Piece,
     Rows,
     block_of,
@@ -52,8 +52,8 @@ class Tallied(NamedTuple):
 
     outcomes: Outcomes
     kinds: Kinds
-    outcome: list[Rows]
-    kind: list[Rows]
+    outcome: list[NDArray[np.uint32]]
+    kind: list[NDArray[np.uint32]]
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -328,10 +328,10 @@ class Partial:
             image=found.image,
             score=found.score,
             place=np.arange(len(found.label), dtype=np.int32),
-            limit=tables.outcomes.limit[0, found.code],
+            limit=tables.outcomes.limit[found.code],
             found=tables.outcomes.found.take(found.code, axis=1),
             neutral=tables.outcomes.neutral.take(found.code, axis=1),
-            duplicate=tables.outcomes.duplicate[0, found.code],
+            duplicate=tables.outcomes.duplicate[found.code],
             overlap=np.zeros(0),
             cells=(),
             truth=np.zeros((0, len(found.label)), np.int32),
@@ -408,9 +408,12 @@ class Partial:
         rules = rules_of(self.protocol)
         if self.protocol.pairing == "coverage":
             return self._covered()
+        chunks = [*self.chunks()]
+        if len(chunks) == 1:
+            return finish_coded(self._coded(chunks[0]), rules, threads=threads)
         whole = Scores.undefined(rules, len(self.classes), all_limits=False)
-        for classes in self.chunks():
-            scores = finish(self.evidence_of(classes), threads=threads)
+        for classes in chunks:
+            scores = finish_coded(self._coded(classes), rules, threads=threads)
             here = slice(classes.start, classes.stop)
             whole.precision[..., here] = scores.precision
             whole.average[:, here] = scores.average
@@ -418,6 +421,20 @@ class Partial:
             whole.positives[:, here] = scores.positives
             whole.counts[:, here] = scores.counts
         return whole
+
+    def _coded(self, classes: range) -> Coded:
+        found, truths = self.gathered(classes)
+        positive = self.tallied.kinds.positive
+        labels = [truths.label, *(truths.label[row[truths.code]] for row in positive)]
+        counts = np.array([np.bincount(of_kind, minlength=len(classes)) for of_kind in labels])
+        return Coded(
+            label=found.label,
+            score=found.score,
+            code=found.code,
+            outcomes=self.tallied.outcomes,
+            positives=counts[1:],
+            truths=counts[0],
+        )
 
     def _covered(self) -> Scores:
         rules, tables = rules_of(self.protocol), self.tallied
