@@ -9,26 +9,20 @@ from detap.core._finishing cimport Words, get_word, words_of
 import numpy as np
 
 
-cdef uint64_t mixed(uint64_t state, uint64_t word) noexcept nogil:
-    # The finalizer of splitmix64, over the words one by one.
-    state = (state ^ word) + <uint64_t>0x9E3779B97F4A7C15
-    state = (state ^ (state >> 30)) * <uint64_t>0xBF58476D1CE4E5B9
-    state = (state ^ (state >> 27)) * <uint64_t>0x94D049BB133111EB
-    return state ^ (state >> 31)
-
-
-cdef uint64_t hash_of(
+cdef inline uint64_t hash_of(
     const Words* tables, const Py_ssize_t* lanes, Py_ssize_t count, Py_ssize_t row
 ) noexcept nogil:
     cdef uint64_t state = 0
     cdef Py_ssize_t i, lane
     for i in range(count):
         for lane in range(lanes[i]):
-            state = mixed(state, get_word(&tables[i], lane, row))
+            # Multiplied by an odd number no two words come to one, and the high bits come down.
+            state = (state ^ get_word(&tables[i], lane, row)) * <uint64_t>0x9E3779B97F4A7C15
+            state ^= state >> 29
     return state
 
 
-cdef bint alike(
+cdef inline bint alike(
     const Words* tables, const Py_ssize_t* lanes, Py_ssize_t count,
     Py_ssize_t one, Py_ssize_t other,
 ) noexcept nogil:
