@@ -30,7 +30,7 @@ from detap.evaluation.partial.blocks import (
 )
 from detap.evaluation.partial.encoding import decode, encode
 from detap.evaluation.partial.merging import Repeats, merged
-from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted
+from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions
 from detap.evaluation.results import Result, result_of
 from detap.evaluation.scene import notes_of_strangers, rules_of
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
@@ -142,7 +142,7 @@ class Partial:
         source = "; ".join(file.path for file in found.files) if input is None else input
         whole, position = None, np.zeros(0, np.int64)
         if truth is not None:
-            whole, position = Whole.of(truth), _positions(scene.ground_truth, truth)
+            whole, position = Whole.of(truth), positions(scene.ground_truth, truth)
         by_image = rules.ties == "image" or not source
         if rules.ties == "file" and not source and (np.diff(found.image) < 0).any():
             raise UsageError(
@@ -493,19 +493,6 @@ def merge(
         Where there is no partial.
     """
     return Partial.merge(blobs, truth, repeats=repeats, images=images)
-
-
-def _positions(part: GroundTruth, whole: GroundTruth) -> Rows:
-    """Return where the images of a part stand in the whole."""
-    if part.class_ids != whole.class_ids or part.classes != whole.classes:
-        raise UsageError("the result has other classes than the whole ground truth")
-    if part.images == whole.images:
-        return np.arange(len(whole.images))
-    number = {name: place for place, name in enumerate(whole.images)}
-    for name in part.images:
-        if name not in number:
-            raise UsageError(f"image {name!r} of the result is not in the whole ground truth")
-    return np.array([number[name] for name in part.images], np.int64)
 
 
 def _few(names: Sequence[str]) -> str:

@@ -7,12 +7,15 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
-from detap.errors import Note
+from detap.errors import Note, UsageError
 from detap.evaluation.scene import STRANGERS
+from detap.tables.columns import Name
 from detap.tables.detection import GroundTruth, SourceFile
 
 _KNOWN: "WeakKeyDictionary[GroundTruth, Whole]" = WeakKeyDictionary()
+_PLACES: "WeakKeyDictionary[GroundTruth, dict[Name, int]]" = WeakKeyDictionary()
 
 
 class Whole(NamedTuple):
@@ -42,6 +45,27 @@ class Whole(NamedTuple):
                 taken.update(np.ascontiguousarray(column, kind).data)
             _KNOWN[truth] = cls(taken.hexdigest(), len(truth.images))
         return _KNOWN[truth]
+
+
+def positions(part: GroundTruth, whole: GroundTruth) -> NDArray[np.int64]:
+    """Return where the images of a part stand in the whole.
+
+    Raises
+    ------
+    UsageError
+        Where it has other images or classes.
+    """
+    if part.class_ids != whole.class_ids or part.classes != whole.classes:
+        raise UsageError("the result has other classes than the whole ground truth")
+    if part.images == whole.images:
+        return np.arange(len(whole.images))
+    if whole not in _PLACES:
+        _PLACES[whole] = {name: place for place, name in enumerate(whole.images)}
+    places = _PLACES[whole]
+    for name in part.images:
+        if name not in places:
+            raise UsageError(f"image {name!r} of the result is not in the whole ground truth")
+    return np.array([places[name] for name in part.images], np.int64)
 
 
 class Input(NamedTuple):
