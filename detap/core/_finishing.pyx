@@ -278,7 +278,8 @@ cdef class Replay(Finisher):
                     self.record(a, found, self.limit[row], most_hits, s)
                 if right == self.every:
                     continue
-                self.excuse(a, right, self.limit[row], s)
+                if right:
+                    self.excuse(a, right, self.limit[row], s)
                 for m in range(self.limit[row], self.M):
                     s.seen[m * self.A + a] += 1
         self.write_counts(k, self.start[k + 1] - self.start[k], duplicates, s)

@@ -384,13 +384,18 @@ cdef class Resampler:
 
         Level 0 is reached by the first hit. A level is reached where hits / positives, as a
         quotient of doubles, is not below it: the very comparison that plain evaluation makes.
+        Of evidence from strangers there may be more hits than positives: there is room for them.
         """
-        cdef Py_ssize_t l, room = 0
+        cdef Py_ssize_t l, t, room = 0
         cdef Py_ssize_t j
         cdef int32_t hits, positives, before
+        cdef int32_t[LANES] most
         cdef uint8_t* row
         for l in range(LANES):
-            room += s.positives[l] + 1
+            most[l] = s.positives[l]
+            for t in range(self.thresholds):
+                most[l] = max(most[l], s.found[t * LANES + l])
+            room += most[l] + 1
         if room > s.table_room:
             row = <uint8_t*>realloc(s.table, room)
             if row == NULL:
@@ -414,9 +419,9 @@ cdef class Resampler:
                     before = hits
             else:
                 j = self.levels.shape[0]
-            memset(row + before, <int>j, positives + 1 - before)
+            memset(row + before, <int>j, most[l] + 1 - before)
             row[0] = 0
-            row += positives + 1
+            row += most[l] + 1
         return True
 
     cdef void _climb(self, Py_ssize_t k, const uint8_t* weights, Lanes* s) noexcept nogil:

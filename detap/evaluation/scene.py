@@ -17,9 +17,6 @@ from detap.protocols import Protocol
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
-STRANGERS = "detections-only"
-"""The code of what is said of classes without ground truth."""
-
 
 class Scene:
     """Two tables and a protocol, as the columns and rules that core takes."""
@@ -177,6 +174,14 @@ class Scene:
 
     def notes(self, scores: Scores) -> list[Note]:
         """Return what is worth saying about the evaluation itself."""
+        # Of classes that the ground truth does not even list, the VOC reader has said so.
+        said = any(note.code == "unknown-classes" for note in self.detections.notes)
+        of_truth = len(self.ground_truth.classes) if said else len(self.classes)
+        strangers = notes_of_strangers(scores.counts, self.classes[:of_truth])
+        return [*self.notes_of_flags(), *strangers]
+
+    def notes_of_flags(self) -> list[Note]:
+        """Return what is worth saying about ground truths that the protocol counts."""
         found = []
         truth, rules = self.ground_truth, self.protocol
         for flag in ("difficult", "crowd"):
@@ -190,10 +195,7 @@ class Scene:
                         count,
                     )
                 )
-        # Of classes that the ground truth does not even list, the VOC reader has said so.
-        said = any(note.code == "unknown-classes" for note in self.detections.notes)
-        of_truth = len(truth.classes) if said else len(self.classes)
-        return [*found, *notes_of_strangers(scores.counts, self.classes[:of_truth])]
+        return found
 
 
 def notes_of_strangers(counts: NDArray[np.int64], classes: Sequence[str]) -> Iterator[Note]:
@@ -211,7 +213,7 @@ def notes_of_strangers(counts: NDArray[np.int64], classes: Sequence[str]) -> Ite
     if strangers.any():
         names = [classes[k] for k in np.flatnonzero(strangers).tolist()]
         yield Note(
-            STRANGERS,
+            "detections-only",
             f"detections of classes without ground truth ({', '.join(names[:3])}"
             + (", ..." if len(names) > 3 else "")
             + ") are false positives that no AP shows",

@@ -223,8 +223,8 @@ def _sources(
             if owner.setdefault(name, part) is not part and name and _by_file(part):
                 _refuse(
                     part,
-                    f"input: images of {name!r} are in {owner[name].name} too, and equal scores "
-                    "rank by place in the file",
+                    f"input: images of {name!r} are in two partials, and equal scores rank by "
+                    "place in the file",
                     "evaluate each input as a whole, or name them apart: "
                     "Partial.of(result, input=...)",
                 )
@@ -315,7 +315,7 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
     few = part.of_images(numbers)
     found, truths = few.gathered(range(len(few.classes)))
     outcomes, kinds = few.tallied.outcomes, few.tallied.kinds
-    columns = [
+    sides = [
         (
             found,
             [found.score.view(np.uint64)],
@@ -324,12 +324,11 @@ def _rows_of_images(part: "Partial", labels: Integers, images: Sequence[int]) ->
         (truths, [], [*kinds.positive, *kinds.covered]),
     ]
     told = dict.fromkeys(numbers, b"")
-    for rows, own, tables in columns:
+    for rows, own, tables in sides:
         label = labels[rows.label]
         order = np.lexsort((label, rows.image))
-        table = np.array([label, *own, *(table[rows.code] for table in tables)], np.uint64).reshape(
-            -1, len(rows.label)
-        )[:, order]
+        columns = [label, *own, *(table[rows.code] for table in tables)]
+        table = np.array(columns, np.uint64)[:, order]
         ends = np.searchsorted(rows.image[order], np.arange(len(numbers) + 1))
         for place, number in enumerate(numbers):
             part_of = table[:, ends[place] : ends[place + 1]]

@@ -157,7 +157,10 @@ class Partial:
         else:
             block = block_of(result.evidence, by_image=by_image)
         images = len(scene.images)
-        shared, own = noted(result.notes, () if truth is None else truth.notes)
+        # What follows from the numbers, and what looks wrong where they are low, is left out: it
+        # is of all parts that it would be true.
+        notes = (*scene.ground_truth.notes, *found.notes, *scene.notes_of_flags())
+        shared, own = noted(notes, () if truth is None else truth.notes)
         partial = cls(
             protocol=rules,
             images=scene.images,

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
-from detap.evaluation.scene import STRANGERS
 from detap.tables.columns import Name
 from detap.tables.detection import GroundTruth, SourceFile
 
@@ -102,12 +101,9 @@ def united_inputs(inputs: Iterable[Input]) -> tuple[Input, ...]:
 
 
 def noted(notes: Iterable[Note], of_truth: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
-    """Return the notes of the whole ground truth, and those of the images of a part.
-
-    What follows from the numbers of all parts is left out: it is said anew when they are known.
-    """
+    """Return the notes of the whole ground truth, and those of the images of a part."""
     shared = set(of_truth)
-    own = [note for note in notes if note not in shared and note.code != STRANGERS]
+    own = [note for note in notes if note not in shared]
     return united_notes([shared], add=False), united_notes([own], add=True)
 
 

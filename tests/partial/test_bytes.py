@@ -1,0 +1,374 @@
+"""The bytes of partials: nothing in them is taken on trust."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import detap
+from detap.core.evidence import words_for
+from detap.errors import DetapError, InputError, UsageError
+from detap.evaluation.partial import Partial
+from detap.evaluation.scene import rules_of
+from detap.formats.reading.stream import Limits
+from tests.cases import Case, Found, Truth
+
+BOX = (0.0, 0.0, 10.0, 10.0)
+CASE = Case(
+    truths=(Truth(1, 7, BOX), Truth(2, 7, BOX, crowd=True), Truth(3, 9, BOX)),
+    found=(Found(1, 7, BOX, 0.9), Found(1, 7, BOX, 0.8), Found(3, 9, (50.0, 50.0, 9.0, 9.0), 0.5)),
+    images=(1, 2, 3, 4),
+    classes=(7, 9),
+)
+
+
+def partial_of(case: Case = CASE, rules: str = "coco", **more: Any) -> Partial:
+    return Partial.of(detap.evaluate(*case.tables(), rules, evidence=rules != "proposals"), **more)
+
+
+def sealed(body: bytes) -> bytes:
+    """Return bytes with the checksum that makes them whole."""
+    return body + blake2b(body, digest_size=32).digest()
+
+
+def opened(data: bytes) -> tuple[dict[str, Any], bytes]:
+    size = int.from_bytes(data[8:16], "little")
+    return json.loads(data[16 : 16 + size]), data[16 + size : -32]
+
+
+def closed(record: dict[str, Any], columns: bytes) -> bytes:
+    heading = json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
+    heading += b" " * (-len(heading) % 8)
+    return sealed(b"detapPT\x01" + len(heading).to_bytes(8, "little") + heading + columns)
+
+
+def columns_of(record: dict[str, Any], columns: bytes) -> dict[str, np.ndarray[Any, Any]]:
+    found, begin = {}, 0
+    for name, kind, count in record["columns"]:
+        found[name] = np.frombuffer(columns, kind, count, begin)
+        begin += found[name].nbytes + -found[name].nbytes % 8
+    return found
+
+
+def changed(data: bytes, name: str, value: Any) -> bytes:
+    """Return a partial in which a column is another one."""
+    record, columns = opened(data)
+    arrays = columns_of(record, columns) | {name: np.asarray(value)}
+    record["columns"] = [
+        [key, f"<{a.dtype.kind}{a.dtype.itemsize}", len(a)] for key, a in arrays.items()
+    ]
+    return closed(record, b"".join(a.tobytes() + bytes(-a.nbytes % 8) for a in arrays.values()))
+
+
+def reheaded(data: bytes, **fields: Any) -> bytes:
+    record, columns = opened(data)
+    return closed(record | fields, columns)
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(InputError) as caught:
+        Partial.from_bytes(data, name="a.part")
+    return str(caught.value)
+
+
+# --- what the layout is
+
+
+def test_what_is_kept_of_a_detection_and_a_ground_truth() -> None:
+    """By hand: a hit, its duplicate, and a false positive of another class beyond all ranges."""
+    record, columns = opened(partial_of().to_bytes())
+    there = columns_of(record, columns)
+    assert there["detections"].tolist() == [2, 1]
+    assert there["ground_truths"].tolist() == [2, 1]
+    assert there["score"].tolist() == [0.9, 0.8, 0.5]
+    assert there["image"].tolist() == [0, 0, 2]
+    assert there["truth_image"].tolist() == [0, 1, 2]
+    words = there["outcome_found"].reshape(4, -1)[:, there["outcome"]]
+    every = (1 << 10) - 1
+    # 100 square pixels are small: found over all areas and there, at every threshold.
+    assert words[:, 0].tolist() == [every, every, 0, 0]
+    assert words[:, 1:].any() == False  # noqa: E712 - of numpy
+    neutral = there["outcome_neutral"].reshape(4, -1)[:, there["outcome"]]
+    assert neutral.tolist() == [[0, 0, 0], [0, 0, 0], [every, every, every], [every, every, every]]
+    assert there["outcome_duplicate"][there["outcome"]].tolist() == [0, 1, 0]
+    assert there["outcome_limit"][there["outcome"]].tolist() == [0, 1, 0]
+    positive = there["kind_positive"].reshape(4, -1)[:, there["truth_kind"]]
+    assert positive.tolist() == [[1, 0, 1], [1, 0, 1], [0, 0, 0], [0, 0, 0]]
+
+
+def test_bytes_are_few() -> None:
+    """8 of a score and 1 each of image and outcome, where these are few."""
+    case = replace(CASE, found=CASE.found * 1000)
+    some, more = len(partial_of().to_bytes()), len(partial_of(case).to_bytes())
+    assert (more - some) / (len(case.found) - len(CASE.found)) < 10.1
+
+
+def test_bytes_that_can_be_written_to_are_copied() -> None:
+    data = bytearray(partial_of().to_bytes())
+    read = Partial.from_bytes(data)
+    data[:] = bytes(len(data))
+    assert read.to_bytes() == partial_of().to_bytes()
+    odd = memoryview(b"x" + partial_of().to_bytes())[1:]
+    assert Partial.from_bytes(odd).to_bytes() == odd
+
+
+# --- what is refused
+
+
+def test_what_is_no_partial() -> None:
+    data = partial_of().to_bytes()
+    assert refusal(b"") == ("a.part: is no partial, or only the beginning of one; make it anew")
+    assert "is no partial" in refusal(b'{"images": []}' + bytes(80))
+    assert refusal(data[:7] + b"\x02" + data[8:]) == (
+        "a.part: format version: 2, where this detap reads 1; make all partials with one version "
+        "of detap"
+    )
+    for cut in (16, len(data) // 2, len(data) - 1):
+        assert "a.part: is" in refusal(data[:cut])
+    flipped = bytearray(data)
+    flipped[-40] ^= 1
+    assert refusal(bytes(flipped)) == (
+        "a.part: is damaged: its checksum is that of other bytes; make it or copy it anew"
+    )
+    with pytest.raises(UsageError, match="a str stands where the bytes of a partial are due"):
+        Partial.from_bytes("text")  # type: ignore[arg-type]
+
+
+def test_limits() -> None:
+    data = partial_of().to_bytes()
+    with pytest.raises(InputError, match=f"has {len(data)} bytes, above the limit of 100; raise"):
+        Partial.from_bytes(data, limits=Limits(file_bytes=100))
+    with pytest.raises(InputError, match="has 4 names, above the limit of 3; raise the limit"):
+        Partial.from_bytes(data, limits=Limits(records=3))
+    more = replace(CASE, found=CASE.found * 2)
+    with pytest.raises(InputError, match="has 6 detections, above the limit of 5; raise the limit"):
+        Partial.from_bytes(partial_of(more).to_bytes(), limits=Limits(records=5))
+
+
+U1 = np.dtype("u1")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("score", np.array([np.nan, 0.8, 0.5])),
+        ("score", np.array([np.inf, 0.8, 0.5])),
+        ("score", np.array([0.8, 0.5])),
+        ("image", np.array([0, 0, 4], U1)),
+        ("image", np.array([0, 0, 2**63], "u8")),
+        ("outcome", np.array([0, 0, 9], U1)),
+        ("detections", np.array([2, 2], U1)),
+        ("detections", np.array([2**64 - 1, 4], "u8")),
+        ("detections", np.array([3], U1)),
+        ("ground_truths", np.array([1, 1], U1)),
+        ("truth_image", np.array([0, 1, 4], U1)),
+        ("truth_kind", np.array([0, 1, 2], U1)),
+        ("outcome_limit", np.array([0, 4, 0], U1)),
+        ("outcome_limit", np.array([0, 1], U1)),
+        ("outcome_duplicate", np.array([0, 2, 0], U1)),
+        ("outcome_found", np.full(12, 1 << 10, "u2")),
+        ("outcome_found", np.full(12, 1, "u4")),
+        ("outcome_found", np.full(11, 1, "u2")),
+        ("outcome_neutral", np.full(12, (1 << 10) - 1, "u2")),
+        ("kind_positive", np.full(8, 2, U1)),
+        ("kind_covered", np.full(8, 1, "u2")),
+        ("position", np.array([0], U1)),
+        ("source", np.array([0, 0, 0, 0], U1)),
+        ("proposals", np.array([1, 1, 1, 1], U1)),
+        ("stranger", np.array([1], U1)),
+    ],
+)
+def test_columns_are_checked(name: str, value: Any) -> None:
+    assert refusal(changed(partial_of().to_bytes(), name, value)).startswith("a.part: is damaged: ")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"images": [1, 2, 3, 3]},
+        {"images": [1, 2, 3, "4"]},
+        {"images": [1, 2, 3, True]},
+        {"images": [1, 2]},
+        {"images": {"a": 1}},
+        {"images": None},
+        {"classes": [[7, "7"], [7, "9"]]},
+        {"classes": [[7, 7], [9, "9"]]},
+        {"classes": [[7, "7", 1], [9, "9"]]},
+        {"classes": [[7, "7"]]},
+        {"known": 3},
+        {"known": -1},
+        {"known": True},
+        {"due": 1},
+        {"sources": []},
+        {"sources": ["b", "a"]},
+        {"sources": [1]},
+        {"ground_truth": ["abc", 3]},
+        {"ground_truth": ["abc", 4]},
+        {"ground_truth": [1, 4]},
+        {"ground_truth": 5},
+        {"inputs": [["detections", "a", "", 1]]},
+        {"inputs": [["elsewhere", "a", "", 1, 1]]},
+        {"inputs": [["detections", "a", "", -1, 1]]},
+        {"notes": [["code", "text", 1, 1]]},
+        {"notes": [["code", "text", 1 << 70, True]]},
+        {"shared_notes": ["text"]},
+        {"protocol": {}},
+        {"protocol": []},
+        {"protocol": None},
+        {"columns": []},
+        {"columns": [["score", "<f8", 1 << 60]]},
+        {"columns": [["score", "<f8", -1]]},
+        {"columns": [["score", "<f2", 3]]},
+        {"columns": [["image", "|O8", 3]]},
+        {"columns": 3},
+    ],
+)
+def test_headings_are_checked(fields: dict[str, Any]) -> None:
+    assert refusal(reheaded(partial_of().to_bytes(), **fields)).startswith("a.part: is damaged: ")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("name", "coco2"),
+        ("name", ["coco"]),
+        ("iou_thresholds", []),
+        ("iou_thresholds", [2.0]),
+        ("iou_thresholds", "0.5"),
+        ("area_ranges", [{"name": "all"}]),
+        ("area_ranges", [{"name": "all", "low": 5, "high": 1, "suffix": "", "more": 1}]),
+        ("area_ranges", [3]),
+        ("area_ranges", [{"name": "all", "low": 5, "high": 1, "suffix": ""}]),
+        ("detection_limits", [1, 0]),
+        ("interpolation", "12-point"),
+        ("recall_grid", "matlab"),
+        ("ties", {}),
+        ("pairing", "coverage"),
+        ("strict_iou", "no"),
+    ],
+)
+def test_protocols_are_checked(field: str, value: Any) -> None:
+    record, _ = opened(partial_of().to_bytes())
+    rules = record["protocol"] | {field: value}
+    said = refusal(reheaded(partial_of().to_bytes(), protocol=rules))
+    assert said.startswith("a.part: is damaged: ")
+
+
+def test_another_spelling_of_the_heading_is_refused() -> None:
+    record, columns = opened(partial_of().to_bytes())
+    text = json.dumps(record).encode()
+    text += b" " * (-len(text) % 8)
+    body = b"detapPT\x01" + len(text).to_bytes(8, "little") + text + columns
+    assert refusal(sealed(body)) == "a.part: is damaged: heading; make it anew"
+    deep = b"[" * 100_000
+    body = b"detapPT\x01" + len(deep).to_bytes(8, "little") + deep + columns
+    assert "is damaged: heading" in refusal(sealed(body))
+
+
+def test_more_found_than_there_is_is_refused_before_it_is_reported() -> None:
+    data = changed(partial_of().to_bytes(), "outcome", np.array([2, 2, 2], U1))
+    record, columns = opened(data)
+    found = columns_of(record, columns)["outcome_found"].reshape(4, -1)[0]
+    data = changed(data, "outcome", np.full(3, int(found.argmax()), U1))
+    with pytest.raises(InputError, match="more is found than there is to find; make it anew"):
+        Partial.from_bytes(data).compute()
+
+
+# --- anything at all
+
+
+def some_partials() -> Iterator[Partial]:
+    yield partial_of()
+    yield partial_of(rules="voc2007", input="a.json")
+    yield partial_of(truth=CASE.ground_truth())
+    yield partial_of(replace(CASE, truths=(), found=()))
+    agnostic = replace(CASE, truths=CASE.truths[:1], found=CASE.found[:1], classes=(7,))
+    yield partial_of(agnostic, rules="proposals")
+
+
+WHOLE = [partial.to_bytes() for partial in some_partials()]
+
+
+def survives(data: bytes) -> None:
+    """Either it is refused as input, or it is a partial that can be used."""
+    try:
+        partial = Partial.from_bytes(data)
+        assert Partial.from_bytes(partial.to_bytes()).to_bytes() == partial.to_bytes()
+        result = partial.compute(threads=1)
+        assert result.to_dict()
+        if result.protocol.pairing == "ranked":
+            result.curves()
+            assert detap.merge([partial, partial], repeats="identical").to_bytes()
+    except InputError:
+        pass
+
+
+@given(st.sampled_from(WHOLE), st.data())
+def test_any_change_is_refused_or_harmless(data: bytes, draw: st.DataObject) -> None:
+    body = bytearray(data[:-32])
+    for _ in range(draw.draw(st.integers(1, 4))):
+        place = draw.draw(st.integers(0, len(body) - 1))
+        body[place] = draw.draw(st.integers(0, 255))
+    survives(bytes(body) + data[-32:])
+    survives(sealed(bytes(body)))
+
+
+@given(st.sampled_from(WHOLE), st.data())
+def test_any_bytes_of_columns_are_refused_or_harmless(data: bytes, draw: st.DataObject) -> None:
+    size = int.from_bytes(data[8:16], "little")
+    body = bytearray(data[:-32])
+    for _ in range(draw.draw(st.integers(1, 6))):
+        place = draw.draw(st.integers(16 + size, len(body) - 1))
+        body[place] = draw.draw(st.sampled_from((0, 1, 2, 3, 127, 128, 255)))
+    survives(sealed(bytes(body)))
+
+
+@given(st.sampled_from(WHOLE), st.data())
+def test_any_cut_is_refused(data: bytes, draw: st.DataObject) -> None:
+    cut = draw.draw(st.integers(0, len(data) - 1))
+    with pytest.raises(InputError):
+        Partial.from_bytes(data[:cut])
+    with pytest.raises(InputError):
+        Partial.from_bytes(sealed(data[:cut]))
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+@given(st.sampled_from(WHOLE), st.data(), json_values)
+def test_any_value_in_the_heading_is_refused_or_harmless(
+    data: bytes, draw: st.DataObject, value: Any
+) -> None:
+    record, columns = opened(data)
+    target: Any = record
+    key: Any = draw.draw(st.sampled_from(sorted(record)))
+    while isinstance(target[key], list | dict) and target[key] and draw.draw(st.booleans()):
+        target = target[key]
+        places = sorted(target) if isinstance(target, dict) else range(len(target))
+        key = draw.draw(st.sampled_from(places))
+    target[key] = value
+    survives(closed(record, columns))
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_at_all_end_in_another_error(data: bytes) -> None:
+    for text in (data, sealed(b"detapPT\x01" + data)):
+        with pytest.raises(DetapError):
+            Partial.from_bytes(text)
+
+
+def test_words_of_evidence_are_those_of_the_heading() -> None:
+    """The width of words follows from the protocol, and is never taken from the bytes."""
+    assert words_for(rules_of(detap.protocol("coco")), 0).dtype == np.dtype("u2")

@@ -1,0 +1,380 @@
+"""Partials put together: what is refused, and what each refusal says; what merging keeps."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.errors import InputError, Note, UsageError
+from detap.evaluation.partial import Partial
+from detap.evaluation.partial.truths import Whole
+from detap.evaluation.results import Result
+from detap.protocols import Protocol
+from detap.tables.detection import Detections, GroundTruth, SourceFile
+from tests.cases import Case, Found, Truth
+
+BOX, AWAY = (0.0, 0.0, 10.0, 10.0), (50.0, 50.0, 9.0, 9.0)
+WHOLE = Case(
+    truths=tuple(Truth(image, label, BOX) for image in (1, 2, 3) for label in (7, 9)),
+    found=tuple(
+        Found(image, label, BOX if image != 2 else AWAY, 0.5)
+        for image in (1, 2, 3)
+        for label in (7, 9)
+    ),
+    images=(1, 2, 3),
+    classes=(7, 9),
+)
+
+
+def result_of(*images: int, case: Case = WHOLE, rules: Protocol | str = "coco") -> Result:
+    return detap.evaluate(*detap.select(*case.tables(), images=images), rules, evidence=True)
+
+
+def part(*images: int, **more: Any) -> Partial:
+    rules, case = more.pop("rules", "coco"), more.pop("case", WHOLE)
+    return Partial.of(result_of(*images, case=case, rules=rules), **more)
+
+
+def refusal(*parts: Partial | bytes, **how: Any) -> str:
+    with pytest.raises(InputError) as caught:
+        detap.merge(parts, **how)
+    return str(caught.value)
+
+
+# --- repeats
+
+
+def test_an_image_in_two_partials_is_named_with_both() -> None:
+    assert refusal(part(1, 2), part(2, 3)) == (
+        "partial 1: image 2 is in two partials: partial 1 and partial 2; evaluate each image in "
+        'one part, or let repeats="identical" drop equal ones'
+    )
+    a = part(1, 2, 3, input="a.json").to_bytes()
+    b = part(2, 3, input="b.json").to_bytes()
+    assert refusal(a, Partial.from_bytes(b, name="b.part")) == (
+        "partial 1: image 2 is in two partials, and so are 1 others: partial 1 (a.json) and b.part "
+        '(b.json); evaluate each image in one part, or let repeats="identical" drop equal ones'
+    )
+
+
+def test_equal_repeats_are_dropped() -> None:
+    whole = part(1, 2, 3).to_bytes()
+    assert detap.merge([part(1, 2), part(2, 3)], repeats="identical").to_bytes() == whole
+    thrice = [part(1), part(3, 2), part(1, 2), part(1, 2, 3)]
+    assert detap.merge(thrice, repeats="identical").to_bytes() == whole
+
+
+def test_what_is_kept_of_a_repeat_depends_on_names_alone() -> None:
+    parts = [part(1, 2, input="b"), part(2, 3, input="a")]
+    one = detap.merge(parts, repeats="identical")
+    two = detap.merge(parts[::-1], repeats="identical")
+    assert one.to_bytes() == two.to_bytes()
+    assert [one.sources[n] for n in one.source] == ["b", "a", "a"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"found": tuple(replace(f, score=0.25) for f in WHOLE.found)},
+        {"found": tuple(f for f in WHOLE.found if (f.image, f.label) != (2, 9))},
+        {"found": tuple(replace(f, box=BOX) for f in WHOLE.found)},
+        {"truths": (*WHOLE.truths, Truth(2, 7, AWAY))},
+        {"truths": tuple(replace(t, crowd=True) for t in WHOLE.truths)},
+    ],
+)
+def test_repeats_that_differ_are_refused(change: dict[str, Any]) -> None:
+    other = part(2, 3, case=replace(WHOLE, **change))
+    assert refusal(part(1, 2), other, repeats="identical") == (
+        "partial 1: image 2 is in two partials, and its rows differ: partial 1 and partial 2; an "
+        "image that several inputs share must be evaluated with all its detections at once"
+    )
+
+
+def test_repeats_under_another_order_of_classes_are_equal() -> None:
+    turned = replace(WHOLE, classes=(9, 7))
+    merged = detap.merge([part(1, 2), part(2, 3, case=turned)], repeats="identical")
+    assert merged.class_ids == (7, 9)
+    assert merged.compute().summary == pytest.approx(result_of(1, 2, 3).summary, nan_ok=True)
+
+
+def test_how_repeats_are_spelt() -> None:
+    with pytest.raises(UsageError, match="repeats 'last' is unknown; choose from error, identical"):
+        detap.merge([part(1)], repeats="last")  # type: ignore[arg-type]
+
+
+# --- what must be alike
+
+
+@pytest.mark.parametrize(
+    ("rules", "told"),
+    [
+        ("voc2012", "protocol: name is 'voc2012', where partial 1 has 'coco'"),
+        (
+            replace(detap.protocol("coco"), iou_thresholds=(0.5,)),
+            "protocol: iou_thresholds is (0.5,), where partial 1 has (0.5, 0.55, 0.6, 0.65, 0.7, "
+            "0.75, 0.8, 0.85, 0.8999999999999999, 0.95)",
+        ),
+        (
+            replace(detap.protocol("coco"), class_agnostic=True),
+            "protocol: class_agnostic is True, where partial 1 has False",
+        ),
+    ],
+)
+def test_another_protocol(rules: Protocol | str, told: str) -> None:
+    assert refusal(part(1), part(2, rules=rules)) == (
+        f"partial 2: {told}; only partials of one protocol add up: evaluate both by the same"
+    )
+
+
+def test_another_ground_truth() -> None:
+    truth = WHOLE.ground_truth()
+    moved = replace(WHOLE, truths=(*WHOLE.truths, Truth(1, 7, AWAY))).ground_truth()
+    one, two = part(1, truth=truth), part(2, truth=moved)
+    assert one.truth is not None
+    assert two.truth is not None
+    digests = one.truth.digest[:12], two.truth.digest[:12]
+    assert digests[0] != digests[1]
+    assert refusal(one, two) == (
+        f"partial 2: ground truth: {digests[1]} of 3 images, where partial 1 has {digests[0]} of 3 "
+        "images; only partials of one ground truth add up: evaluate both with the same"
+    )
+    assert "ground truth: its own, where partial 1 has" in refusal(one, part(2))
+    assert refusal(one, part(2, 3, truth=truth), truth=moved) == (
+        f"partial 1: ground truth: {digests[0]} of 3 images, where {digests[1]} of 3 images is "
+        "given; give the one that the partials were made with"
+    )
+    assert refusal(part(1), truth=truth) == (
+        "partial 1: ground truth: each partial brings its own; merge them without naming one, or "
+        "make them with it: Partial.of(result, truth=...)"
+    )
+
+
+def test_the_digest_is_of_every_column_and_name() -> None:
+    truth = WHOLE.ground_truth()
+    digests = {part(1, truth=truth).truth}
+    changes: tuple[dict[str, Any], ...] = (
+        {"area": truth.area + 1},
+        {"corners": truth.corners + 1},
+        {"crowd": ~truth.crowd},
+        {"label": truth.label[::-1].copy()},
+        {"images": (1, 2, 4)},
+        {"classes": ("7", "8")},
+        {"class_ids": (7, 8)},
+    )
+    for change in changes:
+        digests.add(Whole.of(replace(truth, **change)))
+    assert len(digests) == 8
+
+
+def test_a_class_that_is_called_otherwise() -> None:
+    truth, found = detap.select(*WHOLE.tables(), images=[2])
+    names = ("7", "nine")
+    tables = replace(truth, classes=names), replace(found, classes=names)
+    other = Partial.of(detap.evaluate(*tables, "coco"))
+    assert refusal(part(1), other) == (
+        "partial 2: classes: 9 is 'nine', where another partial has '9'; evaluate both with the "
+        "same classes"
+    )
+
+
+def test_classes_of_which_one_order_is_due() -> None:
+    """As one class, equal scores of an image rank class by class."""
+    rules = replace(detap.protocol("coco"), class_agnostic=True)
+    turned = part(2, case=replace(WHOLE, classes=(9, 7)), rules=rules)
+    assert refusal(part(1, rules=rules), turned) == (
+        "partial 2: classes: the ground truth has (9, 7), where partial 1 has (7, 9); evaluate "
+        "both with the same classes"
+    )
+
+
+def text_names(*images: str) -> Partial:
+    truth = GroundTruth.from_arrays(
+        image=list(images), label=["a"] * len(images), boxes=[[0, 0, 9, 9]] * len(images)
+    )
+    found = Detections.from_arrays(image=[], label=[], boxes=np.zeros((0, 4)), score=[])
+    return Partial.of(detap.evaluate(truth, found, "coco"))
+
+
+def test_names_of_two_kinds() -> None:
+    told = refusal(part(1), text_names("x"))
+    assert told.startswith("partial 2: class names are text in one partial and numbers in another")
+
+
+def test_one_input_in_two_partials_where_its_rows_rank() -> None:
+    voc = {"rules": "voc2012", "input": "dt.json"}
+    assert refusal(part(1, **voc), part(2, **voc)) == (
+        "dt.json: input: images of 'dt.json' are in two partials, and equal scores rank by place "
+        "in the file; evaluate each input as a whole, or name them apart: "
+        "Partial.of(result, input=...)"
+    )
+    named = [part(1, rules="voc2012", input="a"), part(2, 3, rules="voc2012", input="b")]
+    assert detap.merge(named).compute().images == (1, 2, 3)
+    assert detap.merge([part(1, input="dt.json"), part(2, input="dt.json")]).sources == ("dt.json",)
+
+
+def test_rows_of_no_file_must_come_image_by_image() -> None:
+    turned = WHOLE.with_found(WHOLE.found[::-1])
+    with pytest.raises(UsageError) as caught:
+        part(1, 2, case=turned, rules="voc2012")
+    assert str(caught.value) == (
+        "protocol voc2012 ranks equal scores by place in the file, and these detections are of no "
+        "file: give them image by image, in the order of the ground truth, or name their input, "
+        "Partial.of(result, input=...)"
+    )
+    assert part(1, 2, case=turned, rules="voc2012", input="a").compute()
+    assert part(1, 2, case=turned).compute()
+
+
+def test_inputs_rank_by_name_where_rows_of_files_rank() -> None:
+    """By hand: of two equal scores the first in the file that sorts first is the first."""
+    case = Case(
+        truths=(Truth(1, 7, BOX), Truth(2, 7, BOX)),
+        found=(Found(1, 7, BOX, 0.5), Found(2, 7, AWAY, 0.5)),
+        images=(1, 2),
+        classes=(7,),
+    )
+    for first, second, expected in (("a", "b", 0.5), ("b", "a", 0.25)):
+        parts = [
+            part(1, case=case, rules="voc2012", input=first),
+            part(2, case=case, rules="voc2012", input=second),
+        ]
+        for order in (parts, parts[::-1]):
+            # One of two ground truths found, by the first or the second of the ranking.
+            assert detap.merge(order).compute().summary["mAP"] == expected
+
+
+# --- what is due
+
+
+def test_images_of_the_ground_truth_in_no_partial() -> None:
+    truth = WHOLE.ground_truth()
+    some = detap.merge([part(1, truth=truth)])
+    with pytest.raises(InputError) as caught:
+        some.compute()
+    assert str(caught.value) == (
+        "partial 1: 2 of the 3 images of the ground truth are in no partial; merge those of all "
+        'images, or give images="seen" to leave them out'
+    )
+    assert refusal(some, truth=truth) == (
+        "partial 1: image 2 is due and in no partial, nor are 1 others; merge those of all images; "
+        'one without detections is evaluated too. images="seen" leaves out what is in none'
+    )
+    assert detap.merge([some], truth, images="seen").compute().images == (1,)
+    # What is left out once is left out in the bytes too.
+    seen = detap.merge([some], images="seen").to_bytes()
+    assert detap.merge([seen]).compute().images == (1,)
+    whole = detap.merge([some, part(2, 3, truth=truth)], truth).compute()
+    assert whole.summary == pytest.approx(result_of(1, 2, 3).summary, nan_ok=True)
+
+
+def test_images_that_are_listed() -> None:
+    parts = [part(1, 2), part(3)]
+    assert detap.merge(parts, images=[3, 1]).compute().images == (1, 3)
+    assert refusal(*parts, images=[3, 4]).startswith(
+        "merged partials: image 4 is due and in no partial; merge those of all images"
+    )
+    with pytest.raises(UsageError, match="images 'all' is neither 'seen' nor a list of names"):
+        detap.merge(parts, images="all")
+
+
+def test_the_order_of_images_is_that_of_the_ground_truth() -> None:
+    turned = replace(WHOLE, images=(3, 1, 2))
+    truth = turned.ground_truth()
+    parts = [part(n, case=turned, truth=truth) for n in (1, 2, 3)]
+    assert detap.merge(parts).images == (3, 1, 2)
+    own = [part(n, case=turned) for n in (3, 1, 2)]
+    assert detap.merge(own).images == (1, 2, 3)
+    four = detap.evaluate(*replace(WHOLE, images=(4,), truths=(), found=()).tables(), "coco")
+    with pytest.raises(UsageError, match="image 4 of the result is not in the whole ground truth"):
+        Partial.of(four, truth=truth)
+    with pytest.raises(UsageError, match="has other classes than the whole ground truth"):
+        part(1, case=replace(WHOLE, classes=(7, 9, 11)), truth=truth)
+
+
+def test_nothing_to_merge() -> None:
+    with pytest.raises(UsageError, match="there is no partial to merge"):
+        detap.merge([])
+
+
+# --- classes and notes of a union
+
+
+def test_classes_are_those_of_any_part_where_each_brings_its_own() -> None:
+    def alone(image: int, truth: int, found: int) -> Partial:
+        case = Case(
+            (Truth(image, truth, BOX),), (Found(image, found, BOX, 0.5),), (image,), (truth,)
+        )
+        return Partial.of(detap.evaluate(*case.tables(), "coco"))
+
+    merged = detap.merge([alone(1, 9, 20), alone(2, 7, 9), alone(3, 30, 3)])
+    assert merged.class_ids == (7, 9, 30, 3, 20)
+    assert merged.known == 3
+    result = merged.compute()
+    assert result.ground_truths.tolist() == [1, 1, 1, 0, 0]
+    assert result.detections_count.tolist() == [0, 1, 0, 1, 1]
+    assert [note.count for note in result.notes if note.code == "detections-only"] == [2]
+
+
+def test_notes_are_summed_and_those_of_the_ground_truth_said_once() -> None:
+    shared, own = Note("of-truth", "said of the whole", 5), Note("of-rows", "said of row 9", 2)
+    truth = replace(WHOLE.ground_truth(), notes=(shared,))
+
+    def noted(image: int, note: Note) -> Partial:
+        tables = detap.select(truth, WHOLE.detections(), images=[image])
+        result = detap.evaluate(tables[0], replace(tables[1], notes=(note,)), "coco")
+        return Partial.of(result, truth=truth)
+
+    parts = [noted(1, own), noted(2, replace(own, message="said of row 4")), noted(3, own)]
+    assert detap.merge(parts).compute().notes == (
+        shared,
+        Note("of-rows", "said of row 4", 6),
+    )
+
+
+def test_files_are_kept_with_their_digests() -> None:
+    def read(image: int, path: str) -> Partial:
+        truth, found = detap.select(*WHOLE.tables(), images=[image])
+        truth = replace(truth, files=(SourceFile("gt.json", 6, sha256="ab"),))
+        found = replace(found, files=(SourceFile(path, 2, ("x", "y"), "cd"),))
+        return Partial.of(detap.evaluate(truth, found, "coco"))
+
+    merged = Partial.from_bytes(detap.merge([read(2, "b"), read(1, "a")]).to_bytes())
+    assert [tuple(entry) for entry in merged.inputs] == [
+        ("ground_truth", "gt.json", "ab", 1, 6),
+        ("detections", "a", "cd", 2, 2),
+        ("detections", "b", "cd", 2, 2),
+    ]
+    assert merged.sources == ("a", "b")
+
+
+# --- what needs boxes
+
+
+def test_what_needs_boxes_says_what_to_do() -> None:
+    result = detap.merge([part(1), part(2, 3)]).compute()
+    asked: list[Any] = [
+        lambda: result.ground_truth,
+        lambda: result.detections,
+        result.errors,
+        result.confusion,
+        result.with_matches,
+        lambda: Partial.of(result),
+    ]
+    for ask in asked:
+        with pytest.raises(UsageError) as caught:
+            ask()
+        assert str(caught.value) == (
+            "this result was merged from partials, which keep what became of each detection and "
+            "not its box; for this, evaluate all detections in one run"
+        )
+    # The remedy: the same numbers, and what was asked for.
+    whole = result_of(1, 2, 3)
+    assert whole.summary == pytest.approx(result.summary, nan_ok=True)
+    assert whole.errors()
+
+
+def test_a_partial_says_how_much_it_holds() -> None:
+    assert repr(part(1, 2)) == "Partial('coco', 2 images, 4 detections)"
+    assert len(part(1, 2)) == 4
