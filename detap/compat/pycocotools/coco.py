@@ -1,9 +1,9 @@
 """``pycocotools.coco``: a data set in COCO's form, with its index and queries.
 
 Everything is what pycocotools' class of the same name would hold: plain dictionaries, the very
-objects that were given, in the same order. Results of a file or an array stay columns until one of
-the attributes that show them as dictionaries is read; then these are made, as pycocotools makes
-them, and from there on they are what counts.
+objects that were given, in the same order. Results of a file or an array stay columns, and records
+without an index, until one of the attributes that show them is read; then all is made as
+pycocotools makes it, and from there on that is what counts.
 """
 
 import copy
@@ -76,20 +76,24 @@ class COCO:
         return vars(self)
 
     @property
-    def unopened(self) -> Results | None:
-        """The results, where they are still columns."""
+    def unopened(self) -> Results | list[Record] | None:
+        """The results, where no attribute that shows them was read yet."""
         return vars(self).get("_results")
 
     def _open(self) -> None:
         """Make the dictionaries."""
         listed, results = vars(self).pop("_listed"), vars(self).pop("_results")
-        self.dataset = {**listed, "annotations": results.records()}
-        self.anns, self.imgToAnns, self.catToImgs = _index_annotations(self.dataset)
+        if isinstance(results, Results):
+            results = listed["annotations"] = results.records()
+        self.dataset = listed
+        self.anns, self.imgToAnns, self.catToImgs = _index(results, by_category=True)
 
     def createIndex(self) -> None:
         """Make the attributes that follow from `dataset`."""
         print("creating index...")
-        self.anns, self.imgToAnns, self.catToImgs = _index_annotations(self.dataset)
+        annotations = self.dataset.get("annotations", ())
+        by_category = "categories" in self.dataset
+        self.anns, self.imgToAnns, self.catToImgs = _index(annotations, by_category=by_category)
         self.imgs = {image["id"]: image for image in self.dataset.get("images", ())}
         self.cats = {category["id"]: category for category in self.dataset.get("categories", ())}
         print("index created!")
@@ -195,42 +199,48 @@ class COCO:
         results.dataset["images"] = list(self.dataset["images"])
         print("Loading and preparing results...")
         begun = time.time()
-        columns: Results | None = None
+        found: Results | None = None
         records: Any = resFile
         if type(resFile) is str:
             with open(resFile, "rb") as stream:
                 content = stream.read()
-            columns = FileResults.scan(content, self.getImgIds(), self.dataset["categories"])
-            records = None if columns else FileResults.parse(content)
+            found = FileResults.scan(content, self.getImgIds(), self.dataset["categories"])
+            records = None if found else FileResults.parse(content)
         elif type(resFile) is np.ndarray:
             _say_converting(resFile)
-            columns = ArrayResults.of(resFile, self.getImgIds(), self.dataset["categories"])
-            records = None if columns else ArrayResults.parse(resFile)
-        if columns is None:
-            self._complete(results, records)
-        else:
+            found = ArrayResults.of(resFile, self.getImgIds(), self.dataset["categories"])
+            records = None if found else ArrayResults.parse(resFile)
+        regular = found is not None or self._complete(results, records)
+        if found is not None:
             results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
-        print(f"DONE (t={time.time() - begun:0.2f}s)")
-        if columns is None:
-            results.dataset["annotations"] = records
-            results.createIndex()
         else:
-            results._keep(columns)
+            results.dataset["annotations"] = records
+        print(f"DONE (t={time.time() - begun:0.2f}s)")
+        if regular:
+            results._keep(found or list(records))
+        else:
+            results.createIndex()
         return results
 
-    def _keep(self, columns: Results) -> None:
-        """Hold results as columns until their dictionaries are asked for."""
+    def _keep(self, results: Results | list[Record]) -> None:
+        """Hold results until one of the attributes that show them is read."""
         listed = self.dataset
         for name in _MADE_WHEN_READ:
             del vars(self)[name]
-        vars(self).update(_listed=listed, _results=columns)
+        vars(self).update(_listed=listed, _results=results)
         print("creating index...")
         self.imgs = {image["id"]: image for image in listed["images"]}
         self.cats = {category["id"]: category for category in listed["categories"]}
         print("index created!")
 
-    def _complete(self, results: "COCO", records: Any) -> None:
-        """Check the records of results, and add to each what follows from it."""
+    def _complete(self, results: "COCO", records: Any) -> bool:
+        """Check the records of results, and add to each what follows from it.
+
+        Returns
+        -------
+        bool
+            Whether they are boxes, each of a category.
+        """
         assert type(records) is list, "results in not an array of objects"
         images = {entry["image_id"] for entry in records}
         assert images <= set(self.getImgIds()), "Results do not correspond to current coco set"
@@ -242,7 +252,7 @@ class COCO:
             ]
         elif any(key in first for key in ("bbox", "segmentation", "keypoints")):
             results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
-        complete(records)
+        return complete(records)
 
     def loadNumpyAnnotations(self, data: Any) -> list[Record]:
         """Return the rows of an (N, 7) array, as :meth:`loadRes` takes it, as records."""
@@ -291,18 +301,16 @@ class COCO:
         )
 
 
-def _index_annotations(
-    dataset: Record,
+def _index(
+    annotations: Iterable[Record], *, by_category: bool
 ) -> tuple[dict[Any, Record], defaultdict[Any, list[Record]], defaultdict[Any, list[Any]]]:
     """Return the annotations by id, by image, and the images of each category."""
-    annotations = dataset.get("annotations", ())
     by_image: defaultdict[Any, list[Record]] = defaultdict(list)
     images: defaultdict[Any, list[Any]] = defaultdict(list)
     for annotation in annotations:
         by_image[annotation["image_id"]].append(annotation)
-    if "categories" in dataset:
-        for annotation in annotations:
-            images[annotation["category_id"]].append(annotation["image_id"])
+    for annotation in annotations if by_category else ():
+        images[annotation["category_id"]].append(annotation["image_id"])
     return {annotation["id"]: annotation for annotation in annotations}, by_image, images
 
 

@@ -6,7 +6,6 @@ core scores all at once, and what pycocotools holds of each image (`evalImgs`, `
 which pycocotools calls them, so that what is overridden is called.
 """
 
-import copy
 import datetime
 import time
 from collections import defaultdict
@@ -18,7 +17,6 @@ from numpy.typing import NDArray
 
 from detap.compat.pycocotools import entries, scoring
 from detap.compat.pycocotools import mask as maskUtils
-from detap.compat.pycocotools.coco import COCO
 from detap.errors import UsageError
 
 Record = dict[str, Any]
@@ -140,8 +138,8 @@ class COCOeval:
             self.ious = entries.overlaps_by_image(left.evaluated)
         else:
             params = left.evaluated.params
-            of_truths = _grouped(left.truths)
-            of_detections = _grouped(_chosen(left.found, params))
+            of_truths = _grouped(scoring.chosen(left.truths, params))
+            of_detections = _grouped(scoring.chosen(left.found, params))
             for image in params.imgIds:
                 for category in params.catIds:
                     of_truths[image, category], of_detections[image, category]
@@ -152,8 +150,10 @@ class COCOeval:
     def _prepare(self) -> None:
         """Group the annotations that are evaluated by image and category."""
         self._check_type()
-        truths, detections = _chosen(self.cocoGt, self.params), _chosen(self.cocoDt, self.params)
-        _mark(truths)
+        truths = scoring.chosen(self.cocoGt, self.params)
+        detections = scoring.chosen(self.cocoDt, self.params)
+        for record in truths:
+            record["ignore"] = "iscrowd" in record and record["iscrowd"]
         self._gts, self._dts = _grouped(truths), _grouped(detections)
         self.evalImgs = defaultdict(list)
         self.eval = {}
@@ -195,7 +195,7 @@ class COCOeval:
             self.evalImgs = self._images()
         else:
             self._leave(left)
-        self._paramsEval = copy.deepcopy(self.params)
+        self._paramsEval = scoring.copied(self.params)
         print(f"DONE (t={time.time() - begun:0.2f}s).")
 
     def _overlaps(self) -> dict[tuple[Any, Any], Any]:
@@ -218,36 +218,13 @@ class COCOeval:
 
     def _at_once(self) -> "_Left | None":
         """Return all as the core takes it; None where it has to go image by image."""
-        steps = ("_prepare", "computeIoU", "evaluateImg")
-        if any(_overridden(self, COCOeval, name) for name in steps):
+        if scoring.overridden(self, COCOeval, "_prepare", "computeIoU", "evaluateImg"):
             return None
-        params = self.params
         try:
-            rules, selection = scoring.rules_of(params), scoring.Selection.of(params)
-            if rules is None or selection is None:
-                return None
-            records = _chosen(self.cocoGt, params)
-            truths = scoring.truths_of(records, selection)
-            claims, found = self._claims(selection)
+            evaluated = scoring.Evaluated.of(self.cocoGt, self.cocoDt, self.params)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             return None  # going image by image, the error comes where pycocotools has it
-        if truths is None or claims is None:
-            return None
-        _mark(records)
-        known = selection.category
-        _mark_in([one for one in records if one["category_id"] in known], params.areaRng[-1])
-        copied = copy.deepcopy(params)
-        return _Left(scoring.Evaluated(copied, truths, claims, selection, rules), records, found)
-
-    def _claims(self, selection: scoring.Selection) -> tuple[scoring.Claims | None, Any]:
-        """Return the detections as columns, and what shows them as dictionaries."""
-        found = self.cocoDt
-        columns = found.unopened if isinstance(found, COCO) else None
-        if columns is not None and not any(
-            _overridden(found, COCO, name) for name in ("getAnnIds", "loadAnns")
-        ):
-            return scoring.claims_of_columns(columns, selection), found
-        return scoring.claims_of(_chosen(found, self.params), selection), found
+        return None if evaluated is None else _Left(evaluated, self.cocoGt, self.cocoDt)
 
     def _leave(self, left: "_Left") -> None:
         """Leave what is seldom read until it is."""
@@ -305,7 +282,9 @@ class COCOeval:
         truths, detections = self._of(imgId, catId)
         if not truths and not detections:
             return None
-        _mark_in(truths, aRng)
+        for entry in truths:
+            outside = entry["area"] < aRng[0] or entry["area"] > aRng[1]
+            entry["_ignore"] = 1 if entry["ignore"] or outside else 0
         order = np.argsort([entry["_ignore"] for entry in truths], kind="mergesort")
         truths = [truths[row] for row in order]
         ranked = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
@@ -428,14 +407,12 @@ class _Left(NamedTuple):
     ----------
     evaluated : Evaluated
         As the core takes it.
-    truths : list of dict
-        The ground truths.
-    found : COCO
-        The detections.
+    truths, found : COCO
+        The ground truths and the detections.
     """
 
     evaluated: scoring.Evaluated
-    truths: list[Record]
+    truths: Any
     found: Any
 
 
@@ -549,37 +526,11 @@ def _curves(
     return last, at_levels[0], at_levels[1]
 
 
-def _chosen(coco: Any, params: Any) -> list[Record]:
-    """Return the annotations of the images, and of the categories if they are told apart."""
-    by = {"imgIds": params.imgIds}
-    if params.useCats:
-        by["catIds"] = params.catIds
-    chosen: list[Record] = coco.loadAnns(coco.getAnnIds(**by))
-    return chosen
-
-
 def _grouped(records: Sequence[Record]) -> Groups:
     groups: Groups = defaultdict(list)
     for record in records:
         groups[record["image_id"], record["category_id"]].append(record)
     return groups
-
-
-def _mark(truths: Sequence[Record]) -> None:
-    """Mark which ground truths need not be found, as pycocotools does: the crowds."""
-    for record in truths:
-        record["ignore"] = "iscrowd" in record and record["iscrowd"]
-
-
-def _mark_in(truths: Sequence[Record], band: Sequence[float]) -> None:
-    """Mark which need not be found in an area range."""
-    for record in truths:
-        outside = record["area"] < band[0] or record["area"] > band[1]
-        record["_ignore"] = 1 if record["ignore"] or outside else 0
-
-
-def _overridden(instance: Any, home: type, name: str) -> bool:
-    return name in vars(instance) or getattr(type(instance), name) is not getattr(home, name)
 
 
 def _alike(params: Any, others: Params) -> bool:

@@ -80,7 +80,7 @@ def _of_area(
     area = evaluated.claims.boxes.area[claims.rows]
     outside = (area < low) | (area > high)
     claim_ids = evaluated.claims.ids[claims.rows].tolist()
-    truth_ids = [truths.ids[row] for row in rest.rows.tolist()]
+    truth_ids = truths.ids[rest.rows].tolist()
     scores = [evaluated.scores[row] for row in claims.rows.tolist()]
     flags = neutral[rest.rows].astype(np.int64)
     place = np.empty(len(neutral) + 1, np.intp)  # the last is that of no ground truth

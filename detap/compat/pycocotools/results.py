@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools import mask as maskUtils
+from detap.compat.pycocotools._records import complete_boxes
 from detap.formats.coco._scan import ResultsScan
 from detap.formats.reading.stream import DEFAULT_LIMITS
 
@@ -207,38 +208,34 @@ def _number(column: NDArray[Any], names: Sequence[int]) -> Integers:
     return np.where(listed[found] == wanted, found, -1).astype(np.int32)
 
 
-def complete(records: list[Record]) -> None:
+def complete(records: list[Record]) -> bool:
     """Add to each record what follows from it, as pycocotools does: its area, an id from 1 on.
 
     What the first record holds decides what all are taken for.
+
+    Returns
+    -------
+    bool
+        Whether they are boxes, each of a category.
     """
     first = records[0]
     if "caption" in first:
         add = _complete_caption
     elif "bbox" in first and first["bbox"] != []:
-        add = _complete_box
+        return complete_boxes(records)
     elif "segmentation" in first:
         add = _complete_mask
     elif "keypoints" in first:
         add = _complete_keypoints
     else:
-        return
+        return False
     for number, record in enumerate(records, 1):
         add(record, number)
+    return False
 
 
 def _complete_caption(record: Record, number: int) -> None:
     record["id"] = number
-
-
-def _complete_box(record: Record, number: int) -> None:
-    x, y, width, height = record["bbox"][0:4]
-    if "segmentation" not in record:
-        right, bottom = x + width, y + height
-        record["segmentation"] = [[x, y, x, bottom, right, bottom, right, y]]
-    record["area"] = width * height
-    record["id"] = number
-    record["iscrowd"] = 0
 
 
 def _complete_mask(record: Record, number: int) -> None:

@@ -7,6 +7,7 @@ pycocotools' (ids that are no whole numbers, NaN, thresholds out of order, ...) 
 Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, I images.
 """
 
+import copy
 import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.compat.pycocotools._records import Columns
+from detap.compat.pycocotools.coco import COCO
 from detap.compat.pycocotools.results import Results
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
@@ -23,15 +26,17 @@ from detap.core.matching import Boxes, score
 from detap.core.rules import Rules
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Record = dict[str, Any]
 
 HIGHEST = 1 - 1e-10
 """Thresholds above are lowered to this."""
 
+QUERIES = ("getAnnIds", "loadAnns")
+"""What pycocotools' evaluator asks of a data set."""
+
 _MOST_THRESHOLDS = 64
-_EXACT = 2**53
-"""Up to here float64 holds every whole number."""
 
 
 class Selection(NamedTuple):
@@ -52,8 +57,8 @@ class Selection(NamedTuple):
     @classmethod
     def of(cls, params: Any) -> Self | None:
         """Return what the parameters select; None where nothing, or a category twice."""
-        image = {name: place for place, name in enumerate(params.imgIds)}
-        category = {name: place for place, name in enumerate(params.catIds)}
+        image = {_plain(name): place for place, name in enumerate(params.imgIds)}
+        category = {_plain(name): place for place, name in enumerate(params.catIds)}
         if not image or not category or len(category) != len(params.catIds):
             return None
         return cls(image, category, bool(params.useCats))
@@ -64,6 +69,11 @@ class Selection(NamedTuple):
         return len(self.category) if self.by_category else 1
 
 
+def _plain(name: Any) -> Any:
+    """Return an id as Python's own: numpy's is slow to compare."""
+    return name.item() if isinstance(name, np.generic) else name
+
+
 class Truths(NamedTuple):
     """G ground truths as columns, with their ids."""
 
@@ -71,7 +81,7 @@ class Truths(NamedTuple):
     neutral: Flags
     absorbing: Flags
     void: Flags
-    ids: Sequence[int]
+    ids: NDArray[Any]
 
 
 class Claims(NamedTuple):
@@ -98,39 +108,72 @@ class Claims(NamedTuple):
         return [given[row] for row in self.rows.tolist()]
 
 
-def truths_of(records: Sequence[Record], selection: Selection) -> Truths | None:
-    """Return the ground truths that are selected; None where they are unusual."""
-    crowd = [record["iscrowd"] for record in records]
-    ids = [record["id"] for record in records]
-    if not {*map(type, crowd)} <= {int, bool} or not {*crowd} <= {0, 1}:
+def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
+    """Return the ground truths that are selected, marked; None where they are unusual."""
+    columns = _read(coco, params, selection, scored=False)
+    if columns is None:
         return None
-    if not {*map(type, ids)} <= {int}:
-        return None
-    boxes = _boxes_of(records, selection, np.zeros(len(records)))
-    if boxes is None:
-        return None
-    table, rows = boxes
-    flags = np.array(crowd, np.bool_)[rows]
-    ids = [ids[row] for row in rows.tolist()]
-    zero = np.array([identifier == 0 for identifier in ids], np.bool_)
-    return Truths(table, flags, flags, zero, ids)
+    *_, crowd = columns.columns()
+    boxes, rows = _selected(selection, *columns.columns()[:-1])
+    flags = crowd.view(np.bool_)[rows]
+    ids = np.array(columns.ids, np.object_)[rows]
+    return Truths(boxes, flags, flags, (ids == 0).astype(np.bool_), ids)
 
 
-def claims_of(records: Sequence[Record], selection: Selection) -> Claims | None:
+def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
     """Return the detections that are selected; None where they are unusual."""
-    ids = [record["id"] for record in records]
-    if not {*map(type, ids)} <= {int} or min(ids, default=1) <= 0:
+    columns = _read(coco, params, selection, scored=True)
+    if columns is None:
         return None
-    scores = [record["score"] for record in records]
-    score = np.array(scores)
-    if score.dtype.kind in "iu" and (np.abs(score) < _EXACT).all():
-        score = score.astype(np.float64)
-    if len(records) and (score.dtype.kind != "f" or score.shape != (len(records),)):
-        return None
-    boxes = _boxes_of(records, selection, score.astype(np.float64))
-    if boxes is None:
-        return None
-    return Claims(boxes[0], np.array(ids, np.object_)[boxes[1]], boxes[1], scores)
+    boxes, rows = _selected(selection, *columns.columns()[:-1])
+    return Claims(boxes, np.array(columns.ids, np.object_)[rows], rows, columns.scores)
+
+
+def _read(coco: Any, params: Any, selection: Selection, *, scored: bool) -> Columns | None:
+    low, high = params.areaRng[-1]
+
+    def new(room: int) -> Columns:
+        return Columns(selection.image, selection.category, room, scored, (low, high))
+
+    if not isinstance(coco, COCO) or overridden(coco, COCO, *QUERIES):
+        records = chosen(coco, params)
+    elif isinstance(coco.unopened, list):
+        records = coco.unopened  # of any image and category: what is not selected is passed by
+    else:
+        index = coco.imgToAnns
+        columns = new(sum(len(index[image]) for image in selection.image if image in index))
+        by_category = selection.by_category
+        usual = columns.take_indexed(selection.image, index, coco.anns, by_category)
+        return columns if usual else None
+    columns = new(len(records))
+    return columns if columns.take_all(records) else None
+
+
+def copied(params: Any) -> Any:
+    """Return a deep copy of parameters; ids, which may be many, are never changed themselves."""
+    ids = [*params.imgIds], [*params.catIds]
+    bare = copy.copy(params)
+    bare.imgIds, bare.catIds = [], []
+    twin = copy.deepcopy(bare)
+    twin.imgIds, twin.catIds = ids
+    return twin
+
+
+def chosen(coco: Any, params: Any) -> list[Record]:
+    """Return the annotations of the images, and of the categories if they are told apart."""
+    by = {"imgIds": params.imgIds}
+    if params.useCats:
+        by["catIds"] = params.catIds
+    records: list[Record] = coco.loadAnns(coco.getAnnIds(**by))
+    return records
+
+
+def overridden(instance: Any, home: type, *names: str) -> bool:
+    """Tell whether one of the methods of a class is not that class's own."""
+    return any(
+        name in vars(instance) or getattr(type(instance), name) is not getattr(home, name)
+        for name in names
+    )
 
 
 def claims_of_columns(results: Results, selection: Selection) -> Claims:
@@ -139,7 +182,10 @@ def claims_of_columns(results: Results, selection: Selection) -> Claims:
         selection,
         _places(results.images, selection.image)[results.image],
         _places(results.categories, selection.category)[results.label],
-        (results.corners, results.box_area, results.area, results.score),
+        results.corners,
+        results.box_area,
+        results.area,
+        results.score,
     )
     return Claims(boxes, rows + 1, rows, results)
 
@@ -148,43 +194,22 @@ def _places(names: Sequence[Any], place: dict[Any, int]) -> NDArray[np.int32]:
     return np.array([place.get(name, -1) for name in names], np.int32)
 
 
-def _boxes_of(
-    records: Sequence[Record], selection: Selection, score: Floats
-) -> tuple[Boxes, NDArray[np.intp]] | None:
-    """Return the columns of records, and which of them they are of."""
-    boxes = [record["bbox"] for record in records]
-    if not {*map(type, boxes)} <= {list, np.ndarray} or not {*map(len, boxes)} <= {4}:
-        return None
-    flat = itertools.chain.from_iterable(boxes)
-    box = np.fromiter(flat, np.float64, 4 * len(boxes)).reshape(-1, 4)
-    area = np.array([record["area"] for record in records], np.float64)
-    if not (np.isfinite(box).all() and np.isfinite(area).all() and np.isfinite(score).all()):
-        return None
-    image = [selection.image.get(record["image_id"], -1) for record in records]
-    label = [selection.category.get(record["category_id"], -1) for record in records]
-    corners = np.hstack([box[:, :2], box[:, :2] + box[:, 2:]])
-    columns = corners, box[:, 2] * box[:, 3], area, score
-    return _selected(selection, np.array(image, np.int32), np.array(label, np.int32), columns)
-
-
 def _selected(
-    selection: Selection,
-    image: NDArray[np.int32],
-    label: NDArray[np.int32],
-    columns: tuple[Floats, Floats, Floats, Floats],
+    selection: Selection, image: Integers, label: Integers, *columns: Floats
 ) -> tuple[Boxes, NDArray[np.intp]]:
-    """Return the rows that are selected; where categories are not told apart, by category."""
+    """Return the rows that are selected; where categories are not told apart, by category.
+
+    The columns are corners, the area of the box, the area that decides the range, and the score.
+    """
     rows = np.flatnonzero((image >= 0) & (label >= 0))
     if not selection.by_category:
         rows = rows[np.argsort(label[rows], kind="stable")]
     if len(rows) < len(image) or not selection.by_category:
         image, label = image[rows], label[rows]
-        corners, box_area, area, score = (column[rows] for column in columns)
-    else:
-        corners, box_area, area, score = columns
+        columns = tuple(column[rows] for column in columns)
     if not selection.by_category:
         label = np.zeros_like(label)
-    return Boxes(image, label, corners, box_area, area, score), rows
+    return Boxes(image, label, *columns), rows
 
 
 def rules_of(params: Any) -> Rules | None:
@@ -261,6 +286,22 @@ class Evaluated:
     selection: Selection
     rules: Rules
 
+    @classmethod
+    def of(cls, truths: Any, found: Any, params: Any) -> Self | None:
+        """Return two data sets as the core takes them; None where something is unusual."""
+        rules, selection = rules_of(params), Selection.of(params)
+        if rules is None or selection is None:
+            return None
+        columns = read_truths(truths, params, selection)
+        results = found.unopened if isinstance(found, COCO) else None
+        if isinstance(results, Results) and not overridden(found, COCO, *QUERIES):
+            claims: Claims | None = claims_of_columns(results, selection)
+        else:
+            claims = read_claims(found, params, selection)
+        if columns is None or claims is None:
+            return None
+        return cls(copied(params), columns, claims, selection, rules)
+
     @property
     def shape(self) -> tuple[int, int]:
         """K and I."""
@@ -333,18 +374,19 @@ def _scores_at_levels(scores: Scores) -> Floats:
         needed = np.array([_hits_needed(p, levels) for p in positives], np.intp)
         needed = needed.reshape(len(defined), len(levels))
         words = evidence.found[a][ranked]
-        hits = np.flatnonzero(words)
-        words, rows = words[hits], ranked[hits]
-        label, limit, value = evidence.label[rows], evidence.limit[rows], evidence.score[rows]
-        for t, m in itertools.product(range(len(rules.thresholds)), range(len(rules.limits))):
-            these = (words & words.dtype.type(1 << t) != 0) & (limit <= m)
-            bounds = np.searchsorted(label[these], np.arange(classes + 1))
-            of_class = np.append(value[these], 0.0)
-            place = bounds[defined, None] + needed
-            reached = place < bounds[defined + 1, None]
-            at_level = np.where(reached, of_class[np.where(reached, place, 0)], 0.0)
-            at_level[:, levels <= 0] = top[defined, None]
-            out[t, :, defined, a, m] = at_level
+        somewhere = np.flatnonzero(words)
+        words, found = words[somewhere], ranked[somewhere]
+        for t in range(len(rules.thresholds)):
+            hits = found[(words & words.dtype.type(1 << t)) != 0]
+            for m in range(len(rules.limits)):
+                within = hits[evidence.limit[hits] <= m]
+                bounds = np.searchsorted(evidence.label[within], np.arange(classes + 1))
+                place = bounds[defined, None] + needed
+                reached = place < bounds[defined + 1, None]
+                of_hits = np.append(evidence.score[within], 0.0)
+                at_level = np.where(reached, of_hits[np.where(reached, place, -1)], 0.0)
+                at_level[:, levels <= 0] = top[defined, None]
+                out[t, :, defined, a, m] = at_level
     return out
 
 

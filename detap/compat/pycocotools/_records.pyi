@@ -1,0 +1,34 @@
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Integers = NDArray[np.int32]
+_Floats = NDArray[np.float64]
+
+class Columns:
+    rows: int
+    ids: list[int]
+    scores: list[Any]
+    def __init__(
+        self,
+        images: dict[Any, int],
+        categories: dict[Any, int],
+        room: int,
+        scored: bool,
+        band: tuple[float, float],
+    ) -> None: ...
+    def columns(
+        self,
+    ) -> tuple[_Integers, _Integers, _Floats, _Floats, _Floats, _Floats, NDArray[np.uint8]]: ...
+    def take_all(self, records: list[dict[str, Any]]) -> bool: ...
+    def take_indexed(
+        self,
+        images: Iterable[Any],
+        index: Mapping[Any, list[dict[str, Any]]],
+        annotations: Mapping[Any, dict[str, Any]],
+        by_category: bool,
+    ) -> bool: ...
+
+def complete_boxes(records: list[dict[str, Any]]) -> bool: ...
