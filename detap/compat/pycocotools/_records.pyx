@@ -1,4 +1,4 @@
-"""Annotations, which are dictionaries, as columns: one walk over them. See records.py."""
+"""Annotations, which are dictionaries, as columns, in one walk. See scoring.py and results.py."""
 
 from cpython.dict cimport PyDict_GetItem
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check

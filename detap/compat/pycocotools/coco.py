@@ -65,28 +65,20 @@ class COCO:
 
     def __getattr__(self, name: str) -> Any:
         # Only what the instance has not: of results that are still columns, their dictionaries.
-        if name in _MADE_WHEN_READ and "_results" in vars(self):
-            self._open()
+        if name in _MADE_WHEN_READ and "_detap_results" in vars(self):
+            _open(self)
             return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getstate__(self) -> Record:
-        if "_results" in vars(self):
-            self._open()
+        if "_detap_results" in vars(self):
+            _open(self)
         return vars(self)
 
     @property
     def unopened(self) -> Results | list[Record] | None:
         """The results, where no attribute that shows them was read yet."""
-        return vars(self).get("_results")
-
-    def _open(self) -> None:
-        """Make the dictionaries."""
-        listed, results = vars(self).pop("_listed"), vars(self).pop("_results")
-        if isinstance(results, Results):
-            results = listed["annotations"] = results.records()
-        self.dataset = listed
-        self.anns, self.imgToAnns, self.catToImgs = _index(results, by_category=True)
+        return vars(self).get("_detap_results")
 
     def createIndex(self) -> None:
         """Make the attributes that follow from `dataset`."""
@@ -210,49 +202,17 @@ class COCO:
             _say_converting(resFile)
             found = ArrayResults.of(resFile, self.getImgIds(), self.dataset["categories"])
             records = None if found else ArrayResults.parse(resFile)
-        regular = found is not None or self._complete(results, records)
+        regular = found is not None or _complete(self, results, records)
         if found is not None:
             results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
         else:
             results.dataset["annotations"] = records
         print(f"DONE (t={time.time() - begun:0.2f}s)")
         if regular:
-            results._keep(found or list(records))
+            _keep(results, found or list(records))
         else:
             results.createIndex()
         return results
-
-    def _keep(self, results: Results | list[Record]) -> None:
-        """Hold results until one of the attributes that show them is read."""
-        listed = self.dataset
-        for name in _MADE_WHEN_READ:
-            del vars(self)[name]
-        vars(self).update(_listed=listed, _results=results)
-        print("creating index...")
-        self.imgs = {image["id"]: image for image in listed["images"]}
-        self.cats = {category["id"]: category for category in listed["categories"]}
-        print("index created!")
-
-    def _complete(self, results: "COCO", records: Any) -> bool:
-        """Check the records of results, and add to each what follows from it.
-
-        Returns
-        -------
-        bool
-            Whether they are boxes, each of a category.
-        """
-        assert type(records) is list, "results in not an array of objects"
-        images = {entry["image_id"] for entry in records}
-        assert images <= set(self.getImgIds()), "Results do not correspond to current coco set"
-        first = records[0]
-        if "caption" in first:
-            kept = {image["id"] for image in results.dataset["images"]} & images
-            results.dataset["images"] = [
-                image for image in results.dataset["images"] if image["id"] in kept
-            ]
-        elif any(key in first for key in ("bbox", "segmentation", "keypoints")):
-            results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
-        return complete(records)
 
     def loadNumpyAnnotations(self, data: Any) -> list[Record]:
         """Return the rows of an (N, 7) array, as :meth:`loadRes` takes it, as records."""
@@ -299,6 +259,49 @@ class COCO:
             "detap.compat.pycocotools opens no connection; download with "
             "pycocotools.coco.COCO.download, or from the coco_url of each image"
         )
+
+
+def _open(coco: COCO) -> None:
+    """Make the dictionaries."""
+    listed, results = vars(coco).pop("_detap_listed"), vars(coco).pop("_detap_results")
+    if isinstance(results, Results):
+        results = listed["annotations"] = results.records()
+    coco.dataset = listed
+    coco.anns, coco.imgToAnns, coco.catToImgs = _index(results, by_category=True)
+
+
+def _keep(coco: COCO, results: Results | list[Record]) -> None:
+    """Hold results until one of the attributes that show them is read."""
+    listed = coco.dataset
+    for name in _MADE_WHEN_READ:
+        del vars(coco)[name]
+    vars(coco).update(_detap_listed=listed, _detap_results=results)
+    print("creating index...")
+    coco.imgs = {image["id"]: image for image in listed["images"]}
+    coco.cats = {category["id"]: category for category in listed["categories"]}
+    print("index created!")
+
+
+def _complete(coco: COCO, results: COCO, records: Any) -> bool:
+    """Check the records of results, and add to each what follows from it.
+
+    Returns
+    -------
+    bool
+        Whether they are boxes, each of a category.
+    """
+    assert type(records) is list, "results in not an array of objects"
+    images = {entry["image_id"] for entry in records}
+    assert images <= set(coco.getImgIds()), "Results do not correspond to current coco set"
+    first = records[0]
+    if "caption" in first:
+        kept = {image["id"] for image in results.dataset["images"]} & images
+        results.dataset["images"] = [
+            image for image in results.dataset["images"] if image["id"] in kept
+        ]
+    elif any(key in first for key in ("bbox", "segmentation", "keypoints")):
+        results.dataset["categories"] = copy.deepcopy(coco.dataset["categories"])
+    return complete(records)
 
 
 def _index(

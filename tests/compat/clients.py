@@ -1,0 +1,397 @@
+"""Run real clients of pycocotools, from their own sources, on pycocotools and on the drop-in.
+
+    python -m tests.compat.clients SOURCES --data DIR [--python PYTHON] [--only CLIENT]
+
+SOURCES is a folder with a checkout (or an unpacked wheel) of each client, as ``CLIENTS`` below
+names them; what is not there is said. DIR holds ``coco-val2014-100``. PYTHON is an interpreter with
+torch and what the clients import (mmdetection needs mmengine's requirements, Detectron2 fvcore and
+iopath, RF-DETR torchmetrics and pydantic); by default this one. A client runs in a process of its
+own, once for each package, and both have to see the same bits, types and printed characters. Status
+1 where one does not.
+
+No build of torchvision, mmcv or Detectron2's compiled half is needed: of packages that a client's
+file only imports from, empty ones stand in, which :func:`bare` and :func:`stub` make below.
+"""
+
+import argparse
+import contextlib
+import importlib.util
+import io
+import json
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.compat.patterns import Case, Seen, batches  # noqa: E402
+from tests.compat.same import differences  # noqa: E402
+
+LOG_TIME = re.compile(r"\d\d/\d\d \d\d:\d\d:\d\d")
+"""What mmengine's log begins its lines with."""
+
+
+def stub(name: str, **contents: Any) -> None:
+    """Let a module of these contents stand in for one that is not there."""
+    module = types.ModuleType(name)
+    module.__spec__ = ModuleSpec(name, None)
+    vars(module).update(contents)
+    sys.modules[name] = module
+
+
+def bare(name: str, folder: Path, **contents: Any) -> None:
+    """Let a package be imported from without running what it would import by itself."""
+    stub(name, __path__=[str(folder)], **contents)
+
+
+def by_image(case: Case) -> dict[Any, list[dict[str, Any]]]:
+    found: dict[Any, list[dict[str, Any]]] = {}
+    for record in case.results():
+        found.setdefault(record["image_id"], []).append(record)
+    return found
+
+
+def tensors(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what a detector gives: corners, scores and labels, as tensors."""
+    import torch
+
+    boxes = torch.tensor([record["bbox"] for record in records]).reshape(-1, 4)
+    return {
+        "boxes": torch.cat([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], dim=1),
+        "scores": torch.tensor([record["score"] for record in records]),
+        "labels": torch.tensor([record["category_id"] for record in records], dtype=torch.int64),
+    }
+
+
+def coco_evaluator(module: Any, case: Case) -> Seen:
+    """Feed DETR's and torchvision's CocoEvaluator batch by batch."""
+    from pycocotools.coco import COCO
+
+    truth = COCO(str(case.truth_file))
+    found = by_image(case)
+    evaluator = module.CocoEvaluator(truth, ["bbox"])
+    for batch in batches(truth, 4):
+        evaluator.update({image: tensors(found.get(image, [])) for image in batch})
+    evaluator.synchronize_between_processes()
+    evaluator.accumulate()
+    evaluator.summarize()
+    inner = evaluator.coco_eval["bbox"]
+    return {
+        "stats": inner.stats,
+        "arrays": [inner.eval[name] for name in ("precision", "recall", "scores")],
+        "entries": inner.evalImgs,
+        "images": inner.params.imgIds,
+    }
+
+
+def detr(folder: Path, case: Case) -> Seen:
+    stub("util")
+    stub("util.misc", all_gather=lambda value: [value])
+    return coco_evaluator(_module(folder / "datasets" / "coco_eval.py"), case)
+
+
+def torchvision(folder: Path, case: Case) -> Seen:
+    stub("utils", all_gather=lambda value: [value])
+    import torch
+
+    stub("torch._six", string_classes=str)  # which torch had when that file was written
+    torch._six = sys.modules["torch._six"]
+    return coco_evaluator(_module(folder / "references" / "detection" / "coco_eval.py"), case)
+
+
+def mmdetection(folder: Path, case: Case, *, processes: bool = False) -> Seen:
+    """CocoMetric over boxes and proposals, class by class, with its own COCO class."""
+    sys.path.insert(0, str(folder.parent / "mmengine"))
+    package = folder / "mmdet"
+    for name in ("mmdet", "mmdet.datasets", "mmdet.evaluation", "mmdet.evaluation.metrics"):
+        bare(name, folder / name.replace(".", "/"))
+    bare("mmdet.evaluation.functional", package / "evaluation" / "functional", eval_recalls=None)
+    stub("mmdet.structures")
+    stub("mmdet.structures.mask", encode_mask_results=None)
+    metrics = importlib.import_module("mmdet.evaluation.metrics.coco_metric")
+    metric = metrics.CocoMetric(
+        ann_file=str(case.truth_file),
+        metric=["bbox", "proposal"],
+        classwise=True,
+        use_mp_eval=processes,
+    )
+    names = [category["name"] for category in case.truth()["categories"]]
+    place = {category["id"]: n for n, category in enumerate(case.truth()["categories"])}
+    metric.dataset_meta = {"classes": names}
+    found = by_image(case)
+    samples = []
+    for image in case.truth()["images"]:
+        instances = tensors(found.get(image["id"], []))
+        instances["bboxes"] = instances.pop("boxes")
+        instances["labels"].apply_(lambda label: place[label])
+        shape = image.get("height", 480), image.get("width", 640)
+        samples.append({"pred_instances": instances, "img_id": image["id"], "ori_shape": shape})
+    metric.process({}, samples)
+    return {"metrics": metric.evaluate(size=len(samples))}
+
+
+def mmdetection_processes(folder: Path, case: Case) -> Seen:
+    return mmdetection(folder, case, processes=True)
+
+
+def detectron2(folder: Path, case: Case) -> Seen:
+    """COCOEvaluator over boxes, without its compiled evaluator."""
+    package = folder / "detectron2"
+    for name in ("", "evaluation", "data", "data.datasets", "structures", "config", "utils"):
+        dotted = f"detectron2.{name}".rstrip(".")
+        bare(dotted, package / name.replace(".", "/"))
+    boxes = importlib.import_module("detectron2.structures.boxes")
+    vars(sys.modules["detectron2.structures"]).update(
+        Boxes=boxes.Boxes, BoxMode=boxes.BoxMode, pairwise_iou=boxes.pairwise_iou
+    )
+    instances = importlib.import_module("detectron2.structures.instances")
+    config = importlib.import_module("fvcore.common.config")
+    vars(sys.modules["detectron2.config"]).update(CfgNode=config.CfgNode)
+    catalog = importlib.import_module("detectron2.data.catalog")
+    vars(sys.modules["detectron2.data"]).update(MetadataCatalog=catalog.MetadataCatalog)
+    stub("detectron2.data.datasets.coco", convert_to_coco_json=None)
+    evaluation = importlib.import_module("detectron2.evaluation.coco_evaluation")
+    categories = case.truth()["categories"]
+    places = {category["id"]: n for n, category in enumerate(categories)}
+    catalog.MetadataCatalog.get("made").set(
+        json_file=str(case.truth_file),
+        thing_classes=[category["name"] for category in categories],
+        thing_dataset_id_to_contiguous_id=places,
+    )
+    found = by_image(case)
+    outcomes = {}
+    for name, chosen in (("all", None), ("some", [*found][:30])):
+        evaluator = evaluation.COCOEvaluator("made", ("bbox",), False, use_fast_impl=False)
+        evaluator.reset()
+        for image in case.truth()["images"]:
+            of = tensors(found.get(image["id"], []))
+            of["labels"].apply_(lambda label: places[label])
+            output = instances.Instances((image.get("height", 480), image.get("width", 640)))
+            output.pred_boxes = boxes.Boxes(of["boxes"])
+            output.scores, output.pred_classes = of["scores"], of["labels"]
+            evaluator.process([{"image_id": image["id"]}], [{"instances": output}])
+        outcomes[name] = evaluator.evaluate(img_ids=chosen)
+    return outcomes
+
+
+def rf_detr(folder: Path, case: Case) -> Seen:
+    """RF-DETR's metric, as its tests of backends feed it, over a backend of this package."""
+    package = folder / "rfdetr"
+    for name in ("", "training", "utilities"):
+        bare(f"rfdetr.{name}".rstrip("."), package / name)
+    _stub_torchvision()
+    import pycocotools
+    from pycocotools import mask
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    # Its backend for evaluators that look like pycocotools asks for this package by name.
+    stub("ultrafast_pycocotools", COCO=COCO, COCOeval=COCOeval, mask=mask, pycocotools=pycocotools)
+    metrics = importlib.import_module("rfdetr.training.coco_map")
+    metric = metrics.OnePassCocoMeanAveragePrecision(
+        class_metrics=True, backend="ufcoco", max_detection_thresholds=[1, 10, 100]
+    )
+    return _torchmetrics(metric, case)
+
+
+def torchmetrics(folder: Path, case: Case) -> Seen:
+    """torchmetrics' own metric on its backend pycocotools; installed, not fetched."""
+    _stub_torchvision()
+    metrics = importlib.import_module("torchmetrics.detection")
+    metric = metrics.MeanAveragePrecision(
+        class_metrics=True, backend="pycocotools", extended_summary=True
+    )
+    return _torchmetrics(metric, case)
+
+
+def _stub_torchvision() -> None:
+    """Stand in for the one function that torchmetrics uses of torchvision, for corners."""
+
+    def box_convert(boxes: Any, in_fmt: str, out_fmt: str) -> Any:
+        assert (in_fmt, out_fmt) == ("xyxy", "xywh")
+        boxes = boxes.clone()
+        boxes[..., 2:] -= boxes[..., :2]
+        return boxes
+
+    # First, so that torchmetrics finds no torchvision and asks nothing else of it.
+    detection = importlib.import_module("torchmetrics.detection")
+    mean_ap = importlib.import_module("torchmetrics.detection.mean_ap")
+    stub("torchvision", ops=None)
+    stub("torchvision.ops", box_convert=box_convert)
+    for module in (mean_ap, importlib.import_module("torchmetrics.detection.helpers")):
+        vars(module).update(_TORCHVISION_AVAILABLE=True, box_convert=box_convert)
+    vars(detection).update(MeanAveragePrecision=mean_ap.MeanAveragePrecision)
+
+
+def _torchmetrics(metric: Any, case: Case) -> Seen:
+    found = by_image(case)
+    truths: dict[Any, list[dict[str, Any]]] = {}
+    for annotation in case.truth()["annotations"]:
+        truths.setdefault(annotation["image_id"], []).append({**annotation, "score": 0.0})
+    import torch
+
+    for image in case.truth()["images"]:
+        listed = truths.get(image["id"], [])
+        target = tensors(listed)
+        target["iscrowd"] = torch.tensor([record["iscrowd"] for record in listed])
+        target["area"] = torch.tensor([record["area"] for record in listed])
+        del target["scores"]
+        metric.update([tensors(found.get(image["id"], []))], [target])
+    with contextlib.redirect_stdout(io.StringIO()):
+        result = metric.compute()
+    return {name: _plain(value) for name, value in result.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def faster_coco_eval(folder: Path, case: Case) -> Seen:
+    """The box tests of faster-coco-eval's suite that use nothing that pycocotools has not."""
+    from pycocotools import mask
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    def keyed(coco: Any, results: Any) -> Any:
+        return load(coco, str(results) if isinstance(results, Path) else results)
+
+    load = COCO.loadRes
+    kind = type("COCO", (COCO,), {"loadRes": keyed})
+    stub("faster_coco_eval", COCO=kind, COCOeval_faster=COCOeval)
+    stub("faster_coco_eval.core", mask=mask)
+    sys.modules["faster_coco_eval.core.mask"] = mask
+    suite = unittest.TestSuite()
+    for name in ("test_cocoapi_fake_data", "test_extensive_pycocotools_comparison"):
+        module = _module(folder / "tests" / f"{name}.py")
+        for test in _flat(unittest.defaultTestLoader.loadTestsFromModule(module)):
+            if not any(word in test.id() for word in ("segm", "keypoint")):
+                suite.addTest(test)
+    outcome = unittest.TextTestRunner(stream=sys.stderr, verbosity=2).run(suite)
+    bad = [*outcome.failures, *outcome.errors]
+    return {"run": outcome.testsRun, "failed": [(test.id(), why) for test, why in bad]}
+
+
+def _flat(suite: Any) -> Any:
+    for test in suite:
+        yield from _flat(test) if isinstance(test, unittest.TestSuite) else [test]
+
+
+def _module(path: Path) -> Any:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass(frozen=True)
+class Client:
+    """A client: where its sources are, and what runs it."""
+
+    folder: str
+    run: Callable[[Path, Case], Seen]
+
+
+CLIENTS = {
+    "DETR coco_eval.py": Client("detr", detr),
+    "torchvision references/detection/coco_eval.py": Client("vision", torchvision),
+    "mmdetection CocoMetric": Client("mmdet", mmdetection),
+    "mmdetection CocoMetric, use_mp_eval": Client("mmdet", mmdetection_processes),
+    "Detectron2 COCOEvaluator": Client("detectron2", detectron2),
+    "RF-DETR OnePassCocoMeanAveragePrecision": Client("rfdetr", rf_detr),
+    "torchmetrics MeanAveragePrecision": Client(".", torchmetrics),
+    "faster-coco-eval box tests": Client("faster_coco_eval", faster_coco_eval),
+}
+
+
+def run_here(name: str, folder: Path, case: Case, out: Path, *, drop_in: bool) -> None:
+    """Run a client in this process, and leave what it shows in a file."""
+    if drop_in:
+        from detap.compat.pycocotools import init_as_pycocotools
+
+        init_as_pycocotools()
+    shown = CLIENTS[name].run(folder, case)
+    import pycocotools.cocoeval
+
+    assert ("detap" in pycocotools.cocoeval.COCOeval.__module__) == drop_in
+    out.write_bytes(pickle.dumps(shown))
+
+
+def compare(name: str, arguments: argparse.Namespace, case: Case, work: Path) -> str:
+    """Run a client on both packages; return what came of it."""
+    folder = arguments.sources / CLIENTS[name].folder
+    if not folder.is_dir():
+        return f"cannot run: no folder {folder}"
+    seen = []
+    for drop_in in (False, True):
+        out = work / f"{drop_in}.pickle"
+        command = [arguments.python, __file__, str(arguments.sources), "--child", name]
+        command += ["--case", str(case.truth_file), str(case.results_file), "--out", str(out)]
+        done = subprocess.run(
+            [*command, *(["--drop-in"] if drop_in else [])],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            which = "the drop-in" if drop_in else "pycocotools"
+            why = (done.stderr.strip().splitlines() or ["no message"])[-1]
+            return f"{'differs' if drop_in else 'cannot run'}: on {which}: {why}"
+        printed = LOG_TIME.sub("", done.stdout).splitlines()
+        seen.append({"shown": pickle.loads(out.read_bytes()), "printed": printed})
+    found = differences(seen[1], seen[0])
+    return f"differs: {found[:3]!r:.300}" if found else f"the same{_extent(seen[0])}"
+
+
+def _extent(seen: dict[str, Any]) -> str:
+    shown = seen["shown"]
+    if "run" in shown:
+        return f" ({shown['run']} tests, {len(shown['failed'])} failed on both)"
+    return f" ({', '.join(shown)}; {len(seen['printed'])} lines printed)"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sources", type=Path)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--child")
+    parser.add_argument("--case", nargs=2, type=Path)
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--drop-in", action="store_true")
+    parser.add_argument("--only", action="append", choices=CLIENTS)
+    arguments = parser.parse_args()
+    if arguments.child:
+        folder = arguments.sources / CLIENTS[arguments.child].folder
+        case = Case(*arguments.case)
+        run_here(arguments.child, folder, case, arguments.out, drop_in=arguments.drop_in)
+        return 0
+    data = arguments.data / "coco-val2014-100"
+    files = "instances_val2014_100.json", "instances_val2014_fakebbox100_results.json"
+    bad = 0
+    with tempfile.TemporaryDirectory() as work:
+        contents = [json.loads((data / name).read_text("utf-8")) for name in files]
+        case = Case.write((contents[0], contents[1]), Path(work))
+        for name in arguments.only or CLIENTS:
+            outcome = compare(name, arguments, case, Path(work))
+            bad += outcome.startswith("differs")
+            print(f"{name}: {outcome}", flush=True)
+    return int(bad > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
