@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from detap.analysis.confusion import Confusion, Rule
     from detap.analysis.errors import Convention, Errors
     from detap.analysis.operating import OperatingPoint
+    from detap.evaluation.contests import Contest
 
 Counts = NDArray[np.int64]
 
@@ -101,6 +102,9 @@ class Remains(Interface):
     def evidence(self) -> Evidence:
         """Return what became of each detection, but of no cell the ground truth it matched."""
 
+    def contests(self) -> "Sequence[Contest]":
+        """Return which ties compete, or raise UsageError where that is not kept."""
+
     def on_images(self, images: Sequence[int], *, threads: int | None) -> "Result":
         """Return the result on some of the images, by number."""
 
@@ -160,6 +164,7 @@ class Result:
     duplicates: Counts
     within: Counts
     notes: tuple[Note, ...]
+    _positives: Counts = field(repr=False)
     _source: Scene | Remains = field(repr=False)
     _evidence: Evidence | None = field(default=None, repr=False)
 
@@ -506,6 +511,7 @@ def result_of(
         duplicates=scores.counts[5],
         within=scores.counts[6],
         notes=notes,
+        _positives=scores.positives,
         _source=source,
         _evidence=scores.evidence,
     )

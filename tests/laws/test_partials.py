@@ -11,6 +11,7 @@ from detap.analysis.bootstrap import draw_weights, resampled
 from detap.evaluation.detection import on_images, score_tables
 from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
+from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Case, cases
@@ -94,9 +95,9 @@ def merged_in_a_tree(parts: list[Partial], data: st.DataObject) -> Partial:
     return detap.merge(parts)
 
 
-@given(cases(), every_rules, st.booleans(), st.data())
+@given(cases(), every_rules, st.booleans(), st.booleans(), st.data())
 def test_shards_in_any_order_and_tree_are_the_whole(
-    case: Case, rules: Protocol, shared: bool, data: st.DataObject
+    case: Case, rules: Protocol, shared: bool, ties: bool, data: st.DataObject
 ) -> None:
     truth, found = case.tables()
     found = image_by_image(found)
@@ -106,14 +107,19 @@ def test_shards_in_any_order_and_tree_are_the_whole(
     given = truth if shared else None
     owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
     parts = [
-        Partial.of(score_tables(*tables, rules), truth=given)
+        Partial.of(score_tables(*tables, rules), truth=given, tie_range=ties)
         for tables in dealt(truth, found, owner)
     ]
-    single = Partial.of(whole, truth=given)
+    single = Partial.of(whole, truth=given, tie_range=ties)
     merged = merged_in_a_tree(parts, data)
     assert_same_answers(merged.compute(), whole)
     assert merged.to_bytes() == single.to_bytes()
     again = Partial.from_bytes(merged.to_bytes())
     assert_same_answers(again.compute(threads=1), whole)
+    if ties:
+        assert repr(tie_range(again.compute())) == repr(tie_range(whole))
     chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
-    assert_same_numbers(on_images(again.compute(), chosen), on_images(whole, chosen))
+    some, alone = on_images(again.compute(), chosen), on_images(whole, chosen)
+    assert_same_numbers(some, alone)
+    if ties:
+        assert repr(tie_range(some)) == repr(tie_range(alone))

@@ -12,11 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import detap
+from detap.analysis.bootstrap import draw_weights, resampled
 from detap.core.evidence import words_for
 from detap.errors import DetapError, InputError, UsageError
 from detap.evaluation.partial import Partial
 from detap.evaluation.scene import rules_of
+from detap.evaluation.tie_range import tie_range
 from detap.formats.reading.stream import Limits
+from detap.protocols import Protocol
 from tests.cases import Case, Found, Truth
 
 BOX = (0.0, 0.0, 10.0, 10.0)
@@ -28,8 +31,17 @@ CASE = Case(
 )
 
 
-def partial_of(case: Case = CASE, rules: str = "coco", **more: Any) -> Partial:
-    return Partial.of(detap.evaluate(*case.tables(), rules, evidence=rules != "proposals"), **more)
+# Two of one score on one ground truth: a hit and a duplicate, the better overlap in either place.
+TIED = Case(
+    truths=(Truth(1, 7, BOX),),
+    found=(Found(1, 7, BOX, 0.5), Found(1, 7, (0.0, 0.0, 10.0, 8.0), 0.5)),
+    images=(1,),
+    classes=(7,),
+)
+
+
+def partial_of(case: Case = CASE, rules: Protocol | str = "coco", **more: Any) -> Partial:
+    return Partial.of(detap.evaluate(*case.tables(), rules), **more)
 
 
 def sealed(body: bytes) -> bytes:
@@ -280,6 +292,43 @@ def test_more_found_than_there_is_is_refused_before_it_is_reported() -> None:
         Partial.from_bytes(data).compute()
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tie_label", np.array([1], U1)),
+        ("tie_image", np.array([1], U1)),
+        ("tie_course", np.array([1], U1)),
+        ("tie_course", np.array([], U1)),
+        ("tie_score", np.array([np.nan])),
+        ("tie_score", np.array([0.5, 0.25])),
+        ("course_ties", np.array([0], U1)),
+        ("course_ties", np.array([2**63], "u8")),
+        ("course_bounds", np.array([0], U1)),
+        ("course_bounds", np.array([200], U1)),
+        ("course_cells", np.array([1], U1)),
+        ("course_cells", np.full(120, 9, U1)),
+        ("course_spans", np.array([1, 1, 1, 1], U1)),
+        ("course_spans", np.full(5, 2**63, "u8")),
+    ],
+)
+def test_ties_are_checked(name: str, value: Any) -> None:
+    data = partial_of(TIED, tie_range=True).to_bytes()
+    said = refusal(changed(data, name, value))
+    assert said.startswith("a.part: is damaged: ")
+
+
+def test_ties_that_cannot_be_are_refused_before_they_are_reported() -> None:
+    data = partial_of(TIED, tie_range=True).to_bytes()
+    strange = Partial.from_bytes(changed(data, "tie_score", np.array([0.25]))).compute()
+    with pytest.raises(InputError, match="a tie is of a score that no detection has"):
+        tie_range(strange)
+    record, columns = opened(data)
+    spans = columns_of(record, columns)["course_spans"]
+    many = Partial.from_bytes(changed(data, "course_spans", np.full(len(spans), 9, U1))).compute()
+    with pytest.raises(InputError, match="more may be found than there is to find"):
+        tie_range(many)
+
+
 # --- anything at all
 
 
@@ -290,6 +339,10 @@ def some_partials() -> Iterator[Partial]:
     yield partial_of(replace(CASE, truths=(), found=()))
     agnostic = replace(CASE, truths=CASE.truths[:1], found=CASE.found[:1], classes=(7,))
     yield partial_of(agnostic, rules="proposals")
+    yield partial_of(TIED, tie_range=True)
+    tied = replace(agnostic, found=(Found(1, 7, BOX, 0.5), Found(1, 7, (0.0, 0.0, 9.0, 9.0), 0.5)))
+    few = replace(detap.protocol("proposals"), detection_limits=(1,))
+    yield partial_of(tied, rules=few, tie_range=True)
 
 
 WHOLE = [partial.to_bytes() for partial in some_partials()]
@@ -302,8 +355,12 @@ def survives(data: bytes) -> None:
         assert Partial.from_bytes(partial.to_bytes()).to_bytes() == partial.to_bytes()
         result = partial.compute(threads=1)
         assert result.to_dict()
+        if partial.has_ties:
+            assert tie_range(result)
         if result.protocol.pairing == "ranked":
             result.curves()
+            names = list(result.summary)
+            resampled(result, draw_weights(max(len(result.images), 1), 3, 1), names)
             assert detap.merge([partial, partial], repeats="identical").to_bytes()
     except InputError:
         pass

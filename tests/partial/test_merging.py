@@ -11,6 +11,7 @@ from detap.errors import InputError, Note, UsageError
 from detap.evaluation.partial import Partial
 from detap.evaluation.partial.truths import Whole
 from detap.evaluation.results import Result
+from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 from tests.cases import Case, Found, Truth
@@ -373,6 +374,21 @@ def test_what_needs_boxes_says_what_to_do() -> None:
     whole = result_of(1, 2, 3)
     assert whole.summary == pytest.approx(result.summary, nan_ok=True)
     assert whole.errors()
+
+
+def test_the_range_of_ties_is_kept_where_it_was_asked_for() -> None:
+    whole = tie_range(result_of(1, 2, 3))
+    kept = [part(1, tie_range=True), part(2, 3, tie_range=True)]
+    assert repr(tie_range(detap.merge(kept).compute())) == repr(whole)
+    for parts in ([part(1), part(2, 3)], [kept[0], part(2, 3)]):
+        with pytest.raises(UsageError) as caught:
+            tie_range(detap.merge(parts).compute())
+        assert str(caught.value) == (
+            "which ties compete is not kept in these partials; make them with it, "
+            "Partial.of(result, tie_range=True)"
+        )
+    # Of two that keep different things, what both keep is left.
+    assert detap.merge([kept[0], part(2, 3)]).to_bytes() == part(1, 2, 3).to_bytes()
 
 
 def test_a_partial_says_how_much_it_holds() -> None:

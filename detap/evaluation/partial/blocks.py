@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from detap.core.evidence import Evidence, Outcomes, words_for
 from detap.core.packing import distinct, grouped, in_order, narrow, ranked_columns
 from detap.core.rules import Rules
+from detap.evaluation.partial.ties import Ties
 from detap.tables.detection import Flags, Floats, Integers
 
 Words = NDArray[np.unsignedinteger[Any]]
@@ -82,6 +83,8 @@ class Block(NamedTuple):
     kinds : Kinds
     proposals : (I,) unsigned
         How many there are in each image, where the protocol pairs by coverage; else (0,).
+    ties : Ties or None
+        Which of them compete, where that is kept.
     """
 
     found: Rowwise
@@ -89,6 +92,7 @@ class Block(NamedTuple):
     outcomes: Outcomes
     kinds: Kinds
     proposals: Words
+    ties: Ties | None = None
 
 
 class Piece(NamedTuple):
@@ -120,7 +124,9 @@ class Piece(NamedTuple):
         block = self.block
         if not kept.all():
             block = block._replace(
-                found=block.found.of_images(kept), truths=block.truths.of_images(kept)
+                found=block.found.of_images(kept),
+                truths=block.truths.of_images(kept),
+                ties=None if block.ties is None else block.ties.of_images(kept),
             )
         return self._replace(block=block, images=images)
 

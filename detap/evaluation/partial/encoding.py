@@ -24,6 +24,7 @@ from detap.core.evidence import Outcomes, words_for
 from detap.core.packing import narrow
 from detap.errors import DetapError, InputError, Note, Problem, UsageError
 from detap.evaluation.partial.blocks import Block, Kinds, Piece, Rowwise
+from detap.evaluation.partial.ties import COLUMNS, Ties
 from detap.evaluation.partial.truths import Input, Whole
 from detap.evaluation.scene import rules_of
 from detap.formats.reading.stream import Limits
@@ -62,6 +63,7 @@ def encode(partial: "Partial") -> bytes:
             "protocol": protocol.as_dict(),
             "shared_notes": [_note(note) for note in partial.shared_notes],
             "sources": partial.sources,
+            "tie_range": partial.has_ties,
         }
     )
     heading += b" " * (-len(heading) % 8)
@@ -124,6 +126,11 @@ def _columns(partial: "Partial") -> Columns:
         columns["outcome"][here] = outcome[detections.code]
         columns["truth_image"][there] = ground_truths.image
         columns["truth_kind"][there] = kind[ground_truths.code]
+    ties = Ties.of(partial.contests() if partial.has_ties else ())
+    columns |= {
+        name: column if name == "tie_score" else _narrowed(column)
+        for name, column in ties.columns().items()
+    }
     little = {name: column.dtype.newbyteorder("<") for name, column in columns.items()}
     return {name: np.ascontiguousarray(columns[name], kind) for name, kind in little.items()}
 
@@ -269,7 +276,9 @@ class _Reader:
         self.need(type(record["due"]) is bool, "due")
         columns = self._columns(record["columns"], begin)
         classes = 1 if protocol.class_agnostic else len(ids)
-        block = self._block(columns, protocol, classes, len(images))
+        self.need(type(record["tie_range"]) is bool, "ties")
+        sizes = classes, len(images)
+        block = self._block(columns, protocol, sizes, with_ties=record["tie_range"])
         position = self._indices(columns["position"], len(images) if truth else 0, "position")
         self.need(
             truth is None or _ascend(position, truth.images),
@@ -301,7 +310,8 @@ class _Reader:
         columns: Columns = {}
         end = len(self.data) - _CHECKSUM
         for name, kind, count in listed:
-            self.need(kind == "<f8" if name == "score" else kind in _NUMBERS, "columns")
+            real = name in ("score", "tie_score")
+            self.need(kind == "<f8" if real else kind in _NUMBERS, "columns")
             size = self._count(count) * int(kind[2:])
             padded = size + -size % 8
             self.need(padded <= end - begin, "columns")
@@ -313,7 +323,10 @@ class _Reader:
         self.need([*columns] == _ORDER, "columns")
         return columns
 
-    def _block(self, columns: Columns, protocol: Protocol, classes: int, images: int) -> Block:
+    def _block(
+        self, columns: Columns, protocol: Protocol, sizes: tuple[int, int], *, with_ties: bool
+    ) -> Block:
+        classes, images = sizes
         rules = rules_of(protocol)
         every = (1 << len(rules.thresholds)) - 1
         areas, limits = len(rules.area_ranges), len(rules.limits)
@@ -347,12 +360,16 @@ class _Reader:
         self.need(bool(np.isfinite(score).all()), "scores")
         self.need(not (coverage and len(score)), "proposals are counted, not ranked")
         proposals = self._indices(columns["proposals"], images if coverage else 0, "proposals")
+        shape = len(rules.thresholds), areas, limits
+        ties = Ties.read(columns, shape, (classes, images))
+        self.need(with_ties or not len(ties.courses), "ties")
         return Block(
             found._replace(score=score),
             truths,
             outcomes,
             kinds,
             columns["proposals"][: len(proposals)],
+            ties if with_ties else None,
         )
 
     def _table(
@@ -437,4 +454,5 @@ _ORDER = [
     "outcome",
     "truth_image",
     "truth_kind",
+    *COLUMNS,
 ]

@@ -17,6 +17,7 @@ from detap.core.evidence import MOST_ROWS, Evidence, Outcomes
 from detap.core.finishing import Coded, Scores, finish_coded
 from detap.core.proposals import finish_coverage
 from detap.errors import InputError, Note, Problem, UsageError
+from detap.evaluation.contests import Contest, contests_of
 from detap.evaluation.partial.blocks import (
     Gathered,
     Kinds,
@@ -30,6 +31,7 @@ from detap.evaluation.partial.blocks import (
 )
 from detap.evaluation.partial.encoding import decode, encode
 from detap.evaluation.partial.merging import Repeats, merged
+from detap.evaluation.partial.ties import Ties
 from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions
 from detap.evaluation.results import Result, result_of
 from detap.evaluation.scene import notes_of_strangers, rules_of
@@ -44,6 +46,11 @@ CHUNK = 1 << 22
 _NO_BOXES = (
     "this result was merged from partials, which keep what became of each detection and not its "
     "box; for this, evaluate all detections in one run"
+)
+
+_NO_TIES = (
+    "which ties compete is not kept in these partials; make them with it, "
+    "Partial.of(result, tie_range=True)"
 )
 
 
@@ -111,7 +118,12 @@ class Partial:
 
     @classmethod
     def of(
-        cls, result: Result, *, truth: GroundTruth | None = None, input: str | None = None
+        cls,
+        result: Result,
+        *,
+        truth: GroundTruth | None = None,
+        input: str | None = None,
+        tie_range: bool = False,
     ) -> "Partial":
         """Return what remains of the images of a result.
 
@@ -129,6 +141,8 @@ class Partial:
             What the input of detections is called, in messages and where equal scores rank by
             place in the file; by default the path of the file that they were read from, or
             nothing.
+        tie_range : bool
+            Whether to keep which ties compete, so that the range of ties can be told later.
 
         Raises
         ------
@@ -156,6 +170,9 @@ class Partial:
             block = block_of_coverage(words, counted, image, proposals, rules_of(rules))
         else:
             block = block_of(result.evidence, by_image=by_image)
+        if tie_range:
+            evidence = None if rules.pairing == "coverage" else result.evidence
+            block = block._replace(ties=Ties.of(contests_of(scene, evidence)))
         images = len(scene.images)
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
         # is of all parts that it would be true.
@@ -307,6 +324,26 @@ class Partial:
     def tables(self) -> NoReturn:
         """Refuse: the boxes are gone."""
         raise UsageError(_NO_BOXES)
+
+    def contests(self) -> list[Contest]:
+        """Return which ties compete, by class and image.
+
+        Raises
+        ------
+        UsageError
+            Where a part does not keep that.
+        """
+        found: list[Contest] = []
+        for piece in self.pieces:
+            if piece.block.ties is None:
+                raise UsageError(_NO_TIES)
+            found += piece.block.ties.contests(piece.labels, piece.images)
+        return sorted(found, key=lambda contest: (contest.label, contest.image))
+
+    @property
+    def has_ties(self) -> bool:
+        """Whether which ties compete is kept."""
+        return all(piece.block.ties is not None for piece in self.pieces)
 
     def on_images(self, images: Sequence[int], *, threads: int | None) -> Result:
         """Return the result on some of the images, by number."""
