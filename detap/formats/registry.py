@@ -249,6 +249,7 @@ register(
         heads=(b"PAR1", b"ARROW1"),
         options=(BOXES,),
         aside="detap.formats.arrow.aside",
+        ahead="detap.formats.arrow.ahead",
         beside=("coco", "voc"),
     )
 )

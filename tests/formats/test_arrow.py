@@ -205,6 +205,21 @@ def test_names_go_with_ids_of_coco(
         detections_of(tmp_path, twice, truth)
 
 
+def test_no_category_in_common(tmp_path: Path, json_tables: tuple[GroundTruth, Detections]) -> None:
+    columns = result_columns(RESULTS)
+    columns["category"] = [f"n{value}" for value in columns.pop("category_id")]
+    with pytest.raises(InputError) as raised:
+        detections_of(tmp_path, columns, json_tables[0])
+    assert str(raised.value) == (
+        f"{tmp_path / 'dt.parquet'}: no category in common with the ground truth: category is one "
+        'of 3 strings from "n1" to "n3" here, one of 3 strings from "bird" to "dog" there; use '
+        "the ground truth's names; or, if all are of other classes indeed, give as_is=True "
+        "(--as-is)"
+    )
+    found = detections_of(tmp_path, columns, json_tables[0], as_is=True)
+    assert len(found) == 0
+
+
 def test_unknown_categories_are_left_out(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:

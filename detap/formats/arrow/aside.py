@@ -15,10 +15,11 @@ def named(
     path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
 ) -> tuple[dict[str, Any], GroundTruth]:
     """Return the images and classes that detections name."""
-    from detap.formats.arrow.tables import names_of
+    from detap.formats.arrow.table import Table  # imports pyarrow
 
-    images, classes = names_of(path, limits, options.get("boxes"))
-    return {**options, "limits": limits}, empty_truth(images, classes)
+    rows = Table(path, True, options.get("boxes"), limits).rows
+    classes = rows.codes[rows.shape.class_columns[0]]
+    return {**options, "limits": limits}, empty_truth(rows.image.number, classes.number)
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

@@ -1,0 +1,116 @@
+"""Detections of a table that was read, numbered as their ground truth."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from detap.formats.arrow.table import Table, dense
+from detap.formats.coco.columns import DetectionColumns
+from detap.formats.json.text import spelt
+from detap.tables.detection import GroundTruth, Integers, Name
+from detap.tables.doubts import INSIST
+
+
+def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:
+    """Return detections, numbered as `truth`; raise where something is wrong with them."""
+    image = table.image()
+    label, unknown = _known_classes(table, truth, as_is)
+    corners, box_area = table.boxes()
+    score = table.rows.numbers("score")
+    table.check_given("score", score)
+    table.check_finite("score", score)
+    table.problems.raise_any()
+    places = dense(table.rows.image, truth.images)
+    _check_images(table, places, image, truth.images)
+    table.problems.raise_any()
+    image = places[image] if len(places) else image
+    return DetectionColumns(image, label, corners, box_area, score, unknown, {})
+
+
+def _known_classes(
+    table: Table, truth: GroundTruth, as_is: bool
+) -> tuple[Integers, dict[Name, int]]:
+    """Return the class of each row, as `truth` numbers them; and how often it has not each."""
+    codes = {
+        name: table.check_names(name, table.rows.codes[name]) for name in table.shape.class_columns
+    }
+    column = table.shape.class_columns[0]
+    known: Sequence[Name] = truth.class_ids
+    by_name = truth.class_ids == truth.classes and "category" in codes
+    if by_name or not table.shape.id_column:
+        column, known = "category", truth.classes
+    found, rows = table.rows.codes[column], codes[column]
+    if found.wrong or table.problems.count or not len(rows):
+        return rows, {}
+    _check_kind(table, column, found, known)
+    if column == "category_id" and "category" in codes:
+        _check_called(table, table.called(rows, codes["category"]), truth)
+    unknown = sorted(found.number.keys() - set(known), key=found.number.__getitem__)
+    if column == "category" and len(unknown) == len(found.number) and not as_is:
+        from detap.formats.coco.careful import describe_ids  # seldom needed
+
+        table.problems.instead(
+            "no category in common with the ground truth: category is "
+            f"{describe_ids(unknown)} here, {describe_ids(known)} there",
+            f"use the ground truth's names; or, if all are of other classes indeed, give {INSIST}",
+        )
+    label = dense(found, (*known, *unknown))[rows]
+    counts = np.bincount(label)[len(known) :].tolist() if unknown else []
+    return label, dict(zip(unknown, counts, strict=True))
+
+
+def _check_called(table: Table, called: dict[Name, str], truth: GroundTruth) -> None:
+    """Note categories that are another's name here than in the ground truth."""
+    from detap.formats.coco.careful import misnamed  # seldom needed
+
+    listed = [{"id": identifier, "name": name} for identifier, name in called.items()]
+    due = dict(zip(truth.class_ids, truth.classes, strict=True))
+    for _, identifier, name, right in misnamed(listed, called, due):
+        table.problems.add(
+            "",
+            f"category {spelt(identifier)} is {spelt(name)} here, {spelt(right)} in the "
+            "ground truth",
+            "use the ground truth's category ids",
+        )
+
+
+def _check_kind(table: Table, column: str, codes: Any, known: Sequence[Name]) -> None:
+    """Note names that are text where the ground truth has numbers, or the reverse."""
+    if not codes.number or not known:
+        return
+    name = next(iter(codes.number))
+    if isinstance(name, str) != isinstance(known[0], str):
+        table.problems.add(
+            "",
+            f"{column} holds {_kind(name)} such as {spelt(name)}; the ground truth has "
+            f"{_kind(known[0])} such as {spelt(known[0])}",
+            "spell them as the ground truth does",
+        )
+
+
+def _check_images(table: Table, places: Integers, image: Integers, known: tuple[Name, ...]) -> None:
+    """Note detections on images that the ground truth has not."""
+    _check_kind(table, "image_id", table.rows.image, known)
+    if table.problems.count or (places >= 0).all():
+        return
+    names = list(table.rows.image.number)
+    rows = np.flatnonzero(places[image] < 0)
+    if len(rows) == len(image):
+        from detap.formats.coco.careful import describe_ids  # seldom needed
+
+        table.problems.instead(
+            "no image in common with the ground truth: image_id is "
+            f"{describe_ids(names)} here, {describe_ids(known)} there",
+            "give the results of the same images",
+        )
+        return
+    table.report(
+        rows,
+        lambda row: f"image_id {spelt(names[image[row]])} is not in the ground truth",
+        "score the detections of its images only; an image without objects is one of them",
+    )
+
+
+def _kind(name: Name) -> str:
+    return "text" if isinstance(name, str) else "numbers"

@@ -1,0 +1,189 @@
+"""A Parquet or Arrow file that was read: its columns, and what is wrong with them."""
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from detap.errors import Note, UsageError
+from detap.formats.arrow.files import check_installed, damage, opened
+from detap.formats.coco.assembly import Source
+from detap.formats.json.text import spelt
+from detap.formats.reading.problems import Problems
+from detap.formats.reading.stream import Limits, shown
+from detap.tables.detection import BOX_ENCODINGS, Floats, Integers, Name, SourceFile, encode_boxes
+
+Path = str | os.PathLike[str]
+
+_NONE = np.zeros(0, np.intp)
+_NAME_DUE = "give a whole number or text"
+_LAYOUT = (
+    "mend the boxes; or, if the numbers are of the other kind, name the columns so (x1, y1, x2, y2 "
+    "or x, y, width, height; of bbox, the metadata `boxes`)"
+)
+
+
+class Table:
+    """A file that was read: its columns, and what is wrong with them."""
+
+    def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
+        check_installed()
+        from detap.formats.arrow.gather import Gathered  # imports pyarrow
+        from detap.formats.arrow.shape import UnfitError, shape_of
+
+        if boxes not in (None, *BOX_ENCODINGS):
+            raise UsageError(f"boxes {boxes!r} is unknown; use one of {', '.join(BOX_ENCODINGS)}")
+        self.path = os.fspath(path)
+        self.limits = limits
+        self.problems = Problems(shown(self.path), limits.problems)
+        with opened(path, limits) as container, damage(self.path):
+            self.shape = shape_of(container.schema, scored, boxes, self.problems)
+            container.check_size(self.shape.columns, limits)
+            batches = container.batches(self.shape.columns)
+            try:
+                self.rows = Gathered(self.shape, batches, sum(container.rows))
+            except UnfitError as error:
+                self.problems.add("", *error.args)
+        self.problems.raise_any()
+        if len(self.rows) > limits.records:
+            message = f"has more than {limits.records} boxes"
+            self.problems.add("", message, "raise the limit on records (--max-records)")
+            self.problems.raise_any()
+        self._container = container
+        self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)
+
+    def source(self, records: int, as_is: bool, origin: Any = None) -> Source:
+        """Return where the columns were read, for what is said of them."""
+
+        def place(row: int) -> str:
+            return self.place(row if origin is None else int(origin[row]))
+
+        file = SourceFile(self.path, records, sha256=self._container.sha256)
+        return Source(file, self.limits, as_is, place, self.shape.encoding, _LAYOUT)
+
+    def place(self, row: int) -> str:
+        """Return where a box stands."""
+        if self._starts is None:
+            return self._container.place(row)
+        image = int(np.searchsorted(self._starts, row, side="right"))
+        first = int(self._starts[image - 1]) if image else 0
+        return f"{self._container.place(image)}, objects[{row - first}]"
+
+    def notes(self) -> Iterator[Note]:
+        """Say what is true of the table as such."""
+        if self.rows.single:
+            message = (
+                "boxes or scores are of single precision (float32), and are read as just these "
+                "numbers; JSON of the same detector has others, so that AP may differ from its in "
+                "the eighth decimal"
+            )
+            yield Note("float32-columns", message, warning=False)
+
+    def report(
+        self, rows: Any, message: str | Callable[[int], str], remedy: str, place: Any = None
+    ) -> None:
+        """Note a problem of some rows, of which as many are listed as may be."""
+        for row in rows[: self.limits.problems].tolist():
+            text = message if isinstance(message, str) else message(row)
+            self.problems.add((place or self.place)(row), text, remedy)
+        self.problems.count += max(0, len(rows) - self.limits.problems)
+
+    def check_names(self, name: str, codes: Any, bare: Any = _NONE, place: Any = None) -> Integers:
+        """Return the number of each row's name; note the rows that have none."""
+        found: Integers = codes.rows()
+        without = np.setdiff1d(self.rows.without(name), bare)
+        self.report(without, f"{name} is null", _NAME_DUE, place)
+        if codes.wrong:
+            rows = np.setdiff1d(np.flatnonzero(np.isin(found, list(codes.wrong))), without)
+            wrong = codes.wrong
+            self.report(rows, lambda row: f"{name} is {said(wrong[found[row]])}", _NAME_DUE, place)
+        return found
+
+    def image(self) -> Integers:
+        """Return the number of each box's image, as first met."""
+        place = self._container.place
+        found = self.check_names("image_id", self.rows.image, _NONE, place)
+        if self.rows.counts is None:
+            return found
+        first = np.full(len(self.rows.image.number), -1)
+        first[found[::-1]] = np.arange(len(found))[::-1]
+        again = np.flatnonzero(first[found] != np.arange(len(found)))
+        self.report(
+            again,
+            lambda row: f"its image_id is that of {place(first[found[row]])} too",
+            "give each image one row",
+            place,
+        )
+        return np.repeat(found, self.rows.counts)
+
+    def boxes(self, bare: Any = _NONE) -> tuple[Floats, Floats]:
+        """Return the corners (N, 4) and areas (N,) of all boxes."""
+        box = self.rows.boxes()
+        names = self.shape.box
+        columns = [box] if len(names) == 1 else list(box.T)
+        for name, column in zip(names, columns, strict=True):
+            self.check_given(name, column, bare)
+        if not np.isfinite(box).all():
+            for name, column in zip(names, columns, strict=True):
+                self.check_finite(name, column)
+        fine = not self.problems.count
+        corners, areas = encode_boxes(box, self.shape.encoding, copy=False)
+        if fine and not (np.isfinite(areas).all() and np.isfinite(corners).all()):
+            over = np.flatnonzero(~(np.isfinite(areas) & np.isfinite(corners).all(axis=1)))
+            self.report(over, "the box overflows", "give a box of finite area and corners")
+        return corners, areas
+
+    def check_given(self, name: str, column: Floats, bare: Any = _NONE) -> None:
+        """Note the rows of a column, (N,) or (N, 4), that have no numbers, or inexact ones."""
+        without = np.setdiff1d(self.rows.without(name), bare)
+        what, due = ("null", "a number") if column.ndim == 1 else ("null, or not 4", "4 numbers")
+        self.report(without, f"{name} is {what}", f"give {due}")
+        self.report(
+            self.rows.inexact(name),
+            lambda row: f"{name} is about {said(column[row].tolist())}, beyond 2^53",
+            "give numbers that float64 holds, such as whole numbers below 2^53",
+        )
+
+    def check_finite(self, name: str, column: Floats) -> None:
+        """Note the rows of a column, (N,) or (N, 4), whose numbers are not finite."""
+        if not np.isfinite(column).all():
+            finite = np.isfinite(column).reshape(len(column), -1).all(axis=1)
+            rows = np.setdiff1d(np.flatnonzero(~finite), self.rows.without(name))
+            self.report(
+                rows, lambda row: f"{name} is {said(column[row].tolist())}", "give finite numbers"
+            )
+
+    def called(self, ids: Integers, names: Integers, bare: Any = _NONE) -> dict[Name, str]:
+        """Return what each category id is called; note those called two things."""
+        by_id, by_name = (list(self.rows.codes[k].number) for k in ("category_id", "category"))
+        many = len(by_name) + 1
+        rows = np.setdiff1d(np.arange(len(ids)), bare)
+        pairs, first = np.unique(ids[rows].astype(np.int64) * many + names[rows], return_index=True)
+        called: dict[Name, str] = {}
+        for pair, row in zip(pairs.tolist(), rows[first].tolist(), strict=True):
+            number, other = divmod(pair, many)
+            identifier, name = by_id[number], str(by_name[other])
+            if called.setdefault(identifier, name) != name:
+                message = (
+                    f"category {spelt(identifier)} is {spelt(name)} here, "
+                    f"{spelt(called[identifier])} elsewhere"
+                )
+                self.problems.add(self.place(row), message, "give each category one name")
+        return called
+
+
+def dense(codes: Any, names: Sequence[Name]) -> Integers:
+    """Return the place among `names` of each number of a column; -1 where it has none."""
+    places = {name: place for place, name in enumerate(names)}
+    return np.array([places.get(name, -1) for name in codes.number], np.int32)
+
+
+def said(value: Any) -> str:
+    """Return a number, or four of them, as messages have it."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(said, value))}]"
+    if isinstance(value, float):
+        return f"{value:g}" if isfinite(value) else "NaN" if isnan(value) else "infinite"
+    return spelt(value)
