@@ -14,7 +14,7 @@ from detap.tables.doubts import INSIST
 
 def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:
     """Return detections, numbered as `truth`; raise where something is wrong with them."""
-    image = table.image()
+    table.check_images()
     label, unknown = _known_classes(table, truth, as_is)
     corners, box_area = table.boxes()
     score = table.rows.numbers("score")
@@ -22,9 +22,9 @@ def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detectio
     table.check_finite("score", score)
     table.problems.raise_any()
     places = dense(table.rows.image, truth.images)
-    _check_images(table, places, image, truth.images)
+    _check_known(table, places, truth.images)
     table.problems.raise_any()
-    image = places[image] if len(places) else image
+    image = table.image(places)
     return DetectionColumns(image, label, corners, box_area, score, unknown, {})
 
 
@@ -32,22 +32,20 @@ def _known_classes(
     table: Table, truth: GroundTruth, as_is: bool
 ) -> tuple[Integers, dict[Name, int]]:
     """Return the class of each row, as `truth` numbers them; and how often it has not each."""
-    codes = {
-        name: table.check_names(name, table.rows.codes[name]) for name in table.shape.class_columns
-    }
+    table.check_classes()
     column = table.shape.class_columns[0]
+    both = table.shape.class_columns[1:]
     known: Sequence[Name] = truth.class_ids
-    by_name = truth.class_ids == truth.classes and "category" in codes
-    if by_name or not table.shape.id_column:
+    if not table.shape.id_column or (both and truth.class_ids == truth.classes):
         column, known = "category", truth.classes
-    found, rows = table.rows.codes[column], codes[column]
-    if found.wrong or table.problems.count or not len(rows):
-        return rows, {}
+    found = table.rows.codes[column]
+    if table.problems.count:
+        return found.rows(), {}
     _check_kind(table, column, found, known)
-    if column == "category_id" and "category" in codes:
-        _check_called(table, table.called(rows, codes["category"]), truth)
+    if both and column == "category_id":
+        _check_called(table, table.called(), truth)
     unknown = sorted(found.number.keys() - set(known), key=found.number.__getitem__)
-    if column == "category" and len(unknown) == len(found.number) and not as_is:
+    if column == "category" and unknown and len(unknown) == len(found.number) and not as_is:
         from detap.formats.coco.careful import describe_ids  # seldom needed
 
         table.problems.instead(
@@ -55,7 +53,7 @@ def _known_classes(
             f"{describe_ids(unknown)} here, {describe_ids(known)} there",
             f"use the ground truth's names; or, if all are of other classes indeed, give {INSIST}",
         )
-    label = dense(found, (*known, *unknown))[rows]
+    label = found.rows(dense(found, (*known, *unknown)))
     counts = np.bincount(label)[len(known) :].tolist() if unknown else []
     return label, dict(zip(unknown, counts, strict=True))
 
@@ -89,12 +87,12 @@ def _check_kind(table: Table, column: str, codes: Any, known: Sequence[Name]) ->
         )
 
 
-def _check_images(table: Table, places: Integers, image: Integers, known: tuple[Name, ...]) -> None:
+def _check_known(table: Table, places: Integers, known: tuple[Name, ...]) -> None:
     """Note detections on images that the ground truth has not."""
     _check_kind(table, "image_id", table.rows.image, known)
     if table.problems.count or (places >= 0).all():
         return
-    names = list(table.rows.image.number)
+    image, names = table.image(), list(table.rows.image.number)
     rows = np.flatnonzero(places[image] < 0)
     if len(rows) == len(image):
         from detap.formats.coco.careful import describe_ids  # seldom needed

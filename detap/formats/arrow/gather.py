@@ -1,13 +1,15 @@
 """From batches of a table to whole columns of numpy, and the rows in which something is missing."""
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from detap.core.threads import memory_is_tight
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
 from detap.tables.columns import Name, name_of
 from detap.tables.detection import Floats
@@ -35,7 +37,7 @@ class Codes:
     def __init__(self) -> None:
         self.number: dict[Name, int] = {}
         self.wrong: dict[int, Any] = {}
-        self._parts: list[NDArray[np.int32]] = []
+        self._parts: list[tuple[NDArray[np.int32], NDArray[Any]]] = []
 
     def add(self, column: Any) -> Rows:
         """Take more rows; return those that have no name."""
@@ -53,7 +55,7 @@ class Codes:
             used = np.flatnonzero(np.bincount(index, minlength=len(names))).tolist()
         numbers = np.zeros(len(names), np.int32)
         numbers[used] = [self._numbered(names[k]) for k in used]
-        self._parts.append(numbers[index])
+        self._parts.append((numbers, index))
         without = [k for k in used if names[k] is None]
         return np.flatnonzero(np.isin(index, without)) if without else _NONE
 
@@ -67,9 +69,13 @@ class Codes:
             value = value if name is None else name
         return self.number.setdefault(value, len(self.number))
 
-    def rows(self) -> NDArray[np.int32]:
-        """Return the number of each row's name."""
-        return np.concatenate(self._parts) if self._parts else np.zeros(0, np.int32)
+    def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """Return the number of each row's name, or what `places` has in its stead."""
+        parts = [np.zeros(0, np.int32)]
+        for numbers, index in self._parts:
+            by_index = numbers if places is None or not len(places) else places[numbers]
+            parts.append(by_index.take(index))
+        return np.concatenate(parts)
 
 
 class _Numbers:
@@ -117,7 +123,7 @@ class Gathered:
         self._counts: list[NDArray[np.int64]] = []
         self._sizes: list[Floats] = []
         at = 0
-        for batch in batches:
+        for batch in _one_ahead(batches):
             self._without["image_id"].append(self.image.add(batch.column("image_id")) + at)
             self._take_batch(batch)
             at += batch.num_rows
@@ -186,6 +192,19 @@ class Gathered:
         if name not in self._numbers:
             return np.zeros(self._length)
         return self._numbers[name].data[: self._length, 0]
+
+
+def _one_ahead(batches: Iterable[Any]) -> Iterator[Any]:
+    """Give the batches, of which the next is read in a thread while one is being used."""
+    rest = iter(batches)
+    if memory_is_tight():
+        yield from rest
+        return
+    with ThreadPoolExecutor(1) as thread:
+        coming = thread.submit(next, rest, None)
+        while (batch := coming.result()) is not None:
+            coming = thread.submit(next, rest, None)
+            yield batch
 
 
 def _fours(column: Any) -> tuple[Any, Rows]:

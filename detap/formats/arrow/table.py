@@ -18,6 +18,8 @@ from detap.tables.detection import BOX_ENCODINGS, Floats, Integers, Name, Source
 Path = str | os.PathLike[str]
 
 _NONE = np.zeros(0, np.intp)
+_LARGE = 1e150
+"""Numbers below have finite sums and products."""
 _NAME_DUE = "give a whole number or text"
 _LAYOUT = (
     "mend the boxes; or, if the numbers are of the other kind, name the columns so (x1, y1, x2, y2 "
@@ -90,23 +92,33 @@ class Table:
             self.problems.add((place or self.place)(row), text, remedy)
         self.problems.count += max(0, len(rows) - self.limits.problems)
 
-    def check_names(self, name: str, codes: Any, bare: Any = _NONE, place: Any = None) -> Integers:
-        """Return the number of each row's name; note the rows that have none."""
-        found: Integers = codes.rows()
+    def check_names(self, name: str, codes: Any, bare: Any = _NONE, place: Any = None) -> None:
+        """Note the rows that have no name."""
         without = np.setdiff1d(self.rows.without(name), bare)
         self.report(without, f"{name} is null", _NAME_DUE, place)
         if codes.wrong:
+            found = codes.rows()
             rows = np.setdiff1d(np.flatnonzero(np.isin(found, list(codes.wrong))), without)
             wrong = codes.wrong
             self.report(rows, lambda row: f"{name} is {said(wrong[found[row]])}", _NAME_DUE, place)
-        return found
 
-    def image(self) -> Integers:
-        """Return the number of each box's image, as first met."""
+    def check_classes(self, bare: Any = _NONE) -> None:
+        """Note the rows that have no class."""
+        for name in self.shape.class_columns:
+            self.check_names(name, self.rows.codes[name], bare)
+
+    def image(self, places: Integers | None = None) -> Integers:
+        """Return the number of each box's image, as first met or by its place."""
+        rows = self.rows.image.rows(places)
+        return rows if self.rows.counts is None else np.repeat(rows, self.rows.counts)
+
+    def check_images(self) -> None:
+        """Note the rows that have no image, or where an image is a row, that of another."""
         place = self._container.place
-        found = self.check_names("image_id", self.rows.image, _NONE, place)
+        self.check_names("image_id", self.rows.image, _NONE, place)
         if self.rows.counts is None:
-            return found
+            return
+        found = self.rows.image.rows()
         first = np.full(len(self.rows.image.number), -1)
         first[found[::-1]] = np.arange(len(found))[::-1]
         again = np.flatnonzero(first[found] != np.arange(len(found)))
@@ -116,7 +128,6 @@ class Table:
             "give each image one row",
             place,
         )
-        return np.repeat(found, self.rows.counts)
 
     def boxes(self, bare: Any = _NONE) -> tuple[Floats, Floats]:
         """Return the corners (N, 4) and areas (N,) of all boxes."""
@@ -125,12 +136,13 @@ class Table:
         columns = [box] if len(names) == 1 else list(box.T)
         for name, column in zip(names, columns, strict=True):
             self.check_given(name, column, bare)
-        if not np.isfinite(box).all():
+        calm = not len(box) or (box.min() > -_LARGE and box.max() < _LARGE)
+        if not calm:
             for name, column in zip(names, columns, strict=True):
                 self.check_finite(name, column)
-        fine = not self.problems.count
+        fine = calm or self.problems.count
         corners, areas = encode_boxes(box, self.shape.encoding, copy=False)
-        if fine and not (np.isfinite(areas).all() and np.isfinite(corners).all()):
+        if not fine:
             over = np.flatnonzero(~(np.isfinite(areas) & np.isfinite(corners).all(axis=1)))
             self.report(over, "the box overflows", "give a box of finite area and corners")
         return corners, areas
@@ -155,8 +167,9 @@ class Table:
                 rows, lambda row: f"{name} is {said(column[row].tolist())}", "give finite numbers"
             )
 
-    def called(self, ids: Integers, names: Integers, bare: Any = _NONE) -> dict[Name, str]:
+    def called(self, bare: Any = _NONE) -> dict[Name, str]:
         """Return what each category id is called; note those called two things."""
+        ids, names = (self.rows.codes[k].rows() for k in ("category_id", "category"))
         by_id, by_name = (list(self.rows.codes[k].number) for k in ("category_id", "category"))
         many = len(by_name) + 1
         rows = np.setdiff1d(np.arange(len(ids)), bare)

@@ -16,7 +16,7 @@ _FLAGS = {"crowd": "iscrowd", "difficult": "difficult", "ignore": "ignore", "gro
 
 def truth_columns(table: Table) -> TruthColumns:
     """Return ground truth; raise where something is wrong with it."""
-    image = table.image()
+    table.check_images()
     bare = _bare_rows(table)
     label, class_ids, class_names = _classes(table, bare)
     corners, box_area = table.boxes(bare)
@@ -32,9 +32,8 @@ def truth_columns(table: Table) -> TruthColumns:
     ids = _ids(table)
     table.problems.raise_any()
     names = tuple(sorted(table.rows.image.number))
-    by_name = dense(table.rows.image, names)
-    columns["image"] = by_name[image] if len(by_name) else image
-    kept = np.ones(len(image), np.bool_)
+    columns["image"] = table.image(dense(table.rows.image, names))
+    kept = np.ones(len(label), np.bool_)
     kept[bare] = False
     records = int(np.count_nonzero(kept))
     if not records:
@@ -77,22 +76,19 @@ def _bare_rows(table: Table) -> Any:
 
 def _classes(table: Table, bare: Any) -> tuple[Integers, tuple[Name, ...], tuple[str | None, ...]]:
     """Return the class of each row, and the ids and names of the classes."""
-    codes = {
-        name: table.check_names(name, table.rows.codes[name], bare)
-        for name in table.shape.class_columns
-    }
+    table.check_classes(bare)
     column, *others = table.shape.class_columns
     found = table.rows.codes[column]
-    if found.wrong or table.problems.count:
-        return codes[column], (), ()
+    if table.problems.count:
+        return found.rows(), (), ()
     listed = table.shape.class_names
     if column == "category" and table.shape.id_column and listed is not None:
         ids: tuple[Name, ...] = tuple(range(len(listed)))
-        label = dense(found, ids)[codes[column]]
+        label = found.rows(dense(found, ids))
         label[bare] = 0
         table.report(
             np.flatnonzero(label < 0),
-            lambda row: f"category is {list(found.number)[codes[column][row]]}",
+            lambda row: f"category is {list(found.number)[found.rows()[row]]}",
             f"the metadata huggingface name the classes 0 to {len(listed) - 1}",
         )
         return label, ids, listed
@@ -101,10 +97,9 @@ def _classes(table: Table, bare: Any) -> tuple[Integers, tuple[Name, ...], tuple
     if table.shape.id_column:
         names = (None,) * len(ids)
     if others:
-        called = table.called(codes[column], codes["category"], bare)
+        called = table.called(bare)
         names = tuple(called.get(identifier) for identifier in ids)
-    places = dense(found, ids)
-    return places[codes[column]] if len(places) else codes[column], ids, names
+    return found.rows(dense(found, ids)), ids, names
 
 
 def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
@@ -134,7 +129,8 @@ def _ids(table: Table) -> Integers:
     ids = np.full(len(table.rows), -1, np.int32)
     if "id" in table.shape.fields:
         without = table.rows.without("id")
-        ids[:] = table.check_names("id", table.rows.codes["id"], without)
+        table.check_names("id", table.rows.codes["id"], without)
+        ids[:] = table.rows.codes["id"].rows()
         ids[without] = -1
     return ids
 
