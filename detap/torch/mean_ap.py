@@ -10,10 +10,15 @@ repeats can be named, and count once (`image_key`).
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
+from itertools import accumulate, pairwise
 from math import isnan, nan
 from typing import Any, Literal, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from detap.errors import UsageError
+from detap.evaluation.loop.batches import as_array
 from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial import merge
 from detap.evaluation.results import Result
@@ -125,7 +130,8 @@ class MeanAveragePrecision:
         self._as_one = self._new_evaluator()
 
     def _new_evaluator(self) -> Evaluator:
-        return Evaluator(protocol=self._protocol, boxes="xywh", repeats="identical", as_is=True)
+        repeats: Any = "error" if self.image_key is None else "identical"
+        return Evaluator(protocol=self._protocol, boxes="xywh", repeats=repeats, as_is=True)
 
     def to(self, device: Any) -> Self:
         """Put the tensors that :meth:`compute` gives on a device."""
@@ -155,19 +161,19 @@ class MeanAveragePrecision:
         _check("preds", preds, ("boxes", "scores", "labels"))
         _check("target", target, ("boxes", "labels"))
         images = self._names(target)
-        found = _joined(preds, "boxes", self.box_format)
-        scores, labels = _joined(preds, "scores"), _joined(preds, "labels")
-        boxes = _joined(target, "boxes", self.box_format)
+        found = _boxes(preds, self.box_format)
+        scores, labels = _column(preds, "scores"), _column(preds, "labels")
+        boxes = _boxes(target, self.box_format)
         truth = {
             "boxes": boxes,
-            "labels": _joined(target, "labels"),
-            "area": [_areas(item, box) for item, box in zip(target, boxes, strict=True)],
-            "crowd": [_crowds(item) for item in target],
+            "labels": _column(target, "labels"),
+            "area": _areas(target, boxes),
+            "crowd": _crowds(target),
         }
         self._by_class.update(images, found, scores, labels, truth=truth)
         if self.average == "micro":
-            truth["labels"] = [torch.zeros_like(label) for label in truth["labels"]]
-            one = [torch.zeros_like(label) for label in labels]
+            truth["labels"] = [np.zeros_like(label) for label in truth["labels"]]
+            one = [np.zeros_like(label) for label in labels]
             self._as_one.update(images, found, scores, one, truth=truth)
 
     def _names(self, target: Items) -> list[Any]:
@@ -276,14 +282,26 @@ def _check(what: str, items: Items, keys: Sequence[str]) -> None:
             raise UsageError(f"{what} {at}: boxes have the shape {tuple(boxes.shape)}; give (n, 4)")
 
 
-def _joined(items: Items, key: str, box_format: str = "") -> list[Tensor]:
-    """Return an entry of each item, boxes as x, y, width, height; all brought here at once."""
+def _column(items: Items, key: str) -> list[NDArray[Any]]:
+    """Return an entry of each item; all are brought here at once."""
+    return _apart(torch.cat([item[key] for item in items]), items, key) if items else []
+
+
+def _boxes(items: Items, box_format: str) -> list[NDArray[Any]]:
+    """Return the boxes of each item as x, y, width, height."""
     if not items:
         return []
-    joined = torch.cat([item[key] for item in items]).detach().cpu()
-    if box_format:
-        joined = _as_xywh(joined.reshape(-1, 4) if not joined.numel() else joined, box_format)
-    return [*joined.split([len(item[key]) for item in items])]
+    boxes = torch.cat([item["boxes"] for item in items])
+    if not boxes.numel():
+        boxes = boxes.reshape(-1, 4)
+    return _apart(_as_xywh(boxes, box_format), items, "boxes")
+
+
+def _apart(joined: Tensor, items: Items, key: str) -> list[NDArray[Any]]:
+    """Return what was joined, item by item again."""
+    column = as_array(joined)
+    ends = [*accumulate(len(item[key]) for item in items)]
+    return [column[start:end] for start, end in pairwise([0, *ends])]
 
 
 def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
@@ -298,16 +316,20 @@ def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
     return torch.cat([first, second - first], 1)
 
 
-def _areas(item: Mapping[str, Tensor], xywh: Tensor) -> Tensor:
+def _areas(items: Items, boxes: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
     """Return the areas of ground truths: those of the boxes where none, or 0, is given."""
-    of_boxes = xywh[:, 2].double() * xywh[:, 3].double()
-    if "area" not in item:
-        return of_boxes
-    given = item["area"].detach().cpu().double()
-    return torch.where(given > 0, given, of_boxes)
+    sides = [box[:, 2:].astype(np.float64) for box in boxes]
+    areas = [side[:, 0] * side[:, 1] for side in sides]
+    for at, item in enumerate(items):
+        if "area" in item:
+            given = as_array(item["area"]).astype(np.float64)
+            areas[at] = np.where(given > 0, given, areas[at])
+    return areas
 
 
-def _crowds(item: Mapping[str, Tensor]) -> Tensor:
-    if "iscrowd" not in item:
-        return torch.zeros(len(item["labels"]), dtype=torch.bool)
-    return item["iscrowd"].detach().cpu() != 0
+def _crowds(items: Items) -> list[NDArray[np.bool_]]:
+    """Return which ground truths are crowds, where it is said; none elsewhere."""
+    return [
+        as_array(item["iscrowd"]) != 0 if "iscrowd" in item else np.zeros(len(item["labels"]), bool)
+        for item in items
+    ]

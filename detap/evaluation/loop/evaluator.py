@@ -7,6 +7,7 @@ waits for another here: what several have seen is gathered as bytes, by any mean
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
@@ -409,15 +410,14 @@ def _block_of(columns: Block) -> Block:
 
 def _digests(rows: Sequence[Rows]) -> list[bytes]:
     """Return what tells the rows of each image of a batch from others."""
-    digests = []
-    ends = [np.cumsum(table.counts) for table in rows]
-    for at in range(len(rows[0].counts)):
-        digest = blake2b(digest_size=16)
-        for table, end in zip(rows, ends, strict=True):
-            of_image = slice(int(end[at] - table.counts[at]), int(end[at]))
-            labels = [table.labels.distinct[n] for n in table.labels.number[of_image].tolist()]
-            digest.update(repr(labels).encode())
-            for column in table.columns.values():
-                digest.update(column[of_image].tobytes())
-        digests.append(digest.digest())
-    return digests
+    digests = [blake2b(digest_size=16) for _ in rows[0].counts]
+    for table in rows:
+        names = [blake2b(repr(name).encode(), digest_size=8) for name in table.labels.distinct]
+        code = np.frombuffer(b"".join(name.digest() for name in names), np.uint64)
+        columns = (code[table.labels.number], *table.columns.values())
+        ends = [0, *np.cumsum(table.counts).tolist()]
+        for digest, (start, end) in zip(digests, pairwise(ends), strict=True):
+            digest.update(str(end - start).encode())
+            for column in columns:
+                digest.update(column[start:end].tobytes())
+    return [digest.digest() for digest in digests]
