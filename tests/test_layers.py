@@ -16,6 +16,7 @@ FLOORS = (
     ("__main__", "cli.commands"),
     ("cli.settings", "cli", "testing", "torch"),
     ("compat.pycocotools", "compat"),
+    ("engines",),
     ("report.page", "report.sinks", "report.sections", "report"),
     ("gates",),
     ("ranking", "analysis"),

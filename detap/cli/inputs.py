@@ -1,7 +1,7 @@
 """What a command reads: which files, as what, and which of their classes and images."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,7 +68,7 @@ class Inputs(NamedTuple):
         given = {option: options.pop(option.name) for option in format_options()}
         as_is = {"as_is": True} if options.pop("as_is") else {}
         repartition = options.pop("repartition")
-        limits = _limits(options)
+        limits = limits_of(options)
         if STDIN in gt:
             raise UsageError("only the detections can come from stdin, not the ground truth")
         found = told(*gt[:1], *dt[:1]) if name is None else format_named(name)
@@ -152,7 +152,7 @@ class Inputs(NamedTuple):
         return self.read_detections(self._begin(DETECTIONS, self.meant(given)), truth)
 
 
-def _limits(options: dict[str, Any]) -> dict[str, Limits]:
+def limits_of(options: dict[str, Any]) -> dict[str, Limits]:
     """Take the limits out of `options`; nothing where none is given."""
     given = {field: options.pop(name, None) for name, field in _LIMITS.items()}
     given = {field: value for field, value in given.items() if value is not None}
@@ -173,9 +173,20 @@ def chosen_names(given: Iterable[str], known: Iterable[str]) -> list[str]:
     ]
 
 
-def chosen_images(given: Iterable[str], known: "Iterable[Name]") -> "list[Name]":
-    """Return the images that the values of an option mean: each a file of names, or names."""
+SEEN = "seen"
+"""The value of an option of images that means those with detections."""
+
+
+def chosen_images(
+    given: Iterable[str], known: "Iterable[Name]", detections: "Detections | None" = None
+) -> "list[Name]":
+    """Return the images that the values of an option mean: each a file of names, or names.
+
+    The word :data:`SEEN`, alone, means those that have detections.
+    """
     by_text = {str(name): name for name in known}
+    if detections is not None and only_seen(given, by_text):
+        return [detections.images[number] for number in sorted(set(detections.image.tolist()))]
     chosen: list[str] = []
     for value in given:
         if value not in by_text and os.path.exists(value):
@@ -183,6 +194,11 @@ def chosen_images(given: Iterable[str], known: "Iterable[Name]") -> "list[Name]"
         else:
             chosen += chosen_names([value], by_text)
     return [by_text.get(name, name) for name in chosen]
+
+
+def only_seen(given: Iterable[str], known: Container[str] = ()) -> bool:
+    """Return whether an option of images means those with detections."""
+    return [*given] == [SEEN] and SEEN not in known and not os.path.exists(SEEN)
 
 
 def _lines(path: str) -> list[str]:

@@ -17,6 +17,7 @@ from detap.protocols import Protocol
 from detap.report.sections.detection import detection_report, sort_keys
 
 if TYPE_CHECKING:
+    from detap.evaluation.partial import Partial
     from detap.evaluation.results import Result
     from detap.report.model import Block, Report
     from detap.tables.detection import Name, SourceFile
@@ -67,6 +68,8 @@ class Evaluated(NamedTuple):
         What is to be said besides the result's own.
     blocks : sequence of Block
         Further parts of the report.
+    partial : Partial or None
+        What remains of it, where that is to be written.
     """
 
     result: "Result"
@@ -76,6 +79,7 @@ class Evaluated(NamedTuple):
     slices: "Mapping[str, Sequence[Name]]" = MappingProxyType({})
     notes: Sequence[Note] = ()
     blocks: "Sequence[Block]" = ()
+    partial: "Partial | None" = None
 
 
 def other_files(options: Mapping[str, Any]) -> list[str]:
@@ -86,18 +90,28 @@ def other_files(options: Mapping[str, Any]) -> list[str]:
     OutputError
         Where that is no folder.
     """
-    curves = [] if options["curves"] is None else [options["curves"]]
+    others = [options[name] for name in ("curves", "partial") if options.get(name) is not None]
     if options["plots"] is None:
-        return curves
+        return others
     from detap.report.sinks.plots import check_installed, paths  # rarely wanted
 
     check_installed()
+    make_folder(options["plots"])
+    return [*others, *paths(options["plots"])]
+
+
+def make_folder(path: str) -> None:
+    """Make a folder where there is none, so that it is known to be one.
+
+    Raises
+    ------
+    OutputError
+        Where it cannot be.
+    """
     try:
-        os.makedirs(options["plots"], exist_ok=True)
+        os.makedirs(path, exist_ok=True)
     except OSError as error:
-        told = f"{printable(options['plots'])}: is no folder: {error.strerror}"
-        raise OutputError(told) from error
-    return [*curves, *paths(options["plots"])]
+        raise OutputError(f"{printable(path)}: is no folder: {error.strerror}") from error
 
 
 def check_report_options(options: Mapping[str, Any], rules: Protocol) -> None:
@@ -200,13 +214,20 @@ def _judge(
 
 
 def _write_others(found: Evaluated, outputs: Outputs, options: Mapping[str, Any]) -> None:
-    """Write curves and figures."""
+    """Write what is no report."""
     if options["curves"] is not None:
         from detap.report.sections.curves import detection_curves  # rarely wanted
         from detap.report.sinks.curves import render
 
         path = options["curves"]
         outputs.write_file(path, render(detection_curves(found.result), path), found.read)
+    if found.partial is not None and options.get("partial") is not None:
+        data, path = found.partial.to_bytes(), options["partial"]
+        if path.endswith(".gz"):
+            from gzip import compress  # seldom wanted
+
+            data = compress(data, mtime=0)
+        outputs.write_file(path, data, found.read)
     if options["plots"] is not None:
         from detap.report.sinks.plots import render_all  # rarely wanted
 

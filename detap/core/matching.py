@@ -108,6 +108,7 @@ def score(
     all_limits: bool = False,
     evidence: Iterable[Cell] | None = None,
     rank: Integers | None = None,
+    curves: bool = True,
 ) -> Scores:
     """Match detections to ground truths, class by class, and score them.
 
@@ -135,6 +136,9 @@ def score(
     rank : (N,) int32, optional
         The place of each detection, from 0, that the limits apply to; by default its place among
         those of its class and image.
+    curves : bool
+        Whether precision is wanted. Otherwise no more than its first level is taken: for parts of
+        the images, of which only the evidence is kept.
 
     Returns
     -------
@@ -147,7 +151,8 @@ def score(
     """
     if pairs is not None:
         pairs.check(detections, truths)
-    scores = Scores.undefined(rules, classes, all_limits=all_limits)
+    taken = rules if curves else rules._replace(levels=rules.levels[:1])
+    scores = Scores.undefined(taken, classes, all_limits=all_limits)
     if evidence is not None:
         kept = _nothing_yet(detections, truths, neutral, rules, tuple(evidence))
         scores = scores._replace(evidence=replace(kept, images=images, classes=classes))
@@ -158,7 +163,7 @@ def score(
         (neutral.view(np.uint8), absorbing.view(np.uint8), void.view(np.uint8)),
         pairs,
         np.zeros(0, np.int32) if rank is None else rank,
-        rules,
+        taken,
         detection_limits(rules.limits),
         images,
         scores,

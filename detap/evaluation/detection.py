@@ -7,7 +7,7 @@ them, and puts names on what comes back (results.py).
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -101,10 +101,12 @@ def score_tables(
     threads: int | None = None,
     matches: bool = False,
     evidence: bool = False,
+    curves: bool = True,
 ) -> Result:
     """Score as :func:`evaluate` does, but warn of nothing and look for nothing suspicious.
 
-    For what scores the same tables again: their parts, or another order of them.
+    For what scores the same tables again: their parts, or another order of them. Without `curves`,
+    only evidence and counts are there to be asked, and the rest is not worked out.
     """
     for table, kind in ((ground_truth, GroundTruth), (detections, Detections)):
         if not isinstance(table, kind):
@@ -122,7 +124,7 @@ def score_tables(
     if rules.pairing == "coverage":
         return _result(scene, scene.cover())
     cells = every_cell(rules) if matches else [(0, 0)] if evidence else None
-    return _result(scene, scene.score(evidence=cells))
+    return _result(scene, scene.score(evidence=cells, curves=curves))
 
 
 def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:
@@ -143,7 +145,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     """
     kept = frozenset(images)
     source = result._source
-    numbers = np.flatnonzero(_wanted("image", source.images, kept)).tolist()
+    numbers = np.flatnonzero(wanted("image", source.images, kept)).tolist()
     if not isinstance(source, Scene):
         return source.on_images(numbers, threads=threads)
     truth, detections = select(source.ground_truth, source.detections, images=kept)
@@ -183,42 +185,53 @@ def select(
         Where a name is unknown, with near ones, or none is given.
     """
     detections = detections.numbered_as(ground_truth)
-    keep_class = _wanted("class", detections.classes, classes)
-    keep_image = _wanted("image", ground_truth.images, images)
-    new_class = np.cumsum(keep_class, dtype=np.int32) - np.int32(1)
+    keep_class = wanted("class", detections.classes, classes)
+    keep_image = wanted("image", ground_truth.images, images)
+    return shrink(ground_truth, keep_image, keep_class), shrink(detections, keep_image, keep_class)
+
+
+def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> Table:
+    """Return a table with only some of its images and classes, numbered anew.
+
+    Parameters
+    ----------
+    table : GroundTruth or Detections
+    keep_image : (I,) bool
+    keep_class : (K,) bool, optional
+        Of so many classes as the table has, or more; all by default.
+    """
+    rows: Flags = keep_image[table.image]
     new_image = np.cumsum(keep_image, dtype=np.int32) - np.int32(1)
-
-    def names(values: tuple[Name, ...], keep: Flags) -> tuple[Name, ...]:
-        return tuple(value for value, wanted in zip(values, keep, strict=False) if wanted)
-
-    def shrink(table: Table) -> Table:
-        rows = table.select(keep_image[table.image] & keep_class[table.label])
-        return replace(
-            rows,
-            image=new_image[rows.image],
-            label=new_class[rows.label],
-            images=names(table.images, keep_image),
-            classes=tuple(map(str, names(table.classes, keep_class))),
-            class_ids=names(table.class_ids, keep_class),
-        )
-
-    smaller = shrink(ground_truth)
-    if smaller.image_sizes is not None:
-        smaller = replace(smaller, image_sizes=smaller.image_sizes[keep_image])
-    return smaller, shrink(detections)
+    changes: dict[str, Any] = {"images": _names(table.images, keep_image)}
+    if keep_class is not None:
+        rows &= keep_class[table.label]
+        new_class = np.cumsum(keep_class, dtype=np.int32) - np.int32(1)
+        changes["classes"] = _names(table.classes, keep_class)
+        changes["class_ids"] = _names(table.class_ids, keep_class)
+    chosen = table if rows.all() else table.select(np.flatnonzero(rows))
+    if keep_class is not None:
+        changes["label"] = new_class[chosen.label]
+    if isinstance(table, GroundTruth) and table.image_sizes is not None:
+        changes["image_sizes"] = table.image_sizes[keep_image]
+    return replace(chosen, image=new_image[chosen.image], **changes)
 
 
-def _wanted(
+def _names(values: tuple[Any, ...], keep: Flags) -> tuple[Any, ...]:
+    return tuple(values[number] for number in np.flatnonzero(keep[: len(values)]).tolist())
+
+
+def wanted(
     what: str, names: tuple[Name, ...] | tuple[str, ...], chosen: Iterable[Name] | None
 ) -> Flags:
+    """Return which names are chosen, (n,) bool; errors are those of :func:`select`."""
     if chosen is None:
         return np.ones(len(names), np.bool_)
-    wanted = set(chosen)
-    if not wanted:
+    due = set(chosen)
+    if not due:
         raise UsageError(f"no {what} is selected")
-    unknown = sorted(map(str, wanted - set(names)))
+    unknown = sorted(map(str, due - set(names)))
     if unknown:
         hint = near(unknown[0], map(str, names))
         told = f"{what} {unknown[0]!r} is not in the ground truth"
         raise UsageError("; ".join(filter(None, (told, hint))))
-    return np.array([name in wanted for name in names], np.bool_)
+    return np.array([name in due for name in names], np.bool_)

@@ -87,8 +87,8 @@ class Scene:
             ),
         )
 
-    def score(self, *, evidence: Iterable[Cell] | None = None) -> Scores:
-        """Let detections claim ground truths by falling score."""
+    def score(self, *, evidence: Iterable[Cell] | None = None, curves: bool = True) -> Scores:
+        """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
         image_wide = self.protocol.limit_scope != "class"
         return score(
@@ -102,6 +102,7 @@ class Scene:
             rules=rules_of(self.protocol),
             threads=self.threads,
             evidence=evidence,
+            curves=curves,
             rank=_rank_in_image(self.detections) if image_wide else None,
         )
 

@@ -149,6 +149,11 @@ class Format(NamedTuple):
         found: Detections = self.reader().read_detections(path, truth, **options)
         return found
 
+    def names(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
+        """Return the images and classes that detections name, as a ground truth without boxes."""
+        truth: GroundTruth = self._named(path, self._of(DETECTIONS, reading))[1]
+        return truth
+
     def _named(self, path: Any, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
         if os.fspath(path) == STDIN:
             raise UsageError("detections without their ground truth cannot come from stdin")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from detap.formats.reading.paths import is_url, shown
 
 if TYPE_CHECKING:
+    from detap.evaluation.partial import Partial
     from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 
@@ -24,6 +25,22 @@ def describe_inputs(
     return [
         *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
         *describe("detections", detections.files, digests=digests),
+    ]
+
+
+def describe_partial(partial: "Partial") -> list[dict[str, Any]]:
+    """Return what a report says of the inputs that partials were made from."""
+    images = len(partial.images) if partial.truth is None else partial.truth.images
+    return [
+        {
+            "role": entry.role,
+            "path": _text(entry.path),
+            "sha256": entry.sha256 or None,
+            "files": entry.files,
+            "records": entry.records,
+            **({"images": images} if entry.role == "ground_truth" else {}),
+        }
+        for entry in partial.inputs
     ]
 
 

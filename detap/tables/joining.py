@@ -24,8 +24,8 @@ APART = (
 )
 """What to do where an image is in two inputs."""
 
-NO_DETECTIONS = "no-detections"
-"""The code of the note that is true of inputs together only where it is of each."""
+NO_DETECTIONS, NOTHING_SAID = "no-detections", "there is no detection: every AP is 0"
+"""The note that is true of inputs together only where it is of each."""
 
 
 def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = False) -> GroundTruth:
@@ -51,7 +51,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = Fal
     if len(tables) == 1:
         return tables[0]
     if not repartition:
-        _refuse_shared(tables, [range(len(table.images)) for table in tables])
+        refuse_shared((_input(table), table.images) for table in tables)
     images, ids = (_union(tables, names) for names in ("images", "class_ids"))
     return _stacked(
         tables,
@@ -84,7 +84,7 @@ def join_detections(
         return tables[0]
     if not repartition:
         # All tables may list every image of the ground truth: those count that rows are of.
-        _refuse_shared(tables, [np.flatnonzero(np.bincount(table.image)) for table in tables])
+        refuse_shared((_input(table), images_seen(table)) for table in tables)
     images = _union(tables, "images") if truth is None else truth.images
     known = () if truth is None else truth.class_ids
     ids = (*known, *sorted(set(_union(tables, "class_ids")).difference(known), key=_place))
@@ -128,15 +128,31 @@ def _input(table: GroundTruth | Detections) -> str:
     return table.files[0].path if table.files else type(table)._title
 
 
-def _refuse_shared(tables: Sequence[Table], of_each: Sequence[Iterable[int]]) -> None:
-    """Raise InputError where an image, of the numbers in `of_each`, is of two inputs."""
-    owner: dict[Name, int] = {}
-    for number, (table, images) in enumerate(zip(tables, of_each, strict=True)):
-        for image in map(table.images.__getitem__, images):
-            first = owner.setdefault(image, number)
-            if first != number:
-                message = f"image {image!r} is in {_input(tables[first])} already"
-                raise InputError(Problem(_input(table), "", message, APART))
+def images_seen(table: Detections) -> list[Name]:
+    """Return the images that a table has detections on."""
+    return [table.images[number] for number in np.flatnonzero(np.bincount(table.image)).tolist()]
+
+
+def refuse_shared(named: Iterable[tuple[str, Iterable[Name]]]) -> None:
+    """Refuse an image of two inputs.
+
+    Parameters
+    ----------
+    named : iterable of (str, iterable of int or str)
+        Each input's path, and its images.
+
+    Raises
+    ------
+    InputError
+        Which names the image and both inputs.
+    """
+    owner: dict[Name, str] = {}
+    for path, images in named:
+        for image in images:
+            if image in owner:
+                message = f"image {image!r} is in {owner[image]} already"
+                raise InputError(Problem(path, "", message, APART))
+        owner |= dict.fromkeys(images, path)
 
 
 def _union(tables: Sequence[Table], which: str) -> tuple[Name, ...]:

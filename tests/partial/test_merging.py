@@ -50,13 +50,14 @@ def refusal(*parts: Partial | bytes, **how: Any) -> str:
 def test_an_image_in_two_partials_is_named_with_both() -> None:
     assert refusal(part(1, 2), part(2, 3)) == (
         "partial 1: image 2 is in two partials: partial 1 and partial 2; evaluate each image in "
-        'one part, or let repeats="identical" drop equal ones'
+        'one part, or let repeats="identical" (--repeats identical) drop equal ones'
     )
     a = part(1, 2, 3, input="a.json").to_bytes()
     b = part(2, 3, input="b.json").to_bytes()
     assert refusal(a, Partial.from_bytes(b, name="b.part")) == (
         "partial 1: image 2 is in two partials, and so are 1 others: partial 1 (a.json) and b.part "
-        '(b.json); evaluate each image in one part, or let repeats="identical" drop equal ones'
+        '(b.json); evaluate each image in one part, or let repeats="identical" (--repeats '
+        "identical) drop equal ones"
     )
 
 
@@ -256,7 +257,7 @@ def test_images_of_the_ground_truth_in_no_partial() -> None:
         some.compute()
     assert str(caught.value) == (
         "partial 1: 2 of the 3 images of the ground truth are in no partial; merge those of all "
-        'images, or give images="seen" to leave them out'
+        'images, or leave them out by images="seen" (--images seen)'
     )
     assert refusal(some, truth=truth) == (
         "partial 1: image 2 is due and in no partial, nor are 1 others; merge those of all images; "

@@ -30,13 +30,16 @@ from detap.cli.reporting import (
 )
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.sharded import engine_options, evaluate_shards, in_shards
 from detap.errors import DifferenceError
+from detap.formats.several import Sources
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
 
 if TYPE_CHECKING:
     from detap.analysis.crosscheck import CrossCheck
     from detap.evaluation.detection import Result
+    from detap.evaluation.partial import Partial
     from detap.report.model import Block
     from detap.tables.detection import Detections, GroundTruth
 
@@ -65,6 +68,7 @@ eval_options = stack(
 @output_options
 @report_options
 @eval_options
+@engine_options
 @config_options
 @strict_option
 @general_options
@@ -97,11 +101,32 @@ def _evaluate(
     options: Mapping[str, Any],
     session: Session,
 ) -> int:
-    rules, gates = how
-    digests = outputs.want_digests or gates.want_digests
+    gates = how[1]
+    digests = outputs.want_digests or gates.want_digests or options["partial"] is not None
     inputs = inputs.hashed(digests)
+    if in_shards(inputs, gates, outputs, options):
+        baseline = gates.read_baseline()
+        found = evaluate_shards(inputs, how, options, session)
+        return tell(found, (gates, baseline), outputs, options, session)
     sources = inputs.begin()
     baseline = gates.read_baseline()
+    asked = any(options[name] for name in ("curves", "tie_range", "cross_check", "partial"))
+    asked = asked or asks(options) or gates.want_evidence or outputs.want_material
+    found, check = _in_one_run((inputs, sources), how, {**options, "evidence": asked}, session)
+    status = tell(found, (gates, baseline), outputs, options, session)
+    if check and not check.equal:
+        raise DifferenceError(check.verdict)
+    return status
+
+
+def _in_one_run(
+    files: tuple[Inputs, tuple[Sources, Sources]],
+    how: tuple[Protocol, Gates],
+    options: Mapping[str, Any],
+    session: Session,
+) -> "tuple[Evaluated, CrossCheck | None]":
+    """Evaluate all inputs as one table, and compare with pycocotools where that is asked for."""
+    (inputs, sources), (rules, gates) = files, how
     # numpy is imported here, while threads read the files.
     from detap.evaluation.detection import score_tables, with_advice
 
@@ -114,11 +139,9 @@ def _evaluate(
     earlier = None if gates.before is None else inputs.read_others(gates.before, truth)
     if earlier is not None:
         chosen, earlier = _alike(chosen, selected(truth, earlier, options)[1])
-    asked = any(options[name] for name in ("curves", "plots", "tie_range", "cross_check"))
-    asked = asked or asks(options) or gates.want_evidence or outputs.want_material
     threads = options["threads"]
-    result = with_advice(score_tables(*chosen, rules, threads=threads, evidence=asked))
-    before = None
+    scored = score_tables(*chosen, rules, threads=threads, evidence=options["evidence"])
+    result, before = with_advice(scored), None
     if earlier is not None:
         before = score_tables(chosen[0], earlier, rules, threads=threads, evidence=True)
     session.timed("evaluating")
@@ -130,7 +153,7 @@ def _evaluate(
     )
     found = Evaluated(
         result,
-        describe_inputs(truth, detections, digests=digests),
+        describe_inputs(truth, detections, digests=inputs.reading["limits"].digests),
         (*truth.files, *detections.files),
         before=before,
         slices=slices,
@@ -140,11 +163,25 @@ def _evaluate(
             *answers(result, options),
             *selection(result, truth, detections, options),
         ],
+        partial=_partial(scored, truth, options),
     )
-    status = tell(found, (gates, baseline), outputs, options, session)
-    if check and not check.equal:
-        raise DifferenceError(check.verdict)
-    return status
+    return found, check
+
+
+def _partial(
+    result: "Result", truth: "GroundTruth", options: Mapping[str, Any]
+) -> "Partial | None":
+    """Return what remains, where it is to be written: images that were chosen are some of all."""
+    if options["partial"] is None:
+        return None
+    from detap.evaluation.detection import select
+    from detap.evaluation.partial import Partial
+    from detap.evaluation.partial.shards import no_detections
+
+    if options["classes"]:
+        classes = [name for name in result.detections.classes if name in truth.classes]
+        truth, _ = select(truth, no_detections(truth), classes=classes)
+    return Partial.of(result, truth=truth)
 
 
 def _alike(
@@ -193,7 +230,7 @@ def selected(
         truth,
         detections,
         classes=chosen_names(classes, detections.classes) if classes else None,
-        images=chosen_images(images, truth.images) if images else None,
+        images=chosen_images(images, truth.images, detections) if images else None,
     )
 
 
@@ -201,9 +238,15 @@ def selection(
     result: "Result", truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
 ) -> "list[Block]":
     """Return what the report says of the choice; nothing where all was scored."""
-    classes, images = bool(options["classes"]), bool(options["images"])
+    classes, images = options["classes"], options["images"]
     if not classes and not images:
         return []
     from detap.report.sections.selection import selection_block  # seldom wanted
 
-    return [selection_block(result, truth, detections, classes=classes, images=images)]
+    return [
+        selection_block(
+            result,
+            classes=(result.detections.classes, len(detections.classes)) if classes else None,
+            images=len(truth.images) if images else None,
+        )
+    ]

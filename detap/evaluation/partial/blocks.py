@@ -71,6 +71,17 @@ class Rowwise(NamedTuple):
             self.score[rows] if len(self.score) else self.score,
         )
 
+    def of_classes(self, kept: Flags) -> "Rowwise":
+        """Return the rows of some classes alone, which are numbered anew."""
+        counts = np.diff(self.start)
+        rows = np.repeat(kept, counts)
+        return Rowwise(
+            np.concatenate([[0], np.cumsum(counts[kept], dtype=np.int64)]),
+            self.image[rows],
+            self.code[rows],
+            self.score[rows] if len(self.score) else self.score,
+        )
+
 
 class Block(NamedTuple):
     """Columns of whole images.
@@ -129,6 +140,16 @@ class Piece(NamedTuple):
                 ties=None if block.ties is None else block.ties.of_images(kept),
             )
         return self._replace(block=block, images=images)
+
+    def of_classes(self, number: Integers) -> "Piece":
+        """Return the part of some classes of the union: the new number of each, or -1."""
+        labels = number[self.labels]
+        kept, block = labels >= 0, self.block
+        if not kept.all():
+            block = block._replace(
+                found=block.found.of_classes(kept), truths=block.truths.of_classes(kept)
+            )
+        return self._replace(block=block, labels=labels[kept])
 
 
 class Gathered(NamedTuple):

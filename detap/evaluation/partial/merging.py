@@ -302,7 +302,8 @@ def _refuse_repeat(
     remedy = (
         "an image that several inputs share must be evaluated with all its detections at once"
         if "differ" in what
-        else 'evaluate each image in one part, or let repeats="identical" drop equal ones'
+        else 'evaluate each image in one part, or let repeats="identical" (--repeats identical) '
+        "drop equal ones"
     )
     _refuse(parts[places[0][0]], f"image {name!r} is {what}: {told[0]} and {told[1]}", remedy)
 

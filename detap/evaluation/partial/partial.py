@@ -39,8 +39,9 @@ from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
 from detap.tables.columns import Name, check_threads
 from detap.tables.detection import GroundTruth, Integers
+from detap.tables.joining import NO_DETECTIONS, NOTHING_SAID
 
-CHUNK = 1 << 22
+CHUNK = 1 << 18
 """So many rows are finished at once, or one class: what memory is needed beside the columns."""
 
 _NO_BOXES = (
@@ -277,6 +278,31 @@ class Partial:
             pieces=tuple(piece.of_images(number) for piece in self.pieces),
         )
 
+    def of_classes(self, classes: Sequence[int]) -> "Partial":
+        """Return what remains of some classes, by number in rising order.
+
+        Raises
+        ------
+        UsageError
+            Where classes were scored as one.
+        """
+        if self.protocol.class_agnostic:
+            raise UsageError("classes were scored as one: none can be taken apart")
+        number = np.full(len(self.class_ids), -1, np.int32)
+        number[list(classes)] = np.arange(len(classes), dtype=np.int32)
+        return replace(
+            self,
+            class_ids=tuple(self.class_ids[n] for n in classes),
+            class_names=tuple(self.class_names[n] for n in classes),
+            known=sum(n < self.known for n in classes),
+            pieces=tuple(piece.of_classes(number) for piece in self.pieces),
+        )
+
+    def without_rows(self) -> "Partial":
+        """Return all but the rows: images, classes, inputs and notes."""
+        none = np.full(len(self.classes), -1, np.int32)
+        return replace(self, pieces=tuple(piece.of_classes(none) for piece in self.pieces))
+
     def compute(self, *, threads: int | None = None) -> Result:
         """Return the result: every number, bit for bit, of one run over all the boxes.
 
@@ -301,17 +327,18 @@ class Partial:
                     "",
                     f"{missing} of the {self.truth.images} images of the ground truth are in no "
                     "partial",
-                    'merge those of all images, or give images="seen" to leave them out',
+                    'merge those of all images, or leave them out by images="seen" (--images seen)',
                 )
             )
-        scores = self._finished(threads)
+        scores = self.finished(threads=threads)
         if (scores.recall > 1).any():
             raise InputError(
                 Problem(self.name, "", "more is found than there is to find", "make it anew")
             )
         said = any(note.code == "unknown-classes" for note in self.notes)
         strangers = notes_of_strangers(scores.counts, self.classes[: self.known if said else None])
-        notes = (*self.notes, *strangers)
+        nothing = () if scores.counts[2].any() else (Note(NO_DETECTIONS, NOTHING_SAID),)
+        notes = (*self.notes, *nothing, *strangers)
         return result_of(replace(self, threads=threads), self.protocol, self.classes, scores, notes)
 
     @property
@@ -444,7 +471,8 @@ class Partial:
             held += size
         yield range(first, len(self.classes))
 
-    def _finished(self, threads: int | None) -> Scores:
+    def finished(self, *, threads: int | None = None) -> Scores:
+        """Return the scores of the classes, a few of which are put together at a time."""
         rules = rules_of(self.protocol)
         if self.protocol.pairing == "coverage":
             return self._covered()

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from detap.errors import Note, UsageError
 from detap.tables.columns import Name
 from detap.tables.detection import GroundTruth, SourceFile
+from detap.tables.joining import NO_DETECTIONS
 
 _KNOWN: "WeakKeyDictionary[GroundTruth, Whole]" = WeakKeyDictionary()
 _PLACES: "WeakKeyDictionary[GroundTruth, dict[Name, int]]" = WeakKeyDictionary()
@@ -101,9 +102,12 @@ def united_inputs(inputs: Iterable[Input]) -> tuple[Input, ...]:
 
 
 def noted(notes: Iterable[Note], of_truth: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
-    """Return the notes of the whole ground truth, and those of the images of a part."""
+    """Return the notes of the whole ground truth, and those of the images of a part.
+
+    That a part has no detections is nothing to speak of: it is said again where none has any.
+    """
     shared = set(of_truth)
-    own = [note for note in notes if note not in shared]
+    own = [note for note in notes if note not in shared and note.code != NO_DETECTIONS]
     return united_notes([shared], add=False), united_notes([own], add=True)
 
 

@@ -4,6 +4,7 @@ A question's module is loaded when it is asked: each takes 0.001 s or more.
 """
 
 from collections.abc import Iterator
+from functools import cached_property
 from math import isnan
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -81,10 +82,14 @@ class _Subject:
 
     def __init__(self, result: Result) -> None:
         self.result = result
-        self.outcome = Outcome.of(result)
         self.names = class_names(result)
         self.score: float | None = None
         """The threshold below which detections are left out, once one was asked for."""
+
+    @cached_property
+    def outcome(self) -> Outcome:
+        """What became of each box: of a result that has boxes."""
+        return Outcome.of(self.result)
 
     def errors(self, convention: "Convention") -> Iterator[Block]:
         from detap.analysis.errors import errors
@@ -97,7 +102,9 @@ class _Subject:
         from detap.analysis.operating import operating_point
         from detap.report.sections.operating import operating_block
 
-        point = operating_point(self.outcome, "best" if score is None else score)
+        # Boxes are not needed for it, which partials have not.
+        subject = self.outcome if self.result.has_boxes else self.result
+        point = operating_point(subject, "best" if score is None else score)
         if score is not None and not isnan(point.overall.score):
             self.score = point.overall.score
         return operating_block(point, None if isinstance(score, str) else score, self.names)

@@ -1,5 +1,6 @@
 """Which classes and images were chosen, where not all were."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from detap.formats.reading.digest import sha256_of_names
@@ -7,16 +8,13 @@ from detap.report.model import Block
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
-    from detap.tables.detection import Detections, GroundTruth
 
 
 def selection_block(
     result: "Result",
-    truth: "GroundTruth",
-    detections: "Detections",
     *,
-    classes: bool,
-    images: bool,
+    classes: tuple[Sequence[str], int] | None = None,
+    images: int | None = None,
 ) -> Block:
     """Return what a report says of a selection.
 
@@ -24,20 +22,20 @@ def selection_block(
     ----------
     result : Result
         Of what was chosen.
-    truth, detections : tables
-        All that there is.
-    classes, images : bool
-        Which of them were chosen, either or both.
+    classes : (sequence of str, int), optional
+        The classes that were chosen, and of how many.
+    images : int, optional
+        Of how many images some were chosen.
     """
     names = [str(name) for name in result.images]
     lines = []
-    if classes:
-        lines.append(f"{len(result.detections.classes)} of {len(detections.classes)} classes")
-    if images:
-        lines.append(f"{len(names)} of {len(truth.images)} images")
+    if classes is not None:
+        lines.append(f"{len(classes[0])} of {classes[1]} classes")
+    if images is not None:
+        lines.append(f"{len(names)} of {images} images")
     data = {
-        "classes": list(result.detections.classes) if classes else None,
-        "images": len(names) if images else None,
-        "images_sha256": sha256_of_names(names) if images else None,
+        "classes": None if classes is None else [*classes[0]],
+        "images": None if images is None else len(names),
+        "images_sha256": None if images is None else sha256_of_names(names),
     }
     return Block("selection", "Selection", data, lines=(", ".join(lines),))

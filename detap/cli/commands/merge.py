@@ -1,0 +1,151 @@
+"""``detap merge``: add up partials, and report as if all had been evaluated in one run."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detap.cli.analyses import analysis_options, answers
+from detap.cli.commands.eval import command as evaluating
+from detap.cli.gates import Gates, gate_options
+from detap.cli.inputs import SEEN, chosen_images, limits_of
+from detap.cli.options import (
+    general_options,
+    limit_options,
+    option,
+    output_options,
+    stack,
+    strict_option,
+)
+from detap.cli.output import Outputs
+from detap.cli.reporting import (
+    Evaluated,
+    check_report_options,
+    other_files,
+    report_options,
+    tell,
+)
+from detap.cli.session import Session
+from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.errors import UsageError
+from detap.formats.several import matching
+
+if TYPE_CHECKING:
+    from detap.evaluation.partial import Partial
+    from detap.tables.detection import Name
+
+merge_options = stack(
+    option(
+        "--images",
+        group="Partials",
+        multiple=True,
+        settable=False,
+        holds="path or text",
+        metavar="FILE|NAMES|seen",
+        help="Only these, or those that are in any partial; by default all of the ground truth "
+        "must be.",
+    ),
+    option(
+        "--repeats",
+        group="Partials",
+        type=click.Choice(["error", "identical"]),
+        default="error",
+        help="What an image in two partials is: an error, or dropped where all its rows are equal.",
+    ),
+    option(
+        "--partial",
+        group="Output",
+        settable=False,
+        holds="path",
+        metavar="FILE",
+        help="Write what the partials add up to here, as another one.",
+    ),
+)
+
+
+@click.command(cls=ConfiguredCommand, known=evaluating)
+@click.argument("partials", metavar="PARTIAL...", nargs=-1, required=True)
+@merge_options
+@gate_options
+@analysis_options
+@output_options
+@report_options
+@limit_options
+@config_options
+@strict_option
+@general_options
+@click.pass_obj
+def command(session: Session, /, partials: tuple[str, ...], **options: Any) -> int:
+    """Add up partials, and report as if all had been evaluated in one run.
+
+    PARTIAL is a file that eval --partial has written, or a pattern. The protocol and the ground
+    truth are theirs. What needs boxes is refused: those are gone.
+    """
+    paths = matching(partials)
+    gates = Gates.from_options(options)
+    if gates.slice_by is not None:
+        raise UsageError("--slice-by looks into the ground truth, which is not read: give --slices")
+    limits = limits_of(options)
+    earlier = () if gates.before is None else matching([gates.before])
+    outputs = Outputs.from_options(
+        options, [*paths, *earlier, *gates.paths()], other_files(options)
+    )
+    outputs.check()
+    baseline = gates.read_baseline()
+    session.doing("Reading")
+    union = _read(paths, limits, options)
+    check_report_options(options, union.protocol)
+    session.doing("Merging")
+    before = _read(earlier, limits, options) if earlier else None
+    found = _evaluated(union, before, gates, options)
+    session.timed("merging")
+    return tell(found, (gates, baseline), outputs, options, session)
+
+
+def _read(
+    paths: tuple[str, ...], limits: Mapping[str, Any], options: Mapping[str, Any]
+) -> "Partial":
+    """Return what partials add up to."""
+    from detap.evaluation.partial import Partial, merge
+    from detap.formats.reading.stream import DEFAULT_LIMITS, read_bytes
+
+    most = limits.get("limits", DEFAULT_LIMITS)
+    parts = [Partial.from_bytes(read_bytes(path, most), limits=most, name=path) for path in paths]
+    return merge(parts, repeats=options["repeats"])
+
+
+def _evaluated(
+    union: "Partial", before: "Partial | None", gates: Gates, options: Mapping[str, Any]
+) -> Evaluated:
+    from detap.evaluation.partial import merge
+    from detap.report.inputs import describe_partial
+    from detap.report.sections.selection import selection_block
+
+    threads, blocks = options["threads"], []
+    chosen = _chosen(union, options)
+    if chosen is not None:
+        union = merge([union], images=chosen)
+        before = None if before is None else merge([before], images=chosen)
+    result = union.compute(threads=threads)
+    if chosen is not None:
+        of = len(union.images) if union.truth is None else union.truth.images
+        blocks = [selection_block(result, images=of)]
+    slices, notes = gates.read_slices(result.images, lambda _: {})
+    return Evaluated(
+        result,
+        describe_partial(union),
+        (),
+        before=None if before is None else before.compute(threads=threads),
+        slices=slices,
+        notes=notes,
+        blocks=[*answers(result, options), *blocks],
+        partial=union,
+    )
+
+
+def _chosen(union: "Partial", options: Mapping[str, Any]) -> "str | list[Name] | None":
+    """Return which images are due; None where all are that the ground truth has."""
+    given = options["images"]
+    if not given:
+        return None
+    return SEEN if [*given] == [SEEN] else chosen_images(given, union.images)

@@ -1,0 +1,82 @@
+"""Dask, by its distributed scheduler: one on this machine, or one that is running."""
+
+import logging
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+from detap.errors import InputError, Problem, UsageError
+
+RETRIES = 2
+"""How often a function is called again that raised what is no error of the input."""
+
+
+class Engine:
+    """Runs functions by Dask; see :class:`detap.engines.Engine`.
+
+    Parameters
+    ----------
+    scheduler : str, optional
+        The address of one that is running, as ``tcp://10.0.0.1:8786``; by default a worker for each
+        core is begun on this machine.
+
+    Raises
+    ------
+    UsageError
+        Where Dask is not installed, or no scheduler answers at the address.
+    """
+
+    def __init__(self, scheduler: str | None = None) -> None:
+        try:
+            from distributed import Client, LocalCluster
+        except ImportError as error:
+            raise UsageError(
+                f"--engine dask needs what is not installed ({error.name}): install detap[dask]"
+            ) from error
+        self._cluster: Any = None
+        if scheduler is None:
+            self._cluster = LocalCluster(
+                n_workers=os.cpu_count() or 1,
+                threads_per_worker=1,
+                dashboard_address=":0",
+                silence_logs=logging.CRITICAL,
+            )
+        try:
+            self._client = Client(scheduler or self._cluster, timeout=30)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"--scheduler {scheduler}: no scheduler answers there ({error}); give the address "
+                "that dask scheduler prints"
+            ) from error
+        self._names: dict[str, str] = {}
+
+    @property
+    def workers(self) -> int:
+        """How many there are."""
+        return max(len(self._client.scheduler_info(n_workers=-1)["workers"]), 1)
+
+    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Have a function called with values, or with what this has returned."""
+        key = f"{function.__name__}-{uuid4().hex}"
+        self._names[key] = name
+        return self._client.submit(function, *arguments, key=key, pure=False, retries=RETRIES)
+
+    def gather(self, submitted: Sequence[Any]) -> list[Any]:
+        """Return the values of what was submitted."""
+        from distributed.scheduler import KilledWorker
+
+        try:
+            values: list[Any] = self._client.gather(list(submitted))
+        except KilledWorker as error:
+            name = self._names.get(str(error.task), str(error.task))
+            message = "was given up: every worker that was to evaluate it died"
+            remedy = "see their logs; it may need more memory than they have"
+            raise InputError(Problem(name, "", message, remedy)) from None
+        return values
+
+    def close(self) -> None:
+        """Let the client go, and the workers that were begun for it."""
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()

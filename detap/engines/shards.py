@@ -1,0 +1,297 @@
+"""Two pure functions that any engine can run: a shard to a partial, and classes finished.
+
+::
+
+    blobs = [shard_to_partial(shard) for shard in shards]        # anywhere, in any order
+    pieces = [of_classes(blob, names) for blob in blobs]         # where the blobs are
+    scores = finish_classes(*pieces)                             # anywhere
+
+Both take and return what can be pickled, and may be called again: the same shard gives the same
+bytes.
+"""
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from detap._version import __version__
+from detap.core.finishing import Scores
+from detap.errors import InputError
+from detap.evaluation.partial import Partial, merge
+from detap.evaluation.partial.shards import partial_of_images, partial_of_rest, seen
+from detap.formats.reading.digest import sha256, sha256_of_source
+from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.formats.registry import FORMATS
+from detap.formats.several import ground_truth_of
+from detap.protocols import Protocol
+from detap.report.writing import write
+from detap.tables.detection import Detections, Flags, GroundTruth, Name
+
+
+class Reading(NamedTuple):
+    """Files, and how they are read.
+
+    Attributes
+    ----------
+    format : str
+    paths : tuple of str
+        As they were given; relative ones to `folder`.
+    options : tuple of (str, value)
+        What else the readers take.
+    folder : str
+    repartition : bool
+        Whether an image may be in several of the files.
+    """
+
+    format: str
+    paths: tuple[str, ...]
+    options: tuple[tuple[str, Any], ...] = ()
+    folder: str = ""
+    repartition: bool = False
+
+    def place(self, path: str) -> str:
+        """Return where a file lies."""
+        return os.path.join(self.folder, path)
+
+    def named(self, table: Any) -> Any:
+        """Return a table whose files are called as they were given, with digests if wanted."""
+        given = {self.place(path): path for path in self.paths}
+        wanted = dict(self.options).get("limits", DEFAULT_LIMITS).digests
+        files = [
+            file._replace(
+                path=given.get(file.path, file.path),
+                sha256=(sha256_of_source(file) or "") if wanted else "",
+            )
+            for file in table.files
+        ]
+        return replace(table, files=tuple(files))
+
+
+class Shard(NamedTuple):
+    """What becomes a partial: one input of detections, with its ground truth.
+
+    Attributes
+    ----------
+    truth : Reading
+    detections : Reading or None
+        None is for the images that no input has detections on.
+    protocol : Protocol
+    whole : bool
+        Whether the ground truth is that of all shards, of which this has the images that its
+        detections are on; otherwise it is this shard's own, with all of its images.
+    images : tuple of int or str, optional
+        Only these.
+    elsewhere : tuple of int or str
+        Without detections: the images that inputs have detections on.
+    """
+
+    truth: Reading
+    detections: Reading | None
+    protocol: Protocol
+    whole: bool = True
+    images: tuple[Name, ...] | None = None
+    elsewhere: tuple[Name, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """What errors call it."""
+        return self.truth.paths[0] if self.detections is None else self.detections.paths[0]
+
+
+def shard_to_partial(shard: Shard) -> bytes:
+    """Return the bytes of a shard's partial.
+
+    Parameters
+    ----------
+    shard : Shard
+
+    Raises
+    ------
+    InputError
+        Where an input is not right.
+    """
+    truth = _truth(shard.truth, _stamp(shard.truth))
+    detections = None
+    if shard.detections is not None:
+        detections = read_detections(shard.detections, truth)
+    return evaluated(shard, truth, detections, threads=1).to_bytes()
+
+
+def read_detections(reading: Reading, truth: GroundTruth) -> Detections:
+    """Return the detections of a shard, numbered as `truth`."""
+    entry, path = FORMATS[reading.format], reading.place(reading.paths[0])
+    found: Detections = reading.named(entry.read_detections(path, truth, dict(reading.options)))
+    return found
+
+
+def evaluated(
+    shard: Shard, truth: GroundTruth, detections: Detections | None, *, threads: int | None = None
+) -> Partial:
+    """Return a shard's partial from its tables."""
+    due = chosen(truth, shard.images)
+    if detections is None:
+        return partial_of_rest(truth, shard.protocol, shard.elsewhere, due, threads=threads)
+    images = seen(detections) & due if shard.whole else due
+    return partial_of_images(
+        truth,
+        detections,
+        shard.protocol,
+        images,
+        whole=shard.whole,
+        input=shard.name,
+        threads=threads,
+    )
+
+
+def chosen(truth: GroundTruth, images: Sequence[Name] | None) -> Flags:
+    """Return which images are among those chosen, (I,) bool."""
+    if images is None:
+        return np.ones(len(truth.images), np.bool_)
+    wanted = set(images)
+    return np.array([name in wanted for name in truth.images], np.bool_)
+
+
+def _stamp(reading: Reading) -> tuple[Any, ...]:
+    """Return what changes when a file does: a worker outlives a run."""
+    stamps = []
+    for path in reading.paths:
+        try:
+            found = os.stat(reading.place(path))
+            stamps.append((found.st_ino, found.st_size, found.st_mtime_ns))
+        except OSError:
+            stamps.append((0, 0, 0))  # its reader says what is wrong
+    return tuple(stamps)
+
+
+@lru_cache(maxsize=1)
+def _truth(reading: Reading, _: tuple[Any, ...]) -> GroundTruth:
+    """Return a ground truth, which a process reads once for all of its shards."""
+    entry, options = FORMATS[reading.format], dict(reading.options)
+    table = ground_truth_of(
+        map(reading.place, reading.paths),
+        lambda path: entry.read_ground_truth(path, options),
+        options.get("limits", DEFAULT_LIMITS),
+        repartition=reading.repartition,
+    )
+    found: GroundTruth = reading.named(table)
+    return found
+
+
+def of_classes(blob: bytes, classes: Sequence[Name]) -> bytes:
+    """Return the bytes of a partial with some classes alone, by what the files call them."""
+    partial = Partial.from_bytes(blob)
+    wanted = set(classes)
+    labels = [n for n, name in enumerate(partial.class_ids) if name in wanted]
+    return partial.of_classes(labels).to_bytes()
+
+
+class Classes(NamedTuple):
+    """Some classes, finished.
+
+    Attributes
+    ----------
+    ids : tuple of K int or str
+        What the files call them.
+    scores : Scores
+        Of K classes; of one, where classes are scored as one.
+    """
+
+    ids: tuple[Name, ...]
+    scores: Scores
+
+
+def finish_classes(*blobs: bytes) -> Classes:
+    """Return the scores of the classes that partials have.
+
+    Parameters
+    ----------
+    *blobs : bytes
+        One of each shard, with all of its rows of these classes.
+    """
+    union = merge(blobs)
+    return Classes(union.class_ids, union.finished(threads=1))
+
+
+class Head(NamedTuple):
+    """A partial without its rows.
+
+    Attributes
+    ----------
+    blob : bytes
+    sizes : tuple of (int or str, int)
+        How many rows each class has.
+    """
+
+    blob: bytes
+    sizes: tuple[tuple[Name, int], ...]
+
+
+def head_of(blob: bytes) -> Head:
+    """Return what a partial says of itself: all but its rows."""
+    partial = Partial.from_bytes(blob)
+    sizes = partial.sizes.sum(axis=0).tolist()
+    return Head(
+        partial.without_rows().to_bytes(), tuple(zip(partial.class_ids, sizes, strict=False))
+    )
+
+
+# --- partials kept in a folder, for a run that is resumed
+
+
+def kept(shard: Shard, folder: str, act: Callable[[Shard], bytes] = shard_to_partial) -> bytes:
+    """Return a shard's partial from a folder, where it is made from the same; else put it there.
+
+    Parameters
+    ----------
+    shard : Shard
+    folder : str
+    act : callable
+        Makes the partial.
+
+    Raises
+    ------
+    InputError, OutputError
+        Where an input cannot be read, or the folder not be written to.
+    """
+    path = os.path.join(folder, f"{_key(shard)}.part")
+    try:
+        with open(path, "rb") as file:
+            blob = file.read()
+        Partial.from_bytes(blob, name=path)
+    except (OSError, InputError):  # absent, or of a run that was killed by the machine's end
+        blob = act(shard)
+        write(path, blob)
+    return blob
+
+
+def _key(shard: Shard) -> str:
+    """Return the digest of all that a shard's partial depends on."""
+    sides = [side for side in (shard.truth, shard.detections) if side is not None]
+    record = {
+        "version": __version__,
+        "protocol": shard.protocol.as_dict(),
+        "inputs": [[side.format, side.paths, repr(side.options), _digests(side)] for side in sides],
+        "chosen": [shard.whole, shard.images, shard.elsewhere, sides[0].repartition],
+    }
+    return blake2b(json.dumps(record).encode(), digest_size=20).hexdigest()
+
+
+def _digests(reading: Reading) -> list[str]:
+    return [_digest(reading.place(path), _stamp(reading)) for path in reading.paths]
+
+
+@lru_cache(maxsize=4096)
+def _digest(path: str, _: tuple[Any, ...]) -> str:
+    """Return the sha256 of a file or a folder; a ground truth's is taken once for all shards."""
+    inside = [
+        os.path.relpath(os.path.join(folder, name), path)
+        for folder, _, names in os.walk(path)
+        for name in names
+    ]
+    return sha256(path, inside)

@@ -1,0 +1,342 @@
+"""Inputs evaluated one by one, and partials added up: every number is that of one run."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.protocols import PRESETS
+from tests.cli.conftest import Ended
+
+Run = Callable[..., Ended]
+
+IMAGES, CLASSES = 24, 3
+
+
+def boxes(random: np.random.Generator, count: int) -> list[list[float]]:
+    corners, sizes = random.integers(0, 120, (count, 2)), random.integers(4, 60, (count, 2))
+    rows: list[list[float]] = np.hstack([corners, sizes]).astype(float).tolist()
+    return rows
+
+
+def case(seed: int = 5) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return ground truth and detections, of which many have equal scores and some no image."""
+    random = np.random.default_rng(seed)
+    truths: list[dict[str, Any]] = []
+    found: list[dict[str, Any]] = []
+    for image in range(1, IMAGES + 1):
+        for box in boxes(random, int(random.integers(0, 5))):
+            label = int(random.integers(1, CLASSES + 1))
+            truths.append(
+                {
+                    "id": len(truths) + 1,
+                    "image_id": image,
+                    "category_id": label,
+                    "bbox": box,
+                    "area": box[2] * box[3],
+                    "iscrowd": int(random.random() < 0.1),
+                }
+            )
+            if image % 7:  # no detections on every seventh image
+                shift = random.integers(-4, 5, 4).tolist()
+                near = [max(side + by, 1.0) for side, by in zip(box, shift, strict=True)]
+                score = float(random.integers(1, 5)) / 5
+                found.append(
+                    {"image_id": image, "category_id": label, "bbox": near, "score": score}
+                )
+        if image % 7:
+            found += [
+                {
+                    "image_id": image,
+                    "category_id": int(random.integers(1, CLASSES + 1)),
+                    "bbox": box,
+                    "score": float(random.integers(1, 5)) / 5,
+                }
+                for box in boxes(random, 3)
+            ]
+    images = [
+        {"id": image, "width": 200, "height": 200, "light": "night" if image % 3 else "day"}
+        for image in range(1, IMAGES + 1)
+    ]
+    categories = [{"id": label, "name": f"class {label}"} for label in range(1, CLASSES + 1)]
+    return {"images": images, "categories": categories, "annotations": truths}, found
+
+
+@pytest.fixture
+def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write the case whole, and dealt out to five shards of both sides, one without detections."""
+    truth, found = case()
+    monkeypatch.chdir(tmp_path)
+    Path("gt.json").write_text(json.dumps(truth))
+    # Equal scores may rank by place in the file: the shards follow each other in it.
+    part_of = {image: (image * 7) % 4 for image in range(1, IMAGES + 1)}
+    found.sort(key=lambda record: part_of[record["image_id"]])
+    Path("dt.json").write_text(json.dumps(found))
+    for part in range(5):
+        ours = {image for image, of in part_of.items() if of == part}
+        own = {
+            **truth,
+            "images": [entry for entry in truth["images"] if entry["id"] in ours],
+            "annotations": [a for a in truth["annotations"] if a["image_id"] in ours],
+        }
+        for folder in ("gts", "dts"):
+            Path(folder).mkdir(exist_ok=True)
+        if ours:
+            Path(f"gts/{part}.json").write_text(json.dumps(own))
+        rows = [record for record in found if record["image_id"] in ours]
+        Path(f"dts/{part}.json").write_text(json.dumps(rows))
+    return tmp_path
+
+
+def numbers(ended: Ended) -> dict[str, Any]:
+    """Return a JSON report without what it says of its inputs, and notes in a fixed order."""
+    assert ended.status in (0, 1), ended.err
+    report: dict[str, Any] = json.loads(ended.out)
+    report.pop("inputs")
+    report["notes"].sort(key=lambda note: str(note["code"]))
+    return report
+
+
+JSON = ("--output-format", "json")
+WHOLE = ("--gt", "gt.json", "--dt", "dt.json")
+SHARDS = ("--gt", "gt.json", "--dt", "dts/*.json")
+PAIRS = ("--gt", "gts/*.json", "--dt", "dts/[0-3].json")
+
+
+@pytest.fixture
+def apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tables of several inputs never be put together."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("the tables of several inputs were put together")
+
+    monkeypatch.setattr("detap.tables.joining.join_detections", refuse)
+
+
+@pytest.mark.usefixtures("apart")
+@pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
+@pytest.mark.parametrize("protocol", PRESETS)
+def test_shards_give_the_numbers_of_one_run(
+    shards: Path, detap: Run, protocol: str, files: tuple[str, ...]
+) -> None:
+    asked = ("--protocol", protocol, *JSON)
+    assert numbers(detap("eval", *files, *asked)) == numbers(detap("eval", *WHOLE, *asked))
+
+
+@pytest.mark.usefixtures("apart")
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("--class-agnostic",),
+        ("--max-dets", "none"),
+        ("--limit-scope", "image"),
+        ("--slice-by", "light", "--fail-under", "slice:light=day.AP50=0.1"),
+        ("--fail-under", "class:*.AP=0.9"),
+        ("--score-threshold", "0.5"),
+        ("--score-threshold", "best", "--fail-under", "F1=0.1"),
+        ("--images", "1,2,3,7,14,20"),
+        ("--images", "seen"),
+        ("--sort", "AP", "--reverse"),
+        ("--threads", "2"),
+    ],
+    ids=" ".join,
+)
+def test_options_are_answered_from_partials(
+    shards: Path, detap: Run, asked: tuple[str, ...]
+) -> None:
+    ended = [detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS)]
+    one, several = map(numbers, ended)
+    for report in (one, several):  # of partials it is not known on which images mistakes are
+        report.pop("culprits", None)
+    assert several == one
+    assert ended[0].status == ended[1].status
+
+
+def test_curves_are_those_of_one_run(shards: Path, detap: Run) -> None:
+    for files, name in ((WHOLE, "one.json"), (SHARDS, "several.json")):
+        assert detap("eval", *files, "--curves", name).status == 0
+    assert Path("one.json").read_bytes() == Path("several.json").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "asked", [("--errors",), ("--tie-range",), ("--classes", "class 1,class 3"), ("--analysis",)]
+)
+def test_what_needs_boxes_has_them(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
+    one, several = (detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS))
+    assert numbers(several) == numbers(one)
+
+
+def test_inputs_that_are_not_paired_are_read_against_all_ground_truths(
+    shards: Path, detap: Run
+) -> None:
+    # As many files as ground truths, but about the images of others.
+    first, last = Path("dts/0.json"), Path("dts/3.json")
+    first.rename("dts/x.json")
+    last.rename("dts/0.json")
+    Path("dts/x.json").rename("dts/3.json")
+    one = detap("eval", *WHOLE, *JSON)
+    assert numbers(detap("eval", *PAIRS, *JSON)) == numbers(one)
+
+
+def test_a_mistake_in_a_paired_input_is_told_of_it(shards: Path, detap: Run) -> None:
+    Path("dts/2.json").write_text('[{"image_id": 1}]')
+    ended = detap("eval", *PAIRS)
+    assert ended.status == 2
+    assert ended.err.startswith("Error: dts/2.json: none of its 1 records has a score")
+
+
+def test_no_detections_at_all_are_said_once(shards: Path, detap: Run) -> None:
+    for part in range(5):
+        Path(f"dts/{part}.json").write_text("[]")
+    ended = detap("eval", *SHARDS, *JSON)
+    codes = [note["code"] for note in json.loads(ended.out)["notes"]]
+    assert codes.count("no-detections") == 1
+    assert "no-detections" not in detap("eval", "--gt", "gt.json", "--dt", "dt.json").err
+
+
+# --- partials
+
+
+def write_partials(detap: Run) -> None:
+    """Let each shard be evaluated by itself, as jobs of a cluster would."""
+    for part in range(4):
+        ended = detap(
+            *("eval", "--gt", "gt.json", "--dt", f"dts/{part}.json"),
+            *("--images", "seen", "--partial", f"{part}.part"),
+        )
+        assert ended.status == 0, ended.err
+    # The images that no shard names are stated to be empty.
+    named = {record["image_id"] for record in json.loads(Path("dt.json").read_text())}
+    rest = ",".join(str(image) for image in range(1, IMAGES + 1) if image not in named)
+    ended = detap(
+        *("eval", "--gt", "gt.json", "--dt", "dts/4.json"),
+        *("--images", rest, "--partial", "rest.part"),
+    )
+    assert ended.status == 0, ended.err
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        (),
+        ("--fail-under", "AP50=0.99"),
+        ("--score-threshold", "0.5"),
+        ("--sort", "AP50"),
+        ("--slices", "slices.csv", "--fail-under", "slice:night.AP50=0.05"),
+        ("--baseline", "base.json", "--max-drop", "0.0"),
+    ],
+    ids=" ".join,
+)
+def test_merge_reports_as_one_run_does(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
+    write_partials(detap)
+    rows = [f"{image},{'night' if image % 3 else 'day'}\n" for image in range(1, IMAGES + 1)]
+    Path("slices.csv").write_text("image,tag\n" + "".join(rows))
+    assert detap("eval", *WHOLE, "-o", "base.json").status == 0
+    ended = [detap("eval", *WHOLE, *asked, *JSON), detap("merge", "*.part", *asked, *JSON)]
+    one, merged = map(numbers, ended)
+    for report in (one, merged):
+        report.pop("culprits", None)
+    assert merged == one
+    assert ended[0].status == ended[1].status
+
+
+def test_merge_writes_the_partial_of_all(shards: Path, detap: Run) -> None:
+    write_partials(detap)
+    first = detap("merge", "[0-1].part", "--images", "seen", "--partial", "first.part")
+    assert first.status == 0, first.err
+    assert detap("merge", "rest.part", "[2-3].part", "first.part", "--partial", "a").status == 0
+    assert detap("merge", "[0-9].part", "rest.part", "--partial", "b").status == 0
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+
+
+def test_a_partial_may_be_compressed(shards: Path, detap: Run) -> None:
+    for name in ("all.part", "all.part.gz"):
+        assert detap("eval", *SHARDS, "--partial", name).status == 0
+    assert gzip.decompress(Path("all.part.gz").read_bytes()) == Path("all.part").read_bytes()
+    plain, packed = (detap("merge", name, *JSON) for name in ("all.part", "all.part.gz"))
+    assert packed.out == plain.out
+
+
+def test_intervals_of_drops_are_taken_from_partials(shards: Path, detap: Run) -> None:
+    truth, worse = case()[0], case(6)[1]
+    Path("worse.json").write_text(json.dumps(worse))
+    assert truth["annotations"]
+    asked = ("--max-drop", "AP50=0.05", "--confidence", "0.9", "--resamples", "100", *JSON)
+    for name in ("dt", "worse"):
+        ended = detap(
+            *("eval", "--gt", "gt.json", "--dt", f"{name}.json", "--partial", f"{name}.part")
+        )
+        assert ended.status == 0
+    one = detap(
+        *("eval", "--gt", "gt.json", "--dt", "worse.json", "--baseline-detections", "dt.json"),
+        *asked,
+    )
+    merged = detap("merge", "worse.part", "--baseline-detections", "dt.part", *asked)
+    assert numbers(merged)["gates"] == numbers(one)["gates"]
+    assert merged.status == one.status == 1
+
+
+def test_an_absent_image_is_an_error_unless_seen_ones_are_meant(shards: Path, detap: Run) -> None:
+    write_partials(detap)
+    ended = detap("merge", "[0-2].part")
+    assert ended.status == 2
+    assert f"of the {IMAGES} images of the ground truth are in no partial" in ended.err
+    assert "--images seen" in ended.err
+    seen = detap("merge", "[0-2].part", "--images", "seen", *JSON)
+    some = detap("eval", "--gt", "gt.json", "--dt", "dts/[0-2].json", "--images", "seen", *JSON)
+    assert numbers(seen)["summary"] == numbers(some)["summary"]
+
+
+def test_a_repeated_partial_is_an_error_unless_identical(shards: Path, detap: Run) -> None:
+    write_partials(detap)
+    Path("4.part").write_bytes(Path("0.part").read_bytes())
+    ended = detap("merge", "*.part")
+    assert ended.status == 2
+    assert "is in two partials, and so are 5 others: 0.part" in ended.err
+    assert "--repeats identical" in ended.err
+    assert numbers(detap("merge", "*.part", "--repeats", "identical", *JSON)) == numbers(
+        detap("eval", *WHOLE, *JSON)
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("--errors",), "was merged from partials, which keep what became of each detection"),
+        (("--cross-check",), "No such option"),
+        (("--slice-by", "light"), "--slice-by looks into the ground truth, which is not read"),
+        (("--sort", "colour"), "--sort colour: no such column"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_merge_refuses_what_it_cannot_answer(
+    shards: Path, detap: Run, asked: tuple[str, ...], told: str
+) -> None:
+    assert detap("eval", *SHARDS, "--partial", "all.part").status == 0
+    ended = detap("merge", "all.part", *asked)
+    assert ended.status == 2, ended.err
+    assert told in ended.err
+
+
+def test_merge_writes_every_form_of_the_report(shards: Path, detap: Run) -> None:
+    assert detap("eval", *SHARDS, "--partial", "all.part").status == 0
+    names = [f"report.{suffix}" for suffix in ("json", "csv", "md", "html", "xml")]
+    ended = detap("merge", "all.part", *[word for name in names for word in ("-o", name)])
+    assert ended.status == 0, ended.err
+    assert all(Path(name).stat().st_size for name in names)
+
+
+def test_merge_names_the_file_that_is_no_partial(shards: Path, detap: Run) -> None:
+    ended = detap("merge", "gt.json")
+    assert ended.status == 2
+    assert ended.err.startswith("Error: gt.json: is no partial")
+
+
+def test_no_partial_is_written_onto_an_input(shards: Path, detap: Run) -> None:
+    ended = detap("eval", *SHARDS, "--partial", "dts/1.json")
+    assert ended.status == 2
+    assert "dts/1.json: is an input" in ended.err

@@ -1,0 +1,172 @@
+"""Shards by Dask: the numbers of one process, whichever worker dies and when."""
+
+import json
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ended, detap
+from tests.cli.test_shards import JSON, PAIRS, SHARDS, WHOLE, numbers, shards
+
+__all__ = ["detap", "shards"]
+
+Run = Callable[..., Ended]
+
+distributed = pytest.importorskip("distributed")
+
+# Its own warnings, of ports and of processes that we kill, are none of ours.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.xdist_group("dask"),
+]
+
+
+@pytest.fixture(scope="module")
+def scheduler() -> Iterator[str]:
+    """Run two workers, which are begun again when they die."""
+    import logging
+
+    import dask
+
+    settings = {"distributed.scheduler.allowed-failures": 2}
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,
+        ) as cluster,
+    ):
+        yield cluster.scheduler_address
+
+
+@pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
+@pytest.mark.parametrize(
+    "asked",
+    [(), ("--protocol", "voc2012"), ("--class-agnostic",), ("--score-threshold", "best")],
+    ids=" ".join,
+)
+def test_an_engine_gives_the_numbers_of_one_process(
+    shards: Path, detap: Run, scheduler: str, files: tuple[str, ...], asked: tuple[str, ...]
+) -> None:
+    engine = ("--engine", "dask", "--scheduler", scheduler)
+    ended = detap("eval", *files, *engine, *asked, *JSON)
+    assert numbers(ended) == numbers(detap("eval", *WHOLE, *asked, *JSON))
+    here = detap("eval", *files, *asked, *JSON)
+    assert json.loads(ended.out)["inputs"] == json.loads(here.out)["inputs"]
+
+
+def test_curves_and_partials_come_back(shards: Path, detap: Run, scheduler: str) -> None:
+    engine = ("--engine", "dask", "--scheduler", scheduler)
+    for more, name in (((), "here"), (engine, "there")):
+        ended = detap(
+            *("eval", *SHARDS, *more, "--curves", f"{name}.json", "--partial", f"{name}.part")
+        )
+        assert ended.status == 0, ended.err
+    for suffix in ("json", "part"):
+        assert Path(f"here.{suffix}").read_bytes() == Path(f"there.{suffix}").read_bytes()
+
+
+def test_some_images_and_their_slices(shards: Path, detap: Run, scheduler: str) -> None:
+    asked = ("--images", "1,2,3,7,14,20", "--slice-by", "light", *JSON)
+    engine = ("--engine", "dask", "--scheduler", scheduler)
+    one = detap("eval", *WHOLE, *asked)
+    assert numbers(detap("eval", *SHARDS, *engine, *asked)) == numbers(one)
+
+
+@pytest.mark.parametrize("stage", ["shard_to_partial", "head_of", "of_classes", "finish_classes"])
+def test_a_worker_killed_at_any_stage_changes_no_number(
+    shards: Path, detap: Run, scheduler: str, stage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from detap.engines.dask import Engine
+
+    submit = Engine.submit
+    killed: list[int] = []
+
+    def submit_and_kill(self: Engine, name: str, function: Any, *arguments: Any) -> Any:
+        submitted = submit(self, name, function, *arguments)
+        if function.__name__ == stage and not killed:
+            victim = next(iter(self._client.run(os.getpid).values()))
+            os.kill(victim, signal.SIGKILL)
+            killed.append(victim)
+        return submitted
+
+    monkeypatch.setattr(Engine, "submit", submit_and_kill)
+    ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler, *JSON)
+    assert killed
+    assert numbers(ended) == numbers(detap("eval", *WHOLE, *JSON))
+
+
+def die() -> None:
+    """Do what a task does that needs more memory than there is."""
+    os._exit(9)
+
+
+def test_a_shard_that_kills_its_workers_fails_the_run_by_name(scheduler: str) -> None:
+    from detap.engines.dask import Engine
+    from detap.errors import InputError
+
+    engine = Engine(scheduler)
+    with pytest.raises(InputError) as caught:
+        engine.gather([engine.submit("shards/7.json", die)])
+    engine.close()
+    assert str(caught.value) == (
+        "shards/7.json: was given up: every worker that was to evaluate it died; see their logs; "
+        "it may need more memory than they have"
+    )
+
+
+def test_a_shard_that_is_wrong_fails_the_run_by_name(
+    shards: Path, detap: Run, scheduler: str
+) -> None:
+    Path("dts/2.json").write_text('[{"image_id": 1}]')
+    engine = ("--engine", "dask", "--scheduler", scheduler)
+    ended = detap("eval", *SHARDS, *engine)
+    assert ended.status == 2
+    assert "dts/2.json: none of its 1 records has a score" in ended.err
+
+
+def test_an_image_in_two_shards_is_named_with_both(
+    shards: Path, detap: Run, scheduler: str
+) -> None:
+    Path("dts/4.json").write_text(Path("dts/0.json").read_text())
+    ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler)
+    assert ended.status == 2
+    assert "Error: dts/4.json: image 4 is in dts/0.json already; " in ended.err
+
+
+def test_inputs_that_are_not_paired_are_evaluated_with_all_ground_truths(
+    shards: Path, detap: Run, scheduler: str
+) -> None:
+    one = numbers(detap("eval", *WHOLE, *JSON))
+    Path("dts/0.json").rename("x.json")
+    Path("dts/3.json").rename("dts/0.json")
+    Path("x.json").rename("dts/3.json")
+    engine = ("--engine", "dask", "--scheduler", scheduler)
+    assert numbers(detap("eval", *PAIRS, *engine, *JSON)) == one
+
+
+def test_workers_keep_what_they_made_for_a_run_that_is_resumed(
+    shards: Path, detap: Run, scheduler: str
+) -> None:
+    engine = ("--engine", "dask", "--scheduler", scheduler, "--resume", "kept")
+    first = detap("eval", *SHARDS, *engine, *JSON)
+    assert len(list(Path("kept").iterdir())) == 6  # five inputs, and the images of none
+    assert detap("eval", *SHARDS, *engine, *JSON).out == first.out
+
+
+def test_a_scheduler_that_does_not_answer_is_named(shards: Path, detap: Run) -> None:
+    ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1")
+    assert ended.status == 2
+    assert "--scheduler tcp://127.0.0.1:1: no scheduler answers there" in ended.err
+
+
+def test_a_scheduler_needs_its_engine(shards: Path, detap: Run) -> None:
+    ended = detap("eval", *SHARDS, "--scheduler", "tcp://127.0.0.1:1")
+    assert ended.status == 2
+    assert "--scheduler is for --engine dask: give that as well" in ended.err

@@ -1,0 +1,113 @@
+"""Partials kept in a folder: a run that was interrupted goes on where it stood."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ended, detap
+from tests.cli.test_shards import JSON, PAIRS, SHARDS, WHOLE, numbers, shards
+
+__all__ = ["detap", "shards"]
+
+Run = Callable[..., Ended]
+
+
+def resumed(detap: Run, files: tuple[str, ...] = SHARDS) -> Ended:
+    return detap("eval", *files, "--resume", "kept", *JSON)
+
+
+@pytest.fixture
+def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the inputs that are evaluated, as they are."""
+    from detap.engines import shards as tasks
+
+    seen: list[str] = []
+    evaluate = tasks.evaluated
+
+    def noted(shard: tasks.Shard, *rest: object, **options: object) -> object:
+        seen.append(shard.name)
+        return evaluate(shard, *rest, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(tasks, "evaluated", noted)
+    return seen
+
+
+@pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
+def test_what_was_kept_is_not_evaluated_again(
+    shards: Path, detap: Run, evaluated: list[str], files: tuple[str, ...]
+) -> None:
+    first = resumed(detap, files)
+    assert numbers(first) == numbers(detap("eval", *WHOLE, *JSON))
+    paths = sorted(path for path in evaluated if path.startswith("dts/"))
+    assert paths == [f"dts/{n}.json" for n in range(len(paths))]
+    assert len(list(Path("kept").iterdir())) == len(paths)
+    evaluated.clear()
+    again = resumed(detap, files)
+    assert again.out == first.out
+    assert not [path for path in evaluated if path.startswith("dts/")]
+
+
+def test_an_input_that_changed_is_evaluated_again(
+    shards: Path, detap: Run, evaluated: list[str]
+) -> None:
+    resumed(detap)
+    evaluated.clear()
+    Path("dts/2.json").write_text("[]")
+    ended = resumed(detap)
+    assert [path for path in evaluated if path.startswith("dts/")] == ["dts/2.json"]
+    assert numbers(ended) == numbers(detap("eval", *SHARDS, *JSON))
+
+
+@pytest.mark.parametrize("asked", [("--iou", "0.5"), ("--images", "1,2,3"), ("--as-is",)])
+def test_what_is_asked_otherwise_is_evaluated_again(
+    shards: Path, detap: Run, evaluated: list[str], asked: tuple[str, ...]
+) -> None:
+    resumed(detap)
+    evaluated.clear()
+    ended = detap("eval", *SHARDS, "--resume", "kept", *asked, *JSON)
+    assert len([path for path in evaluated if path.startswith("dts/")]) == 5
+    assert numbers(ended) == numbers(detap("eval", *SHARDS, *asked, *JSON))
+
+
+def test_another_ground_truth_is_not_mistaken_for_it(
+    shards: Path, detap: Run, evaluated: list[str]
+) -> None:
+    resumed(detap)
+    evaluated.clear()
+    text = Path("gt.json").read_text()
+    Path("gt.json").write_text(text.replace('"iscrowd": 0', '"iscrowd": 1', 3))
+    ended = resumed(detap)
+    assert len([path for path in evaluated if path.startswith("dts/")]) == 5
+    assert numbers(ended) == numbers(detap("eval", *WHOLE, *JSON))
+
+
+def test_a_damaged_partial_is_made_anew(shards: Path, detap: Run) -> None:
+    first = resumed(detap)
+    for path in Path("kept").iterdir():
+        path.write_bytes(path.read_bytes()[:-40])
+    assert resumed(detap).out == first.out
+
+
+def test_a_folder_that_is_none_is_refused_first(shards: Path, detap: Run) -> None:
+    ended = detap("eval", *SHARDS, "--resume", "gt.json")
+    assert ended.status == 2
+    assert ended.err == "Error: gt.json: is no folder: File exists\n"
+
+
+@pytest.mark.parametrize(
+    ("asked", "told"),
+    [
+        (("--errors",), "--errors needs all boxes in one process: leave --resume out"),
+        (("--analysis",), "--analysis needs all boxes in one process: leave --resume out"),
+        (("--repartition",), "--repartition needs all boxes in one process"),
+        (("-o", "report.html"), "the report page needs all boxes in one process"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_what_needs_all_boxes_is_refused(
+    shards: Path, detap: Run, asked: tuple[str, ...], told: str
+) -> None:
+    ended = detap("eval", *SHARDS, "--resume", "kept", *asked)
+    assert ended.status == 2
+    assert told in ended.err
