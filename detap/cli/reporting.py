@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from detap.cli.analyses import answers
 from detap.cli.gates import Gates, say
 from detap.cli.options import option, stack
 from detap.cli.output import Outputs
@@ -32,6 +33,12 @@ report_options = stack(
     ),
     option("--sort", group="Output", metavar="COLUMN", help="Order the classes by this column."),
     option("--reverse", group="Output", is_flag=True, help="Turn their order round."),
+    option(
+        "--tie-range",
+        group="Output",
+        is_flag=True,
+        help="Report bounds that no order of equally scored detections goes beyond.",
+    ),
     option(
         "--curves",
         group="Output",
@@ -124,6 +131,17 @@ def check_report_options(options: Mapping[str, Any], rules: Protocol) -> None:
         from detap.report.sinks.curves import check_extension  # rarely wanted
 
         check_extension(options["curves"])
+
+
+def asked_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
+    """Return the parts of the report that were asked for."""
+    blocks = answers(result, options)
+    if options["tie_range"]:
+        from detap.evaluation.tie_range import tie_range
+        from detap.report.sections.tie_range import tie_block  # rarely wanted
+
+        blocks.insert(0, tie_block(tie_range(result)))
+    return blocks
 
 
 def tell(

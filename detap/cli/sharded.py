@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.analyses import answers
 from detap.cli.gates import Gates
 from detap.cli.inputs import Inputs, chosen_images, only_seen
 from detap.cli.options import option, stack
 from detap.cli.output import Outputs
-from detap.cli.reporting import Evaluated, make_folder
+from detap.cli.reporting import Evaluated, asked_blocks, make_folder
 from detap.cli.session import Session
 from detap.engines import ENGINES
 from detap.errors import InputError, UsageError
@@ -57,7 +56,7 @@ engine_options = stack(
 
 _BOXES = (
     *("errors", "confusion", "calibration", "breakdowns", "examples", "all_analyses"),
-    *("plots", "tie_range", "cross_check", "classes"),
+    *("plots", "cross_check", "classes"),
 )
 """What is answered from boxes, all of which are then held."""
 
@@ -75,8 +74,6 @@ def in_shards(inputs: Inputs, gates: Gates, outputs: Outputs, options: Mapping[s
     by_boxes = [f"--{name.replace('_', '-')}" for name in _BOXES if options[name]]
     if inputs.repartition:
         by_boxes.append("--repartition")
-    if gates.before is not None:
-        by_boxes.append("--baseline-detections")
     if outputs.want_material:
         by_boxes.append("the report page")
     engine = next((name for name in ("engine", "resume") if options[name] is not None), None)
@@ -106,26 +103,32 @@ def evaluate_shards(
     """
     rules, gates = how
     run = _Run(inputs, rules, gates, options, session)
-    union = None
-    # Each input with a ground truth of its own: only one such pair is held at a time.
-    if len(inputs.gt) == len(inputs.dt) > 1 and not run.wants_truth:
-        union = run.pairs()
-    if union is None:
-        union = run.whole()
+    union, before = run.union(), None
     from detap.evaluation.partial import merge  # numpy is there by now
+    from detap.evaluation.partial.merging import numbered_alike
     from detap.report.inputs import describe_partial
 
-    due = merge([union], images="seen") if options["images"] else union
-    result = due.compute(threads=options["threads"])
+    if gates.before is not None:
+        earlier = inputs._replace(dt=inputs.meant(gates.before))
+        union, before = numbered_alike(union, _Run(earlier, rules, gates, options, session).union())
+    results = [
+        (merge([one], images="seen") if options["images"] else one).compute(
+            threads=options["threads"]
+        )
+        for one in (union, before)
+        if one is not None
+    ]
+    result = results[0]
     session.timed("evaluating")
     slices, notes = gates.read_slices(result.images, run.attribute)
     return Evaluated(
         result,
         describe_partial(union),
         run.read,
+        before=results[1] if before is not None else None,
         slices=slices,
         notes=notes,
-        blocks=[*answers(result, options), *run.selection(result)],
+        blocks=[*asked_blocks(result, options), *run.selection(result)],
         partial=union,
     )
 
@@ -156,13 +159,21 @@ class _Run:
         self.inputs, self.rules, self.options, self.session = inputs, rules, options, session
         self.read: list[SourceFile] = []
         self.truth: GroundTruth | None = None
-        wanted = ("partial", "curves", "score_threshold", "images")
+        wanted = ("partial", "curves", "score_threshold", "images", "tie_range")
         self.wants_rows = any(options[name] for name in wanted) or gates.want_evidence
         asked = options["images"] or gates.slice_by or "image_set" in inputs.reading
         self.wants_truth = bool(asked)
         self._folder = "" if options["engine"] is None else os.getcwd()
         if options["resume"] is not None:
             make_folder(options["resume"])
+
+    def union(self) -> "Partial":
+        """Return what all inputs come to."""
+        found = None
+        # Each input with a ground truth of its own: only one such pair is held at a time.
+        if len(self.inputs.gt) == len(self.inputs.dt) > 1 and not self.wants_truth:
+            found = self.pairs()
+        return self.whole() if found is None else found
 
     def pairs(self) -> "Partial | None":
         """Return the union where each input is about one ground truth; None where one is not."""
@@ -181,7 +192,7 @@ class _Run:
                 if self._strays(shard):
                     return None
                 raise
-        return self._union(parts)
+        return self._merged(parts)
 
     def whole(self) -> "Partial":
         """Return the union where the ground truth is one for all inputs."""
@@ -211,7 +222,7 @@ class _Run:
             elsewhere = tuple(image for part in parts for image in part.images)
             rest, threads = rest._replace(elsewhere=elsewhere), self.options["threads"]
             rests.append(evaluated(rest, truth, None, threads=threads))
-        return self._union(parts, rests)
+        return self._merged(parts, rests)
 
     def _begin(self) -> tuple[Iterable[Any], Iterable[Any]]:
         """Return what to read on: begun ahead, but where this process may read nothing of it."""
@@ -228,7 +239,7 @@ class _Run:
         return truth
 
     @staticmethod
-    def _union(parts: "list[Partial]", rest: "Sequence[Partial]" = ()) -> "Partial":
+    def _merged(parts: "list[Partial]", rest: "Sequence[Partial]" = ()) -> "Partial":
         from detap.evaluation.partial import merge
         from detap.tables.joining import refuse_shared
 
@@ -246,11 +257,12 @@ class _Run:
         from detap.engines.shards import Reading, Shard
 
         inputs, given = self.inputs, tuple(sorted(self.inputs.reading.items()))
+        ties = self.options["tie_range"]
         truth = Reading(inputs.format.name, gt, given, self._folder, inputs.repartition)
         if dt is None:
-            return Shard(truth, None, self.rules, whole, images)
+            return Shard(truth, None, self.rules, whole, images, ties=ties)
         found = Reading(inputs.format_of(dt).name, (dt,), given, self._folder)
-        return Shard(truth, found, self.rules, whole, images)
+        return Shard(truth, found, self.rules, whole, images, ties=ties)
 
     def _partial(
         self, shard: "Shard", truth: "Callable[[], GroundTruth]", source: Any

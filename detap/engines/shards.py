@@ -24,7 +24,7 @@ from detap._version import __version__
 from detap.core.finishing import Scores
 from detap.errors import InputError
 from detap.evaluation.partial import Partial, merge
-from detap.evaluation.partial.shards import partial_of_images, partial_of_rest, seen
+from detap.evaluation.partial.shards import no_detections, partial_of_images, seen
 from detap.formats.reading.digest import sha256, sha256_of_source
 from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.formats.registry import FORMATS
@@ -89,6 +89,8 @@ class Shard(NamedTuple):
         Only these.
     elsewhere : tuple of int or str
         Without detections: the images that inputs have detections on.
+    ties : bool
+        Whether what other orders of equal scores would give is kept.
     """
 
     truth: Reading
@@ -97,6 +99,7 @@ class Shard(NamedTuple):
     whole: bool = True
     images: tuple[Name, ...] | None = None
     elsewhere: tuple[Name, ...] = ()
+    ties: bool = False
 
     @property
     def name(self) -> str:
@@ -136,7 +139,16 @@ def evaluated(
     """Return a shard's partial from its tables."""
     due = chosen(truth, shard.images)
     if detections is None:
-        return partial_of_rest(truth, shard.protocol, shard.elsewhere, due, threads=threads)
+        elsewhere = set(shard.elsewhere)
+        due &= np.array([name not in elsewhere for name in truth.images], np.bool_)
+        return partial_of_images(
+            truth,
+            no_detections(truth),
+            shard.protocol,
+            due,
+            tie_range=shard.ties,
+            threads=threads,
+        )
     images = seen(detections) & due if shard.whole else due
     return partial_of_images(
         truth,
@@ -145,6 +157,7 @@ def evaluated(
         images,
         whole=shard.whole,
         input=shard.name,
+        tie_range=shard.ties,
         threads=threads,
     )
 
@@ -277,7 +290,10 @@ def _key(shard: Shard) -> str:
         "version": __version__,
         "protocol": shard.protocol.as_dict(),
         "inputs": [[side.format, side.paths, repr(side.options), _digests(side)] for side in sides],
-        "chosen": [shard.whole, shard.images, shard.elsewhere, sides[0].repartition],
+        "chosen": [
+            *(shard.whole, shard.images, shard.elsewhere, shard.ties),
+            sides[0].repartition,
+        ],
     }
     return blake2b(json.dumps(record).encode(), digest_size=20).hexdigest()
 

@@ -141,6 +141,7 @@ def test_shards_give_the_numbers_of_one_run(
         ("--images", "1,2,3,7,14,20"),
         ("--images", "seen"),
         ("--sort", "AP", "--reverse"),
+        ("--tie-range",),
         ("--threads", "2"),
     ],
     ids=" ".join,
@@ -163,7 +164,7 @@ def test_curves_are_those_of_one_run(shards: Path, detap: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [("--errors",), ("--tie-range",), ("--classes", "class 1,class 3"), ("--analysis",)]
+    "asked", [("--errors",), ("--classes", "class 1,class 3"), ("--analysis",)]
 )
 def test_what_needs_boxes_has_them(shards: Path, detap: Run, asked: tuple[str, ...]) -> None:
     one, several = (detap("eval", *files, *asked, *JSON) for files in (WHOLE, SHARDS))
@@ -196,6 +197,21 @@ def test_no_detections_at_all_are_said_once(shards: Path, detap: Run) -> None:
     codes = [note["code"] for note in json.loads(ended.out)["notes"]]
     assert codes.count("no-detections") == 1
     assert "no-detections" not in detap("eval", "--gt", "gt.json", "--dt", "dt.json").err
+
+
+@pytest.mark.usefixtures("apart")
+def test_an_earlier_detector_is_evaluated_alike(shards: Path, detap: Run) -> None:
+    worse = case(6)[1]
+    Path("old").mkdir()
+    for part in range(3):
+        rows = [record for record in worse if record["image_id"] % 3 == part]
+        Path(f"old/{part}.json").write_text(json.dumps(rows))
+    Path("old.json").write_text(json.dumps(worse))
+    asked = ("--max-drop", "AP50=0.05", "--confidence", "0.9", "--resamples", "100", *JSON)
+    one = detap("eval", *WHOLE, "--baseline-detections", "old.json", *asked)
+    several = detap("eval", *SHARDS, "--baseline-detections", "old/*.json", *asked)
+    assert numbers(several)["gates"] == numbers(one)["gates"]
+    assert several.status == one.status
 
 
 # --- partials
@@ -259,6 +275,43 @@ def test_a_partial_may_be_compressed(shards: Path, detap: Run) -> None:
     assert gzip.decompress(Path("all.part.gz").read_bytes()) == Path("all.part").read_bytes()
     plain, packed = (detap("merge", name, *JSON) for name in ("all.part", "all.part.gz"))
     assert packed.out == plain.out
+
+
+def test_the_range_of_ties_is_there_where_it_was_kept(shards: Path, detap: Run) -> None:
+    one = numbers(detap("eval", *WHOLE, "--tie-range", *JSON))
+    assert detap("eval", *SHARDS, "--tie-range", "--partial", "kept.part").status == 0
+    assert numbers(detap("merge", "kept.part", "--tie-range", *JSON)) == one
+    assert detap("eval", *SHARDS, "--partial", "plain.part").status == 0
+    refused = detap("merge", "plain.part", "--tie-range")
+    assert refused.status == 2
+    assert "eval --tie-range --partial" in refused.err
+
+
+def test_detectors_of_different_classes_are_compared(tmp_path: Path, detap: Run) -> None:
+    """Of text files: either has a class that neither the ground truth nor the other has."""
+    (tmp_path / "gt").mkdir()
+    for image in "abcd":
+        (tmp_path / "gt" / f"{image}.txt").write_text("m 1 1 9 9\nn 11 11 20 20\n")
+    for name, other in (("now", "z"), ("old", "c")):
+        folder = tmp_path / name
+        folder.mkdir()
+        for image in "abcd"[: 4 if name == "old" else 2]:
+            lines = f"m 0.9 1 1 9 9\n{other} 0.5 1 1 9 9\nn .{ord(image) % 7} 11 11 20 20\n"
+            (folder / f"{image}.txt").write_text(lines)
+        ended = detap(
+            *("eval", "--gt", tmp_path / "gt", "--dt", folder),
+            *("--partial", tmp_path / f"{name}.part"),
+        )
+        assert ended.status == 0, ended.err
+    asked = ("--max-drop", "0.1", "--confidence", "0.9", "--resamples", "100", *JSON)
+    earlier = "--baseline-detections"
+    one = detap(
+        *("eval", "--gt", tmp_path / "gt", "--dt", tmp_path / "now", earlier, tmp_path / "old"),
+        *asked,
+    )
+    merged = detap("merge", tmp_path / "now.part", earlier, tmp_path / "old.part", *asked)
+    assert numbers(merged)["gates"] == numbers(one)["gates"]
+    assert numbers(merged)["classes"] == numbers(one)["classes"]
 
 
 def test_intervals_of_drops_are_taken_from_partials(shards: Path, detap: Run) -> None:

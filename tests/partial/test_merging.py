@@ -386,7 +386,7 @@ def test_the_range_of_ties_is_kept_where_it_was_asked_for() -> None:
             tie_range(detap.merge(parts).compute())
         assert str(caught.value) == (
             "which ties compete is not kept in these partials; make them with it, "
-            "Partial.of(result, tie_range=True)"
+            "Partial.of(result, tie_range=True) (eval --tie-range --partial)"
         )
     # Of two that keep different things, what both keep is left.
     assert detap.merge([kept[0], part(2, 3)]).to_bytes() == part(1, 2, 3).to_bytes()

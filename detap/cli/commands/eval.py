@@ -1,12 +1,12 @@
 """``detap eval``: score detections against ground truth and report the numbers."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.analyses import analysis_options, answers, asks
+from detap.cli.analyses import analysis_options, asks
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import Inputs, chosen_images, chosen_names
 from detap.cli.options import (
@@ -23,6 +23,7 @@ from detap.cli.options import (
 from detap.cli.output import Outputs
 from detap.cli.reporting import (
     Evaluated,
+    asked_blocks,
     check_report_options,
     other_files,
     report_options,
@@ -44,12 +45,6 @@ if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth
 
 eval_options = stack(
-    option(
-        "--tie-range",
-        group="Output",
-        is_flag=True,
-        help="Report bounds that no order of equally scored detections goes beyond.",
-    ),
     option(
         "--cross-check",
         group="Output",
@@ -159,8 +154,8 @@ def _in_one_run(
         slices=slices,
         notes=(*(check.notes if check else ()), *slice_notes),
         blocks=[
-            *_sections(result, check, options),
-            *answers(result, options),
+            *_checked(check),
+            *asked_blocks(result, options),
             *selection(result, truth, detections, options),
         ],
         partial=_partial(scored, truth, options),
@@ -181,7 +176,7 @@ def _partial(
     if options["classes"]:
         classes = [name for name in result.detections.classes if name in truth.classes]
         truth, _ = select(truth, no_detections(truth), classes=classes)
-    return Partial.of(result, truth=truth)
+    return Partial.of(result, truth=truth, tie_range=options["tie_range"])
 
 
 def _alike(
@@ -194,19 +189,12 @@ def _alike(
     return (truth, detections), before
 
 
-def _sections(
-    result: "Result", check: "CrossCheck | None", options: Mapping[str, Any]
-) -> "Iterator[Block]":
-    """Yield the sections that were asked for."""
-    if check is not None:
-        from detap.report.sections.crosscheck import cross_check_block  # seldom
+def _checked(check: "CrossCheck | None") -> "list[Block]":
+    if check is None:
+        return []
+    from detap.report.sections.crosscheck import cross_check_block  # seldom
 
-        yield cross_check_block(check)
-    if options["tie_range"]:
-        from detap.evaluation.tie_range import tie_range
-        from detap.report.sections.tie_range import tie_block  # rarely wanted
-
-        yield tie_block(tie_range(result))
+    return [cross_check_block(check)]
 
 
 def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | None":

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.analyses import analysis_options, answers
+from detap.cli.analyses import analysis_options
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import SEEN, chosen_images, limits_of
@@ -20,6 +20,7 @@ from detap.cli.options import (
 from detap.cli.output import Outputs
 from detap.cli.reporting import (
     Evaluated,
+    asked_blocks,
     check_report_options,
     other_files,
     report_options,
@@ -118,6 +119,7 @@ def _evaluated(
     union: "Partial", before: "Partial | None", gates: Gates, options: Mapping[str, Any]
 ) -> Evaluated:
     from detap.evaluation.partial import merge
+    from detap.evaluation.partial.merging import numbered_alike
     from detap.report.inputs import describe_partial
     from detap.report.sections.selection import selection_block
 
@@ -126,6 +128,8 @@ def _evaluated(
     if chosen is not None:
         union = merge([union], images=chosen)
         before = None if before is None else merge([before], images=chosen)
+    if before is not None:
+        union, before = numbered_alike(union, before)
     result = union.compute(threads=threads)
     if chosen is not None:
         of = len(union.images) if union.truth is None else union.truth.images
@@ -138,7 +142,7 @@ def _evaluated(
         before=None if before is None else before.compute(threads=threads),
         slices=slices,
         notes=notes,
-        blocks=[*answers(result, options), *blocks],
+        blocks=[*asked_blocks(result, options), *blocks],
         partial=union,
     )
 

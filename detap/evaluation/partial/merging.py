@@ -65,6 +65,31 @@ def _refuse(part: "Partial", message: str, remedy: str) -> NoReturn:
     raise InputError(Problem(part.name, "", message, remedy))
 
 
+def numbered_alike(first: "Partial", second: "Partial") -> "tuple[Partial, Partial]":
+    """Return partials of two detectors with the classes of both: those of the first, then others.
+
+    Raises
+    ------
+    InputError
+        Where they are of different protocols, classes or ground truths.
+    """
+    _check_alike(first, second)
+    _classes((first, second))
+    named = dict(zip(first.class_ids, first.class_names, strict=True))
+    named |= dict(zip(second.class_ids, second.class_names, strict=True))
+    number = {name: label for label, name in enumerate(named)}
+
+    def renumbered(part: "Partial") -> "Partial":
+        pieces = part.pieces
+        if not part.protocol.class_agnostic:
+            new = np.array([number[name] for name in part.class_ids], np.int32)
+            pieces = tuple(piece._replace(labels=new[piece.labels]) for piece in pieces)
+        names = tuple(named.values())
+        return replace(part, class_ids=tuple(named), class_names=names, pieces=pieces)
+
+    return renumbered(first), renumbered(second)
+
+
 # --- alike
 
 

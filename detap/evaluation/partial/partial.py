@@ -51,7 +51,7 @@ _NO_BOXES = (
 
 _NO_TIES = (
     "which ties compete is not kept in these partials; make them with it, "
-    "Partial.of(result, tie_range=True)"
+    "Partial.of(result, tie_range=True) (eval --tie-range --partial)"
 )
 
 
