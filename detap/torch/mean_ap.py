@@ -121,13 +121,15 @@ class MeanAveragePrecision:
         self.image_key = image_key
         self.device = torch.device("cpu")
         self._protocol = _protocol(iou_thresholds, rec_thresholds, max_detection_thresholds)
-        self.reset()
+        self._count = 0
+        self._by_class = self._new_evaluator()
+        self._as_one = self._new_evaluator()
 
     def reset(self) -> None:
         """Forget all updates."""
         self._count = 0
-        self._by_class = self._new_evaluator()
-        self._as_one = self._new_evaluator()
+        self._by_class.reset()
+        self._as_one.reset()
 
     def _new_evaluator(self) -> Evaluator:
         repeats: Any = "error" if self.image_key is None else "identical"
@@ -202,7 +204,7 @@ class MeanAveragePrecision:
         """Take a batch, and return the numbers of this batch alone, in this process."""
         alone = copy(self)
         alone.sync_on_compute = False
-        alone.reset()
+        alone._by_class, alone._as_one = self._new_evaluator(), self._new_evaluator()
         alone.update(preds, target)
         self.update(preds, target)
         return alone.compute()

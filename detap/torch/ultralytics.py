@@ -47,7 +47,8 @@ class UltralyticsEvaluator:
         model.add_callback("on_val_end", self._end)
 
     def _start(self, validator: Any) -> None:
-        self._evaluator = None
+        if self._evaluator is not None:
+            self._evaluator.reset()
         if self._heard is validator:  # a trainer has one for all its epochs
             return
         self._heard, update_metrics = validator, validator.update_metrics
@@ -83,4 +84,5 @@ class UltralyticsEvaluator:
 
     def _end(self, validator: Any) -> None:
         del validator
-        self.result = None if self._evaluator is None else self._evaluator.compute()
+        seen = self._evaluator is not None and self._evaluator.seen
+        self.result = self._evaluator.compute() if self._evaluator and seen else None

@@ -283,6 +283,23 @@ def test_records_that_are_none(change: dict[str, Any], message: str) -> None:
         Evaluator(truth()).update_records([1], [record])
 
 
+def test_tables_are_examined_once_and_not_in_every_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which costs more than scoring them, and early epochs all score next to nothing."""
+    asked: list[str] = []
+
+    def suspicions(*tables: object) -> tuple[()]:
+        asked.append("asked")
+        return ()
+
+    monkeypatch.setattr("detap.analysis.examination.suspicions.suspicions", suspicions)
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
+    for _ in range(3):
+        evaluator.reset()
+        evaluator.update([1], [[AWAY]], [[0.5]], [["cat"]])
+        assert evaluator.compute().summary["AP"] == 0
+    assert asked == ["asked"]
+
+
 # --- as bytes, in parts
 
 

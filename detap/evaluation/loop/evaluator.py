@@ -114,6 +114,7 @@ class Evaluator:
         self._classes = of_classes(truth, classes)
         due = truth.images if truth is not None and images is None else listed
         self._due = due or ()
+        self._examined = False
         self.reset()
 
     def reset(self) -> None:
@@ -268,6 +269,9 @@ class Evaluator:
     def compute(self, *, threads: int | None = None) -> Result:
         """Score all that was updated.
 
+        The first time, what looks wrong about tables that score next to nothing is looked for, as
+        :func:`detap.evaluate` does; not again, since the first epochs of a training all score so.
+
         Parameters
         ----------
         threads : int, optional
@@ -295,6 +299,9 @@ class Evaluator:
             refuse("no image was updated", "update each batch of the loop")
         if self._parts:
             return Partial.merge([self.partial()], images="seen").compute(threads=threads)
+        if self._examined:
+            return score_tables(*self._tables(), self.protocol, threads=threads)
+        self._examined = True
         return evaluate(*self._tables(), self.protocol, threads=threads, as_is=self.as_is)
 
     def to_bytes(self) -> bytes:
