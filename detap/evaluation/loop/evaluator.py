@@ -128,6 +128,7 @@ class Evaluator:
     def _begin(self) -> None:
         """Begin with no rows and no images of which there are any."""
         self._fresh: list[Name] = []
+        self._rows = 0
         self._found = [_block_of({"score": np.zeros(0)})]
         flags = {flag: np.zeros(0, np.bool_) for flag in FLAGS}
         self._truths = [_block_of({"area": np.zeros(0), **flags})]
@@ -197,7 +198,8 @@ class Evaluator:
                 block = {name: column[kept] for name, column in block.items()}
             blocks.append(block)
         self._fresh += [name for name, first in zip(names, new.tolist(), strict=True) if first]
-        if not self.keep_boxes and sum(len(block["image"]) for block in self._found) >= _MANY:
+        self._rows += len(self._found[-1]["image"])
+        if self._rows >= _MANY and not self.keep_boxes:
             self._parts.append(self._rest())
             self._begin()
 
