@@ -56,7 +56,7 @@ def build() -> Detap:
     venv.create(BUILT, clear=True, with_pip=True)
     bin_ = BUILT / ("Scripts" if sys.platform == "win32" else "bin")
     subprocess.run(
-        [bin_ / "python", "-m", "pip", "install", "--quiet", str(HERE.parent)],
+        [bin_ / "python", "-m", "pip", "install", "--quiet", f"{HERE.parent}[arrow]"],
         check=True,
         stdout=sys.stderr,
     )

@@ -352,6 +352,27 @@ def loop_table(found: Found) -> str:
     return table(heading, rows, left=2)
 
 
+# What reading a table of single precision may cost, of the time for the same as JSON, at most.
+PARQUET_LIMIT = 0.6
+
+
+def tables_table(found: Found) -> str:
+    rows = []
+    for row in found["tables"]:
+        held = row["workload"] == "2M" and row["kind"] == "float32"
+        cells = [row["workload"], row["kind"], megabytes(row["bytes"]), megabytes(row["json"])]
+        cells += [seconds(row[side]["wall"]) for side in ("ours", "theirs")]
+        cells += [ratio(row["ratio"]), f"{row['memory_ratio']['median']:.2f}"]
+        cells += (
+            [f"{PARQUET_LIMIT:g}", verdict(row["ratio"]["median"], PARQUET_LIMIT)]
+            if held
+            else ["", ""]
+        )
+        rows.append(cells)
+    heading = ["workload", "columns", "Parquet, MB", "JSON, MB", "Parquet, s", "JSON, s"]
+    return table([*heading, "Parquet / JSON", "peak memory", "at most", ""], rows, left=2)
+
+
 SECTIONS: dict[str, Callable[[Found], str]] = {
     "machine": machine_table,
     "workloads": workload_table,
@@ -367,6 +388,7 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
     "floors": floor_table,
     "checks": check_table,
     "loop": loop_table,
+    "tables": tables_table,
 }
 
 

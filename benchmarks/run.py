@@ -32,7 +32,7 @@ QUICK_DETECTION_COUNTS = (50_000, 100_000)
 QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
 PARTS = (
     *("workloads", "agreement", "comparisons", "reports", "scaling_detections", "scaling_images"),
-    *("threads", "profile", "floors", "checks", "loop"),
+    *("threads", "profile", "floors", "checks", "loop", "tables"),
 )
 # How an evaluator is used in a training loop, and the peers that can be used so.
 LOOPS = {
@@ -327,6 +327,35 @@ def seconds_of_loop(command: Sequence[str]) -> measure.Run:
     return replace(cost, wall=found["updates"] + found["rest"])
 
 
+def tables(bench: Bench) -> list[dict[str, Any]]:
+    """Time how detections are read from Parquet, beside the same in JSON."""
+    python, size = (
+        bench.detap.python,
+        next((s for s in ("2M", "500k", "48k") if s in bench.sizes), ""),
+    )
+    if python is None or not size:
+        return []
+    truth, results = (bench.workload(size)[side] for side in ("ground_truth", "detections"))
+    script = [str(python), str(HERE / "scripts" / "tables.py")]
+    rows = []
+    for kind in ("float32", "float64"):
+        path = Path(results).with_suffix(f".{kind}.parquet")
+        if not path.exists():
+            subprocess.run([*script, "write", results, str(path), kind], check=True)
+        commands = [[*script, "read", truth, name] for name in (str(path), results)]
+        pairs = measure.alternate(*commands, bench.runs, measure=seconds_told)
+        row = {"workload": size, "kind": kind, "bytes": path.stat().st_size}
+        rows.append({**row, "json": Path(results).stat().st_size, **measure.comparison(pairs)})
+        say(f"tables: {kind}: ratio {rows[-1]['ratio']['median']:.3f}")
+    return rows
+
+
+def seconds_told(command: Sequence[str]) -> measure.Run:
+    """Return the cost of a script, its wall time being the one that it tells."""
+    cost, text = measure.run(command)
+    return replace(cost, wall=json.loads(text))
+
+
 def series(quick: bool) -> tuple[list[str], list[str]]:
     """Return the names of the workloads of both series."""
     detections = QUICK_DETECTION_COUNTS if quick else DETECTION_COUNTS
@@ -359,6 +388,7 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
         lambda: floors(bench),
         lambda: checks(bench),
         lambda: loop(bench),
+        lambda: tables(bench),
     )
     parts = dict(zip(PARTS, makers, strict=True))
     for name, part in parts.items():

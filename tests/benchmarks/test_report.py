@@ -199,6 +199,21 @@ def test_the_slowest_peers_are_spared_the_largest_workloads() -> None:
     assert asdict(OURS[0])["wall"] == 0.10
 
 
+def test_a_table_is_held_to_its_limit() -> None:
+    def row(kind: str, seconds: float) -> dict[str, Any]:
+        ours, theirs = ([Run(wall, 1, 0, 2)] for wall in (seconds, 1.0))
+        sizes = {"workload": "2M", "kind": kind, "bytes": 36_700_000, "json": 205_000_000}
+        return {**sizes, **comparison(Pairs(ours, theirs))}
+
+    lines = report.tables_table({"tables": [row("float32", 0.5), row("float64", 0.7)]}).splitlines()
+    dash = "\N{EN DASH}"
+    assert lines[2] == (
+        f"| 2M | float32 | 37 | 205 | 0.500 | 1.00 | **0.50** (0.50{dash}0.50) | 1.00 | 0.6 | met |"
+    )
+    assert lines[3].endswith(f"**0.70** (0.70{dash}0.70) | 1.00 |  |  |")
+    assert report.tables_table({"tables": [row("float32", 0.61)]}).count("**not met**") == 1
+
+
 def test_a_loop_is_held_to_its_limits() -> None:
     def row(what: str, peer: str, *theirs: float) -> dict[str, Any]:
         ours, others = ([Run(wall, 1, 0, 1) for wall in side] for side in ([0.3] * 3, theirs))

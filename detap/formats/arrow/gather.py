@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from detap.core.threads import memory_is_tight
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
-from detap.tables.columns import Name, name_of
+from detap.tables.columns import Columns, Name, name_of
 from detap.tables.detection import Floats
 
 Rows = NDArray[np.intp]
@@ -20,6 +20,7 @@ NAMES = ("image_id", "category_id", "category", "id")
 """Columns that call something, whether by numbers or text."""
 
 _NONE = np.zeros(0, np.intp)
+_UNNUMBERED = np.zeros(0, np.int32)
 _EXACT = 2**53
 
 
@@ -28,19 +29,37 @@ class Codes:
 
     Attributes
     ----------
-    number : dict of int or str to int
-        The names that occur.
     wrong : dict of int to object
         What is no name, by its number.
     """
 
     def __init__(self) -> None:
-        self.number: dict[Name, int] = {}
         self.wrong: dict[int, Any] = {}
+        self._number: dict[Name, int] = {}
         self._parts: list[tuple[NDArray[np.int32], NDArray[Any]]] = []
+        self._whole: list[NDArray[Any]] = []
+
+    @property
+    def number(self) -> dict[Name, int]:
+        """The names that occur, by number."""
+        if self._whole:
+            # All at once, and each once: that costs a look into a table for each row.
+            found = Columns("").numbered("", np.concatenate(self._whole))
+            numbers = np.array([self._numbered(name) for name in found.distinct], np.int32)
+            ends = np.cumsum([len(values) for values in self._whole])
+            indices = iter(np.split(found.number, ends[:-1]))
+            self._parts = [
+                part if len(part[0]) else (numbers, next(indices)) for part in self._parts
+            ]
+            self._whole = []
+        return self._number
 
     def add(self, column: Any) -> Rows:
         """Take more rows; return those that have no name."""
+        if pa.types.is_integer(column.type) and not column.null_count and len(column):
+            self._whole.append(column.to_numpy())
+            self._parts.append((_UNNUMBERED, self._whole[-1]))
+            return _NONE
         given = pa.types.is_dictionary(column.type)
         if not given:
             column = column.dictionary_encode()
@@ -53,7 +72,7 @@ class Codes:
         used = list(range(len(names)))
         if given:  # it may hold names that no row has
             used = np.flatnonzero(np.bincount(index, minlength=len(names))).tolist()
-        numbers = np.zeros(len(names), np.int32)
+        numbers = np.zeros(max(1, len(names)), np.int32)
         numbers[used] = [self._numbered(names[k]) for k in used]
         self._parts.append((numbers, index))
         without = [k for k in used if names[k] is None]
@@ -65,15 +84,16 @@ class Codes:
         if type(value) is not int and type(value) is not str:
             name = name_of(value)
             if name is None:
-                self.wrong[self.number.setdefault(value, len(self.number))] = value
+                self.wrong[self._number.setdefault(value, len(self._number))] = value
             value = value if name is None else name
-        return self.number.setdefault(value, len(self.number))
+        return self._number.setdefault(value, len(self._number))
 
     def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """Return the number of each row's name, or what `places` has in its stead."""
         parts = [np.zeros(0, np.int32)]
+        named = bool(self.number)  # which numbers them
         for numbers, index in self._parts:
-            by_index = numbers if places is None or not len(places) else places[numbers]
+            by_index = places[numbers] if places is not None and named else numbers
             parts.append(by_index.take(index))
         return np.concatenate(parts)
 
