@@ -634,8 +634,10 @@ def test_a_word_that_recurs_takes_no_memory(
 ) -> None:
     columns = result_columns([RESULTS[0]] * 60_000)
     columns["image_id"] = ["x" * 100_000] * 60_000  # 6 GB if each were made
+    path = tmp_path / "dt.parquet"
+    parquet.write_table(_wide(columns), path)
     with pytest.raises(InputError, match="image_id holds text such as"):
-        detections_of(tmp_path, _wide(columns), json_tables[0])
+        detap.read_detections(path, json_tables[0])
 
 
 def _wide(columns: dict[str, Any]) -> Any:
