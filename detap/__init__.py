@@ -67,6 +67,8 @@ def __getattr__(name: str) -> "Any":
     for module, names in _HOME.items():
         if name in names:
             return getattr(import_module(module), name)
+    if name == "torch":  # a room that needs PyTorch
+        return import_module("detap.torch")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

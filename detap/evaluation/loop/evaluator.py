@@ -259,7 +259,10 @@ class Evaluator:
         for at, (name, digest) in enumerate(zip(names, _digests(rows), strict=True)):
             before = self._seen.get(name) or seen_now.get(name)
             if before not in (None, digest):
-                remedy = "one of them is of another image, or of another state of the detector"
+                remedy = (
+                    "where what is found depends on the batch, deal images out without repeats, "
+                    "images[rank::processes]"
+                )
                 refuse(f"image {name!r} is updated twice, with different rows", remedy)
             new[at] = before is None
             seen_now[name] = digest
@@ -294,7 +297,7 @@ class Evaluator:
             others = f", nor were {len(missing) - 1} others" if len(missing) > 1 else ""
             remedy = (
                 "update every image, with empty arrays where nothing was found; images='seen', or "
-                "a list, scores these images alone"
+                "a list, given to the evaluator scores these alone"
             )
             refuse(f"image {missing[0]!r} was not updated{others}", remedy)
         if not self._seen:
