@@ -215,7 +215,6 @@ cdef class Finisher:
                         self.average[t, k, a] = mean_of_levels(s.terms, levels, self.one_by_one)
 
 
-@final
 cdef class Replay(Finisher):
     """Counts and curves from what became of each detection.
 
@@ -239,14 +238,17 @@ cdef class Replay(Finisher):
 
     def __init__(self, rules, scores, all_limits, ranking, outcomes, code):
         Finisher.__init__(self, rules, scores, all_limits)
-        self.start, self.ranked = ranking.start, ranking.rows
-        self.code, self.coded = code, len(code) > 0
+        self.take(ranking, code)
         self.limit, self.duplicate = outcomes.limit, outcomes.duplicate.view(np.uint8)
         self.found_bytes = outcomes.found.view(np.uint8)
         self.neutral_bytes = outcomes.neutral.view(np.uint8)
         self.found = words_of(self.found_bytes, len(outcomes.limit))
         self.neutral = words_of(self.neutral_bytes, len(outcomes.limit))
         self.line_up(np.diff(ranking.start).tolist())
+
+    cdef take(self, ranking, code):
+        self.start, self.ranked = ranking.start, ranking.rows
+        self.code, self.coded = code, len(code) > 0
 
     cdef void* prepare(self) noexcept nogil:
         cdef Lanes* s = <Lanes*>calloc(1, sizeof(Lanes))
@@ -263,11 +265,19 @@ cdef class Replay(Finisher):
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
         cdef Lanes* s = <Lanes*>scratch
         cdef Py_ssize_t most_hits = self._most_hits(k)
+        cdef int64_t duplicates
+        if not self.begin(most_hits, s):
+            return False
+        duplicates = self.run_down(k, most_hits, s)
+        self.write_counts(k, self.start[k + 1] - self.start[k], duplicates, s)
+        self.write_curves(k, most_hits, s)
+        return True
+
+    cdef int64_t run_down(self, Py_ssize_t k, Py_ssize_t most_hits, Lanes* s) noexcept nogil:
+        """Go down a class's ranking, or the next stretch of it; return how many are duplicates."""
         cdef Py_ssize_t i, a, m, row
         cdef uint64_t found, right
         cdef int64_t duplicates = 0
-        if not self.begin(most_hits, s):
-            return False
         for i in range(self.start[k], self.start[k + 1]):
             row = self._column(i)
             duplicates += self.duplicate[row]
@@ -282,9 +292,7 @@ cdef class Replay(Finisher):
                     self.excuse(a, right, self.limit[row], s)
                 for m in range(self.limit[row], self.M):
                     s.seen[m * self.A + a] += 1
-        self.write_counts(k, self.start[k + 1] - self.start[k], duplicates, s)
-        self.write_curves(k, most_hits, s)
-        return True
+        return duplicates
 
     cdef inline Py_ssize_t _column(self, Py_ssize_t place) noexcept nogil:
         return self.code[self.ranked[place]] if self.coded else self.ranked[place]
@@ -300,3 +308,52 @@ cdef class Replay(Finisher):
                     most += 1
                     break
         return most
+
+
+@final
+cdef class Stretches(Replay):
+    """One class, of which a stretch after another is ranked and gone down.
+
+    Parameters
+    ----------
+    most_hits : int
+        How many detections of all stretches are a hit anywhere.
+    others
+        As for Replay; the ranking is that of no detection.
+    """
+
+    cdef Lanes* lanes
+    cdef Py_ssize_t most
+    cdef int64_t within, duplicates
+
+    def __init__(self, rules, scores, ranking, outcomes, most_hits):
+        Replay.__init__(self, rules, scores, False, ranking, outcomes, np.zeros(0, np.uint32))
+        self.most = most_hits
+        self.lanes = <Lanes*>self.prepare()
+        if self.lanes == NULL or not self.begin(self.most, self.lanes):
+            raise MemoryError()
+
+    def __dealloc__(self):
+        self.release(self.lanes)
+
+    def go_down(self, ranking, code):
+        """Go down the next stretch.
+
+        Parameters
+        ----------
+        ranking : Ranking
+            Of its one class.
+        code : (n,) uint32
+        """
+        self.take(ranking, code)
+        if not self.coded:
+            return
+        self.within += self.start[1]
+        with nogil:
+            self.duplicates += self.run_down(0, self.most, self.lanes)
+
+    def write(self):
+        """Write counts and curves."""
+        with nogil:
+            self.write_counts(0, self.within, self.duplicates, self.lanes)
+            self.write_curves(0, self.most, self.lanes)

@@ -3,6 +3,7 @@
 Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits. Undefined is NaN.
 """
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -116,9 +117,41 @@ def finish_coded(coded: Coded, rules: Rules, *, threads: int | None = None) -> S
     threads : int, optional
         The result does not depend on it.
     """
+    return _replayed(coded, _ranked(coded, rules), rules, threads, all_limits=False)
+
+
+def finish_stretches(stretches: Iterable[Coded], rules: Rules, *, most_hits: int) -> Scores:
+    """Return the scores of one class whose detections come by falling score, some at a time.
+
+    No score is in two stretches: false positives above those of one are those of the ones before.
+
+    Parameters
+    ----------
+    stretches : iterable of Coded
+        At least one. Outcomes and ground truths are those of the whole class in each.
+    rules : Rules
+    most_hits : int
+        How many detections of all are a true positive anywhere.
+    """
+    scores = Scores.undefined(rules, 1, all_limits=False)
+    replay = None
+    for coded in stretches:
+        if replay is None:
+            none = Ranking(np.zeros(2, np.int32), np.zeros(0, np.int32))
+            scores.positives[:] = coded.positives
+            replay = _finishing.Stretches(rules, scores, none, coded.outcomes, most_hits)
+            truths = coded.truths
+        replay.go_down(_ranked(coded, rules), coded.code)
+        scores.counts[2] += len(coded.label)
+    assert replay is not None
+    replay.write()
+    scores.counts[1] = truths - scores.positives[0]
+    return scores
+
+
+def _ranked(coded: Coded, rules: Rules) -> Ranking:
     left_out = (coded.outcomes.limit == len(rules.limits)).view(np.uint8)[coded.code]
-    ranking = rank_rows(coded.label, coded.score, left_out, len(coded.truths))
-    return _replayed(coded, ranking, rules, threads, all_limits=False)
+    return rank_rows(coded.label, coded.score, left_out, len(coded.truths))
 
 
 def _replayed(

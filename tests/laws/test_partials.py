@@ -1,8 +1,10 @@
 """What must hold of partials: dealt at random, merged in any order, they are the whole."""
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from tests.cases import Case, cases
 from tests.laws.test_evidence import ANY_RULES
 from tests.parity.compare import assert_same_bits
 
+partial_module = import_module("detap.evaluation.partial.partial")
 EVERY = [*ANY_RULES, protocol("proposals"), replace(protocol("proposals"), empty_images="left-out")]
 every_rules = st.sampled_from(EVERY)
 
@@ -58,6 +61,26 @@ def assert_same_answers(ours: Result, theirs: Result) -> None:
     for name in names:
         assert_same_bits(left.by_class[name], right.by_class[name], name)
     assert repr(ours.operating_point()) == repr(theirs.operating_point())
+
+
+@given(cases(), every_rules, st.sampled_from((1, 3, 7)), st.data())
+def test_classes_by_chunks_and_scores_by_stretches(
+    case: Case, rules: Protocol, chunk: int, data: st.DataObject
+) -> None:
+    """However few rows are held at a time."""
+    truth, found = case.tables()
+    found = image_by_image(found)
+    if rules.pairing == "coverage":
+        truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
+    whole = score_tables(truth, found, rules)
+    owner = [data.draw(st.integers(0, 4)) for _ in truth.images]
+    parts = [Partial.of(score_tables(*tables, rules)) for tables in dealt(truth, found, owner)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(partial_module, "CHUNK", chunk)
+        merged = detap.merge(parts)
+        assert_same_numbers(merged.compute(), whole)
+        data_of_chunks = merged.to_bytes()
+    assert data_of_chunks == Partial.of(whole).to_bytes()
 
 
 def image_by_image(table: Detections) -> Detections:

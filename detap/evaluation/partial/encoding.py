@@ -39,6 +39,7 @@ Columns = dict[str, NDArray[Any]]
 VERSION = 1
 _MAGIC = b"detapPT"
 _CHECKSUM = 32
+_SOME = 1 << 22
 _ANEW = "make it anew"
 _NUMBERS = ("<u1", "<u2", "<u4", "<u8")
 
@@ -142,7 +143,8 @@ def _used(
     used = np.zeros(tables[0].shape[-1], np.bool_)
     for code, side in zip(codes, sides, strict=True):
         there = np.zeros(len(code), np.bool_)
-        there[side.code] = True
+        for begin in range(0, len(side.code), _SOME):
+            there[side.code[begin : begin + _SOME]] = True
         used[code[there]] = True
     return tables._make(table.compress(used, axis=-1) for table in tables), np.cumsum(used) - 1
 

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.evidence import MOST_ROWS, Evidence, Outcomes
-from detap.core.finishing import Coded, Scores, finish_coded
+from detap.core.finishing import Coded, Scores, finish_coded, finish_stretches
 from detap.core.proposals import finish_coverage
+from detap.core.rules import Rules
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.evaluation.contests import Contest, contests_of
 from detap.evaluation.partial.blocks import (
@@ -24,6 +25,7 @@ from detap.evaluation.partial.blocks import (
     Order,
     Piece,
     Rows,
+    Rowwise,
     block_of,
     block_of_coverage,
     gather,
@@ -31,6 +33,7 @@ from detap.evaluation.partial.blocks import (
 )
 from detap.evaluation.partial.encoding import decode, encode
 from detap.evaluation.partial.merging import Repeats, merged
+from detap.evaluation.partial.stretches import stretches
 from detap.evaluation.partial.ties import Ties
 from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions
 from detap.evaluation.results import Result, result_of
@@ -38,11 +41,14 @@ from detap.evaluation.scene import notes_of_strangers, rules_of
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
 from detap.tables.columns import Name, check_threads
-from detap.tables.detection import GroundTruth, Integers
+from detap.tables.detection import Flags, GroundTruth, Integers
 from detap.tables.joining import NO_DETECTIONS, NOTHING_SAID
 
 CHUNK = 1 << 18
 """So many rows are finished at once, or one class: what memory is needed beside the columns."""
+
+STRETCH = 1 << 20
+"""So many rows of one class are ranked at once."""
 
 _NO_BOXES = (
     "this result was merged from partials, which keep what became of each detection and not its "
@@ -438,6 +444,10 @@ class Partial:
         UsageError
             Where there are more than 2**31 - 1 of either.
         """
+        self._check_rows(classes)
+        return gather(self._parts(), classes, self.order), self._gathered_truths(classes)
+
+    def _check_rows(self, classes: range) -> None:
         for what, sizes in zip(("detections", "ground truths"), self.sizes, strict=True):
             count = int(sizes[classes.start : classes.stop].sum())
             if count > MOST_ROWS:
@@ -445,12 +455,17 @@ class Partial:
                     f"{count} {what} of {_few(self.classes[classes.start : classes.stop])}; at "
                     f"most {MOST_ROWS} can be ranked at once"
                 )
-        parts = list(zip(self.pieces, self.tallied.outcome, self.tallied.kind, strict=True))
-        images = Order(np.arange(len(self.images), dtype=np.int32), len(self.images))
-        return (
-            gather([(p, p.block.found, code) for p, code, _ in parts], classes, self.order),
-            gather([(p, p.block.truths, code) for p, _, code in parts], classes, images),
-        )
+
+    def _parts(self) -> list[tuple[Piece, Rowwise, NDArray[np.uint32]]]:
+        """Return the detections of each piece, with the numbers of their outcomes in the union."""
+        pairs = zip(self.pieces, self.tallied.outcome, strict=True)
+        return [(piece, piece.block.found, code) for piece, code in pairs]
+
+    def _gathered_truths(self, classes: range) -> Gathered:
+        pairs = zip(self.pieces, self.tallied.kind, strict=True)
+        parts = [(piece, piece.block.truths, code) for piece, code in pairs]
+        order = Order(np.arange(len(self.images), dtype=np.int32), len(self.images))
+        return gather(parts, classes, order)
 
     @cached_property
     def sizes(self) -> Rows:
@@ -478,10 +493,10 @@ class Partial:
             return self._covered()
         chunks = [*self.chunks()]
         if len(chunks) == 1:
-            return finish_coded(self._coded(chunks[0]), rules, threads=threads)
+            return self._of_classes(chunks[0], rules, threads)
         whole = Scores.undefined(rules, len(self.classes), all_limits=False)
         for classes in chunks:
-            scores = finish_coded(self._coded(classes), rules, threads=threads)
+            scores = self._of_classes(classes, rules, threads)
             here = slice(classes.start, classes.stop)
             whole.precision[..., here] = scores.precision
             whole.average[:, here] = scores.average
@@ -490,11 +505,36 @@ class Partial:
             whole.counts[:, here] = scores.counts
         return whole
 
-    def _coded(self, classes: range) -> Coded:
-        found, truths = self.gathered(classes)
-        positive = self.tallied.kinds.positive
-        labels = [truths.label, *(truths.label[row[truths.code]] for row in positive)]
-        counts = np.array([np.bincount(of_kind, minlength=len(classes)) for of_kind in labels])
+    def _of_classes(self, classes: range, rules: Rules, threads: int | None) -> Scores:
+        self._check_rows(classes)
+        order, parts = self.order, self._parts()
+        counts = self.truth_counts[:, classes.start : classes.stop]
+        if len(classes) > 1 or int(self.sizes[0, classes.start]) <= STRETCH:
+            coded = self._coded(gather(parts, classes, order), counts)
+            return finish_coded(coded, rules, threads=threads)
+        return finish_stretches(
+            (
+                self._coded(gather(few, range(1), order), counts)
+                for few in stretches(parts, classes.start, STRETCH)
+            ),
+            rules,
+            most_hits=self._most_hits(classes.start),
+        )
+
+    def _most_hits(self, label: int) -> int:
+        """Return how many detections of a class are a true positive anywhere."""
+        hit: Flags = np.any(self.tallied.outcomes.found, axis=0)
+        total = 0
+        for piece, side, code in self._parts():
+            here = hit[code]
+            for place in np.flatnonzero(piece.labels == label).tolist():
+                low, high = side.start[place : place + 2].tolist()
+                for begin in range(low, high, STRETCH):
+                    rows = side.code[begin : min(begin + STRETCH, high)]
+                    total += int(np.count_nonzero(here[rows]))
+        return total
+
+    def _coded(self, found: Gathered, counts: Rows) -> Coded:
         return Coded(
             label=found.label,
             score=found.score,
@@ -503,6 +543,25 @@ class Partial:
             positives=counts[1:],
             truths=counts[0],
         )
+
+    @cached_property
+    def truth_counts(self) -> Rows:
+        """How many ground truths each class has, and to be found in each area range, (1 + A, K)."""
+        positive = self.tallied.kinds.positive
+        counts = np.zeros((1 + len(positive), len(self.classes)), np.int64)
+        counts[0] = self.sizes[1]
+        for piece, kind in zip(self.pieces, self.tallied.kind, strict=True):
+            side = piece.block.truths
+            there = np.flatnonzero(np.diff(side.start))
+            if not len(there):
+                continue
+            for area, row in enumerate(positive, 1):
+                flags, of_code = np.empty(len(side.code), np.bool_), row[kind]
+                for begin in range(0, len(flags), STRETCH):
+                    flags[begin : begin + STRETCH] = of_code[side.code[begin : begin + STRETCH]]
+                of_class = np.add.reduceat(flags, side.start[there], dtype=np.int64)
+                np.add.at(counts[area], piece.labels[there], of_class)
+        return counts
 
     def _covered(self) -> Scores:
         rules, tables = rules_of(self.protocol), self.tallied
