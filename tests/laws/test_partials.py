@@ -5,7 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import detap
@@ -77,6 +77,7 @@ def test_classes_by_chunks_and_scores_by_stretches(
     parts = [Partial.of(score_tables(*tables, rules)) for tables in dealt(truth, found, owner)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(partial_module, "CHUNK", chunk)
+        patch.setattr(partial_module, "STRETCH", chunk)
         merged = detap.merge(parts)
         assert_same_numbers(merged.compute(), whole)
         data_of_chunks = merged.to_bytes()
@@ -146,3 +147,17 @@ def test_shards_in_any_order_and_tree_are_the_whole(
     assert_same_numbers(some, alone)
     if ties:
         assert repr(tie_range(some)) == repr(tie_range(alone))
+
+
+@given(cases(), every_rules, st.data())
+def test_some_classes_alone(case: Case, rules: Protocol, data: st.DataObject) -> None:
+    truth, found = case.tables()
+    assume(not rules.class_agnostic and rules.limit_scope == "class")
+    found = image_by_image(found)
+    chosen = sorted(data.draw(st.sets(st.integers(0, len(case.classes) - 1), min_size=1)))
+    partial = Partial.of(score_tables(truth, found, rules), tie_range=True)
+    ours = Partial.from_bytes(partial.of_classes(chosen).to_bytes()).compute()
+    names = [truth.classes[label] for label in chosen]
+    theirs = score_tables(*detap.select(truth, found, classes=names), rules)
+    assert_same_numbers(ours, theirs)
+    assert repr(tie_range(ours)) == repr(tie_range(theirs))

@@ -147,7 +147,9 @@ class Piece(NamedTuple):
         kept, block = labels >= 0, self.block
         if not kept.all():
             block = block._replace(
-                found=block.found.of_classes(kept), truths=block.truths.of_classes(kept)
+                found=block.found.of_classes(kept),
+                truths=block.truths.of_classes(kept),
+                ties=None if block.ties is None else block.ties.of_classes(kept),
             )
         return self._replace(block=block, labels=labels[kept])
 

@@ -70,7 +70,14 @@ class Ties(NamedTuple):
 
     def of_images(self, kept: Flags) -> "Ties":
         """Return the contests of some images, which keep their numbers."""
-        rows = np.flatnonzero(kept[self.image])
+        return self._of_rows(np.flatnonzero(kept[self.image]))
+
+    def of_classes(self, kept: Flags) -> "Ties":
+        """Return the contests of some classes, which are numbered anew."""
+        few = self._of_rows(np.flatnonzero(kept[self.label]))
+        return few._replace(label=(np.cumsum(kept) - 1)[few.label])
+
+    def _of_rows(self, rows: NDArray[np.int64]) -> "Ties":
         return self._replace(
             label=self.label[rows],
             image=self.image[rows],
