@@ -249,6 +249,16 @@ def test_an_identifier_goes_before_a_name_that_is_spelt_like_it() -> None:
     assert tables(evaluator)[1].label.tolist() == [0, 1, 1]
 
 
+def test_a_batch_may_be_empty() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
+    evaluator.update([], [], [], [])
+    with pytest.raises(InputError, match="no image was updated; update each batch of the loop"):
+        evaluator.compute()
+    evaluator.update([1], [[BOX]], [[0.5]], [["cat"]])
+    evaluator.update([], [], [], [])
+    assert evaluator.compute().images == (1,)
+
+
 def test_reset_forgets_and_the_ground_truth_stays() -> None:
     evaluator = Evaluator(truth(), boxes="xyxy")
     for score in (0.25, 0.5):
@@ -422,7 +432,11 @@ def test_images_that_were_not_updated_are_named_and_counted() -> None:
     assert evaluator.compute().by_class["AP50"].tolist() == pytest.approx([1, 0], abs=NEAR)
 
 
-@pytest.mark.parametrize("images", ["seen", [1], (1,)])
+@pytest.mark.parametrize(
+    "images",
+    ["seen", [1], (1,), {1}, np.array([1]), [np.int64(1)], iter([1])],
+    ids=["seen", "list", "tuple", "set", "array", "numpy", "iterator"],
+)
 def test_the_images_seen_or_listed_are_scored_alone(images: Any) -> None:
     evaluator = Evaluator(truth(), boxes="xyxy", images=images)
     update(evaluator, [1])
@@ -547,6 +561,8 @@ def test_an_update_that_fails_leaves_nothing_behind(dealt: tuple[Case, list[list
         ({"sizes": [[10, 10]]}, r"sizes has the shape \(1, 2\); give \(2, 2\)"),
         ({"sizes": [[10, 10], [0, 10]]}, r"image 2: sizes is \[0.0, 10.0\]; give width and height"),
         ({"sizes": [[10, 10]] * 2}, r"image 1, row 0: boxes is .* fraction .* leave sizes out"),
+        ({"boxes": None}, "boxes is a NoneType; give a list, an entry for each image of the batch"),
+        ({"scores": iter([[0.5]])}, "scores is a list_iterator; give a list, an entry for each"),
         ({"image_ids": [1, True]}, "image_ids is True; call images and classes by whole numbers"),
     ],
 )
@@ -620,6 +636,7 @@ def test_fractions_without_sizes_are_refused() -> None:
         ({"images": [1, 7]}, "images: 7 not in the ground truth"),
         ({"classes": ["cat"]}, "truth has classes of its own"),
         ({"protocol": "cocoo"}, "cocoo"),
+        ({"protocol": 3}, "protocol 3 is neither a Protocol nor the name of a preset"),
     ],
 )
 def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:

@@ -1,6 +1,6 @@
 """Ragged lists of one batch, an entry an image, as columns; refused in the name of the image."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Sized
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -120,13 +120,17 @@ class Batch(Columns):
                 self._refuse_shape(what, at, array, f"({due},)")
         return _joined(arrays, (0,))
 
-    def _arrays(self, what: str, parts: Ragged) -> list[NDArray[Any]]:
+    def _arrays(self, what: str, parts: object) -> list[NDArray[Any]]:
+        if not isinstance(parts, Sized):
+            kind = type(parts).__name__
+            self.fail(f"{what} is a {kind}", "give a list, an entry for each image of the batch")
         if len(parts) != len(self.images):
             self.fail(
                 f"{what} has {len(parts)} entries for {len(self.images)} images",
                 "give one for each image, an empty one where it has none",
             )
-        return [self._taken(what, as_array(part)) for part in parts]
+        entries: Iterable[Any] = parts  # type: ignore[assignment]  # of a length, as was seen
+        return [self._taken(what, as_array(part)) for part in entries]
 
     def _taken(self, what: str, values: Any) -> NDArray[Any]:
         # What is an array is one; only masks, lists and the like need a closer look.

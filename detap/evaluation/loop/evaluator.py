@@ -99,6 +99,10 @@ class Evaluator:
         for what, value, known in (("boxes", boxes, BOX_FORMS), ("repeats", repeats, _REPEATS)):
             if value not in known:
                 raise UsageError(f"{what} {value!r} is unknown; choose from {', '.join(known)}")
+        if not isinstance(protocol, Protocol | str):
+            raise UsageError(
+                f"protocol {protocol!r} is neither a Protocol nor the name of a preset"
+            )
         if truth is not None and classes is not None:
             raise UsageError("truth has classes of its own; classes= is for updates that bring it")
         if isinstance(images, str) and images != "seen":
@@ -109,7 +113,7 @@ class Evaluator:
         self.repeats = repeats
         self.as_is = as_is
         self.keep_boxes = keep_boxes
-        listed = None if images is None or images == "seen" else tuple(images)
+        listed = None if images is None or isinstance(images, str) else _listed(images)
         self._images = of_images(truth, listed)
         self._classes = of_classes(truth, classes)
         due = truth.images if truth is not None and images is None else listed
@@ -412,6 +416,12 @@ class _Kept(Columns):
         number = self._image[row]
         first = int(np.argmax(self._image == number))
         return f"image {self._images[number]!r}, row {row - first}"
+
+
+def _listed(images: Iterable[Name]) -> tuple[Name, ...]:
+    """Return names of images as plain numbers or text, from a list, a set or an array."""
+    values: Any = images if hasattr(images, "__array__") else [*images]
+    return tuple(Columns("detections").names("images", values))
 
 
 def _block_of(columns: Block) -> Block:
