@@ -21,7 +21,7 @@ Path = str | os.PathLike[str]
 PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"
 _ENCRYPTED = b"PARE"
-_ROWS_AT_ONCE = 1 << 17
+_ROWS_AT_ONCE = 1 << 18
 _WIDTH = 8
 AGAIN = "write it again, or fetch it again"
 

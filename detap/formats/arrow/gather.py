@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from detap.core.threads import memory_is_tight
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
-from detap.tables.columns import Columns, Name, name_of
+from detap.tables.columns import Name, name_of
 from detap.tables.detection import Floats
 
 Rows = NDArray[np.intp]
@@ -20,8 +20,22 @@ NAMES = ("image_id", "category_id", "category", "id")
 """Columns that call something, whether by numbers or text."""
 
 _NONE = np.zeros(0, np.intp)
-_UNNUMBERED = np.zeros(0, np.int32)
+_SPARSE = 4
+"""Whole numbers are numbered by a table of at most so many entries for each row."""
 _EXACT = 2**53
+_LARGE = 1e150
+"""Numbers below have finite sums and products."""
+
+
+class _Part(NamedTuple):
+    """A part of a column: the number of each name, and what stands for that name, less `low`."""
+
+    numbers: NDArray[np.int32]
+    codes: NDArray[Any]
+    low: int
+
+
+_LATER = _Part(np.zeros(0, np.int32), _NONE, 0)
 
 
 class Codes:
@@ -36,29 +50,21 @@ class Codes:
     def __init__(self) -> None:
         self.wrong: dict[int, Any] = {}
         self._number: dict[Name, int] = {}
-        self._parts: list[tuple[NDArray[np.int32], NDArray[Any]]] = []
-        self._whole: list[NDArray[Any]] = []
+        self._parts: list[_Part] = []
+        self._whole: dict[int, NDArray[Any]] = {}
 
     @property
     def number(self) -> dict[Name, int]:
         """The names that occur, by number."""
         if self._whole:
-            # All at once, and each once: that costs a look into a table for each row.
-            found = Columns("").numbered("", np.concatenate(self._whole))
-            numbers = np.array([self._numbered(name) for name in found.distinct], np.int32)
-            ends = np.cumsum([len(values) for values in self._whole])
-            indices = iter(np.split(found.number, ends[:-1]))
-            self._parts = [
-                part if len(part[0]) else (numbers, next(indices)) for part in self._parts
-            ]
-            self._whole = []
+            self._number_whole()
         return self._number
 
     def add(self, column: Any) -> Rows:
         """Take more rows; return those that have no name."""
         if pa.types.is_integer(column.type) and not column.null_count and len(column):
-            self._whole.append(column.to_numpy())
-            self._parts.append((_UNNUMBERED, self._whole[-1]))
+            self._whole[len(self._parts)] = column.to_numpy()
+            self._parts.append(_LATER)
             return _NONE
         given = pa.types.is_dictionary(column.type)
         if not given:
@@ -72,11 +78,31 @@ class Codes:
         used = list(range(len(names)))
         if given:  # it may hold names that no row has
             used = np.flatnonzero(np.bincount(index, minlength=len(names))).tolist()
-        numbers = np.zeros(max(1, len(names)), np.int32)
+        numbers = np.zeros(len(names), np.int32)
         numbers[used] = [self._numbered(names[k]) for k in used]
-        self._parts.append((numbers, index))
+        self._parts.append(_Part(numbers, index, 0))
         without = [k for k in used if names[k] is None]
         return np.flatnonzero(np.isin(index, without)) if without else _NONE
+
+    def _number_whole(self) -> None:
+        """Give whole numbers their numbers, by a table where they lie close together."""
+        columns, self._whole = self._whole, {}
+        low = min(int(values.min()) for values in columns.values())
+        high = max(int(values.max()) for values in columns.values())
+        if high - low >= _SPARSE * sum(map(len, columns.values())):
+            for at, values in columns.items():
+                names, index = np.unique(values, return_inverse=True)
+                numbers = np.array([self._numbered(name) for name in names.tolist()], np.int32)
+                self._parts[at] = _Part(numbers, index, 0)
+            return
+        there = np.zeros(high - low + 1, np.bool_)
+        for values in columns.values():
+            there[values - low] = True
+        used = np.flatnonzero(there)
+        numbers = np.zeros(len(there), np.int32)
+        numbers[used] = [self._numbered(low + k) for k in used.tolist()]
+        for at, values in columns.items():
+            self._parts[at] = _Part(numbers, values, low)
 
     def _numbered(self, value: Any) -> int:
         if value is None:
@@ -90,11 +116,11 @@ class Codes:
 
     def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """Return the number of each row's name, or what `places` has in its stead."""
-        parts = [np.zeros(0, np.int32)]
         named = bool(self.number)  # which numbers them
-        for numbers, index in self._parts:
-            by_index = places[numbers] if places is not None and named else numbers
-            parts.append(by_index.take(index))
+        parts = [np.zeros(0, np.int32)]
+        for numbers, codes, low in self._parts:
+            by_code = places[numbers] if places is not None and named else numbers
+            parts.append(by_code.take(codes - low if low else codes))
         return np.concatenate(parts)
 
 
@@ -128,6 +154,8 @@ class Gathered:
         Width and height of each image, NaN where unknown; nested only.
     single : bool
         Whether boxes or scores are of less than double precision.
+    calm : bool
+        Whether all numbers of the boxes are finite, and so small that what is made of them is, too.
     """
 
     def __init__(self, shape: Shape, batches: Iterable[Any], rows: int) -> None:
@@ -136,6 +164,7 @@ class Gathered:
         self.image = Codes()
         self.codes: dict[str, Codes] = defaultdict(Codes)
         self.single = False
+        self.calm = True
         self._length = 0
         self._numbers: dict[str, _Numbers] = defaultdict(lambda: _Numbers(rows, 1))
         self._without: dict[str, list[Rows]] = defaultdict(list)
@@ -183,6 +212,7 @@ class Gathered:
             self._inexact[name].append(cut + self._length)
         self.single |= values.dtype in (np.float32, np.float16) and name != "area"
         if name in self.shape.box:
+            self.calm &= not len(values) or _is_calm(values)
             side = slice(None) if width > 1 else self.shape.box.index(name)
             self._box.put(self._length, values.reshape(-1, 4) if width > 1 else values, side)
         else:
@@ -225,6 +255,10 @@ def _one_ahead(batches: Iterable[Any]) -> Iterator[Any]:
         while (batch := coming.result()) is not None:
             coming = thread.submit(next, rest, None)
             yield batch
+
+
+def _is_calm(values: NDArray[Any]) -> bool:
+    return float(values.min()) > -_LARGE and float(values.max()) < _LARGE
 
 
 def _fours(column: Any) -> tuple[Any, Rows]:

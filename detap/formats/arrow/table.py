@@ -18,8 +18,6 @@ from detap.tables.detection import BOX_ENCODINGS, Floats, Integers, Name, Source
 Path = str | os.PathLike[str]
 
 _NONE = np.zeros(0, np.intp)
-_LARGE = 1e150
-"""Numbers below have finite sums and products."""
 _NAME_DUE = "give a whole number or text"
 _LAYOUT = (
     "mend the boxes; or, if the numbers are of the other kind, name the columns so (x1, y1, x2, y2 "
@@ -94,7 +92,7 @@ class Table:
 
     def check_names(self, name: str, codes: Any, bare: Any = _NONE, place: Any = None) -> None:
         """Note the rows that have no name."""
-        without = np.setdiff1d(self.rows.without(name), bare)
+        without = but(self.rows.without(name), bare)
         self.report(without, f"{name} is null", _NAME_DUE, place)
         if codes.wrong:
             found = codes.rows()
@@ -136,7 +134,7 @@ class Table:
         columns = [box] if len(names) == 1 else list(box.T)
         for name, column in zip(names, columns, strict=True):
             self.check_given(name, column, bare)
-        calm = not len(box) or (box.min() > -_LARGE and box.max() < _LARGE)
+        calm = self.rows.calm
         if not calm:
             for name, column in zip(names, columns, strict=True):
                 self.check_finite(name, column)
@@ -149,7 +147,7 @@ class Table:
 
     def check_given(self, name: str, column: Floats, bare: Any = _NONE) -> None:
         """Note the rows of a column, (N,) or (N, 4), that have no numbers, or inexact ones."""
-        without = np.setdiff1d(self.rows.without(name), bare)
+        without = but(self.rows.without(name), bare)
         what, due = ("null", "a number") if column.ndim == 1 else ("null, or not 4", "4 numbers")
         self.report(without, f"{name} is {what}", f"give {due}")
         self.report(
@@ -185,6 +183,11 @@ class Table:
                 )
                 self.problems.add(self.place(row), message, "give each category one name")
         return called
+
+
+def but(rows: Any, others: Any) -> Any:
+    """Return the rows that are not among others."""
+    return np.setdiff1d(rows, others) if len(rows) else rows  # the first call takes 0.007 s
 
 
 def dense(codes: Any, names: Sequence[Name]) -> Integers:
