@@ -27,7 +27,7 @@ def write(source, target, kind):
         "score": np.array([record["score"] for record in records], kind),
         **dict(zip(("x", "y", "width", "height"), box.T, strict=True)),
     }
-    parquet.write_table(pa.table(columns), target, compression="zstd")
+    parquet.write_table(pa.table(columns), target)
 
 
 def read(truth_path, path):
@@ -35,6 +35,7 @@ def read(truth_path, path):
     if path.endswith(".parquet"):  # JSON needs no more than the ground truth did
         import_module("pyarrow.parquet")
         import_module("detap.formats.arrow.gather")
+        import_module("detap.formats.arrow.tables")
     start = perf_counter()
     read_detections(path, truth)
     print(json.dumps(perf_counter() - start))
