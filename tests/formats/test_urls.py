@@ -210,3 +210,32 @@ def test_parquet_by_url(urls: tuple[str, str], memory: Any) -> None:
     memory.pipe("/run/dt.parquet", memory.cat("/run/dt.parquet")[:-100])
     with pytest.raises(InputError, match=r"^memory://run/dt.parquet: is damaged: "):
         detap.read_detections("memory://run/dt.parquet", truth)
+
+
+def test_s3(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against a server of moto's, where that and s3fs are installed."""
+    pytest.importorskip("s3fs")
+    server = pytest.importorskip("moto.server").ThreadedMotoServer(port=0)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        for name, value in (
+            ("AWS_ACCESS_KEY_ID", "testing"),
+            ("AWS_SECRET_ACCESS_KEY", "testing"),
+            ("AWS_DEFAULT_REGION", "us-east-1"),
+            ("AWS_ENDPOINT_URL", f"http://{host}:{port}"),
+        ):
+            monkeypatch.setenv(name, value)
+        system = fsspec.filesystem("s3")
+        system.mkdir("bucket")
+        system.pipe("bucket/run/gt.json", json.dumps(TRUTH).encode())
+        system.pipe("bucket/run/dt.json.gz", gzip.compress(json.dumps(RESULTS).encode()))
+        truth = detap.read_ground_truth("s3://bucket/run/gt.json")
+        found = detap.read_detections("s3://bucket/run/dt.json.gz", truth)
+        assert (len(truth), len(found)) == (len(TRUTH["annotations"]), len(RESULTS))
+        with pytest.raises(InputError, match=r"^s3://bucket/run/none.json: does not exist; check"):
+            detap.read_ground_truth("s3://bucket/run/none.json")
+        with pytest.raises(InputError, match=r"^s3://nobody/none.json: "):
+            detap.read_ground_truth("s3://nobody/none.json")
+    finally:
+        server.stop()
