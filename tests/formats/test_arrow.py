@@ -629,6 +629,14 @@ def test_a_small_file_does_not_become_a_large_one(
         detap.read_detections(path, json_tables[0], limits=Limits(expansion=20))
 
 
+def test_the_objects_of_images_are_counted_too(tmp_path: Path) -> None:
+    rows = hugging_face(IMAGES, pa.array(PER_IMAGE), None)
+    assert len(truth_of(tmp_path, rows, boxes="xywh", limits=Limits(records=3))) == 3
+    many = hugging_face(IMAGES, pa.array([OBJECTS, [], OBJECTS]), None)
+    with pytest.raises(InputError, match="has more than 5 boxes; raise the limit on records"):
+        truth_of(tmp_path, many, boxes="xywh", limits=Limits(records=5))
+
+
 def test_a_word_that_recurs_takes_no_memory(
     tmp_path: Path, json_tables: tuple[GroundTruth, Detections]
 ) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import detap
@@ -15,7 +16,7 @@ from detap.cli import main
 from detap.errors import InputError, UsageError
 from detap.formats.reading.digest import sha256
 from detap.formats.reading.paths import is_url, shown
-from detap.formats.reading.stream import Limits, Stream, read_bytes
+from detap.formats.reading.stream import Limits, Stream, open_regular, read_bytes
 from tests.formats.coco_files import RESULTS, TRUTH
 
 fsspec = pytest.importorskip("fsspec")
@@ -186,6 +187,34 @@ def test_the_command_takes_urls_and_patterns_of_them(
     assert "memory://run/none.json: does not exist" in capsys.readouterr().err
     assert main(["eval", "--gt", urls[0], "--dt", urls[0]]) == 2
     assert "is the ground truth itself" in capsys.readouterr().err
+
+
+def test_folders_and_pictures_are_of_this_machine(
+    urls: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match=r"^memory://run: is a URL, where a file or folder of th"):
+        open_regular("memory://run")
+    assert main(["eval", "--format", "voc", "--gt", "memory://run", "--dt", urls[1]]) == 2
+    message = "memory://run: is a URL, where a file or folder of this machine is due; copy it here"
+    assert message in capsys.readouterr().err
+
+
+def test_rankings_are_read_by_url_too(memory: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    memory.pipe("/qrels.txt", b"q1 0 a 1\nq1 0 b 0\n")
+    memory.pipe("/run.txt", b"q1 Q0 a 1 0.9 x\nq1 Q0 b 2 0.8 x\n")
+    call = ["rank", "retrieval", "--qrels", "memory://qrels.txt", "--run", "memory://run.txt"]
+    assert main([*call, "--output-format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["mAP"] == 1.0
+    assert main([*call[:-1], "memory://none.txt"]) == 2
+    assert "memory://none.txt: does not exist; check the URL" in capsys.readouterr().err
+
+
+def test_arrays_are_read_by_url_too(memory: Any) -> None:
+    from detap.formats.ranking.arrays import read_npy
+
+    with memory.open("/a.npy", "wb") as sink:
+        np.save(sink, np.arange(6.0).reshape(2, 3))
+    assert read_npy("memory://a.npy").tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
 def test_settings_leave_urls_alone(

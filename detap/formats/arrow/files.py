@@ -22,6 +22,7 @@ PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"
 _ENCRYPTED = b"PARE"
 _ROWS_AT_ONCE = 1 << 18
+_LISTS_AT_ONCE = 1 << 14
 _WIDTH = 8
 AGAIN = "write it again, or fetch it again"
 
@@ -99,15 +100,11 @@ class _Parquet(Container):
         super().__init__(path, file, self._file.schema_arrow, rows)
 
     def size_of(self, columns: Sequence[str]) -> int:
-        metadata = self._file.metadata
-        size = 0
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            for k in range(group.num_columns):
-                chunk = group.column(k)
-                if chunk.path_in_schema.partition(".")[0] in columns:
-                    size += max(chunk.total_uncompressed_size, _WIDTH * chunk.num_values)
-        return size
+        # Not of these columns alone: where what the footer says of a column is damaged, pyarrow
+        # ends the process when it is asked for that.
+        groups = self._file.metadata
+        size = sum(groups.row_group(k).total_byte_size for k in range(groups.num_row_groups))
+        return int(max(size, _WIDTH * len(columns) * sum(self.rows)))
 
     def batches(self, columns: Sequence[str]) -> Iterator[Any]:
         import pyarrow as pa
@@ -116,8 +113,11 @@ class _Parquet(Container):
         # Of text only the numbers of the words are made, however often a word of any length recurs.
         text = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
         file = parquet.ParquetFile(self._source, metadata=self._file.metadata, read_dictionary=text)
+        lists = any(pa.types.is_nested(self.schema.field(name).type) for name in columns)
         yield from file.iter_batches(
-            _ROWS_AT_ONCE, columns=list(columns), use_threads=not memory_is_tight()
+            _LISTS_AT_ONCE if lists else _ROWS_AT_ONCE,
+            columns=list(columns),
+            use_threads=not memory_is_tight(),
         )
 
 

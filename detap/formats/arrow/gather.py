@@ -10,7 +10,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from detap.core.threads import memory_is_tight
-from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
+from detap.formats.arrow.shape import BOX, FLAGS, Shape, UnfitError, list_lengths
 from detap.tables.columns import Name, name_of
 from detap.tables.detection import Floats
 
@@ -158,7 +158,7 @@ class Gathered:
         Whether all numbers of the boxes are finite, and so small that what is made of them is, too.
     """
 
-    def __init__(self, shape: Shape, batches: Iterable[Any], rows: int) -> None:
+    def __init__(self, shape: Shape, batches: Iterable[Any], rows: int, most: int) -> None:
         self.shape = shape
         self._box = _Numbers(rows, 4)
         self.image = Codes()
@@ -176,6 +176,9 @@ class Gathered:
             self._without["image_id"].append(self.image.add(batch.column("image_id")) + at)
             self._take_batch(batch)
             at += batch.num_rows
+            if self._length > most:
+                remedy = "raise the limit on records (--max-records) if that is meant"
+                raise UnfitError(f"has more than {most} boxes", remedy)
         self.counts = self._of_images(self._counts, np.zeros(0, np.int64), shape.nested)
         self.sizes = self._of_images(self._sizes, np.zeros((0, 2)), shape.sized)
 

@@ -33,7 +33,7 @@ _ENCODINGS = {"xywh": "xywh", "corners": "corners", "xyxy": "corners"}
 
 
 class UnfitError(Exception):
-    """Lists do not fit together; bears what is wrong, and the remedy."""
+    """A table cannot be taken as it is; bears what is wrong, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,14 +43,10 @@ class Table:
             container.check_size(self.shape.columns, limits)
             batches = container.batches(self.shape.columns)
             try:
-                self.rows = Gathered(self.shape, batches, sum(container.rows))
+                self.rows = Gathered(self.shape, batches, sum(container.rows), limits.records)
             except UnfitError as error:
                 self.problems.add("", *error.args)
         self.problems.raise_any()
-        if len(self.rows) > limits.records:
-            message = f"has more than {limits.records} boxes"
-            self.problems.add("", message, "raise the limit on records (--max-records)")
-            self.problems.raise_any()
         self._container = container
         self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)
 

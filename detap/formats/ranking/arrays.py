@@ -20,7 +20,7 @@ from detap.formats.json.text import looks_like
 from detap.formats.reading.stream import (
     DEFAULT_LIMITS,
     Limits,
-    open_regular,
+    Stream,
     refuse,
     refuse_os_error,
 )
@@ -86,10 +86,8 @@ def read_npy(path: Path, limits: Limits = DEFAULT_LIMITS) -> NDArray[Any]:
 
 @contextmanager
 def _opened(path: str, magic: bytes, due: str, limits: Limits) -> Iterator[BinaryIO]:
-    descriptor = open_regular(path)
-    with os.fdopen(descriptor, "rb") as file:
-        if os.fstat(descriptor).st_size > limits.file_bytes:
-            refuse(path, f"is larger than {limits.file_bytes} bytes", "raise the limit if meant")
+    with Stream(path, limits) as stream:
+        file = stream.seekable()
         try:
             head = file.read(1 << 12)
         except OSError as error:

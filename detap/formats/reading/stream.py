@@ -95,6 +95,9 @@ def refuse(path: str, message: str, remedy: str = "", place: str = "") -> NoRetu
 
 def refuse_os_error(path: str, error: OSError) -> NoReturn:
     """Raise the :class:`InputError` that says what the system said of `path`."""
+    if is_url(path):
+        message = "is a URL, where a file or folder of this machine is due"
+        raise InputError(Problem(shown(path), "", message, "copy it here")) from error
     message, remedy = _REASONS.get(
         error.errno or 0, (f"cannot be read: {error.strerror or error}", "")
     )
