@@ -22,6 +22,7 @@ from detap.formats.several import (
     ground_truth_of,
     matching,
     members,
+    part_limits,
 )
 
 if TYPE_CHECKING:
@@ -76,12 +77,21 @@ class Inputs(NamedTuple):
         inputs = cls(found, gt, dt, reading | as_is | limits, name is not None, repartition)
         check_options(reading, *inputs.formats())
         gt = members(gt, lambda _: found)
+        if len(gt) > 1:
+            reading = {"limits": part_limits(inputs.limits, gt)}
+            inputs = inputs._replace(reading={**inputs.reading, **reading})
         return inputs._replace(gt=gt, dt=members(dt, inputs.format_of))
 
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, by their path or what :meth:`begin` made of it."""
         path = getattr(detections, "path", detections)
         return self.format if self.named else self.format.of_detections(path)
+
+    @property
+    def limits(self) -> Limits:
+        """What is accepted at most."""
+        found: Limits = self.reading.get("limits", DEFAULT_LIMITS)
+        return found
 
     def formats(self) -> list[Format]:
         """Return the formats of both sides."""
@@ -96,7 +106,7 @@ class Inputs(NamedTuple):
 
     def hashed(self, wanted: bool) -> "Inputs":
         """Return the same, to be hashed while they are read where that is wanted."""
-        limits = replace(self.reading.get("limits", DEFAULT_LIMITS), digests=wanted)
+        limits = replace(self.limits, digests=wanted)
         return self._replace(reading={**self.reading, "limits": limits})
 
     def begin(self) -> tuple[Sources, Sources]:
@@ -129,7 +139,7 @@ class Inputs(NamedTuple):
         return ground_truth_of(
             sources,
             lambda source: self.format.read_ground_truth(source, self.reading),
-            self.reading.get("limits", DEFAULT_LIMITS),
+            self.limits,
             repartition=self.repartition,
         )
 
@@ -139,7 +149,7 @@ class Inputs(NamedTuple):
             sources,
             lambda source: self.format_of(source).read_detections(source, truth, self.reading),
             truth,
-            self.reading.get("limits", DEFAULT_LIMITS),
+            self.limits,
             repartition=self.repartition,
         )
 

@@ -106,7 +106,12 @@ class Outputs(NamedTuple):
 
             append_summary(report, Style(width=_PAGE))
 
-    def write_file(self, path: str, data: str | bytes, read: "Sequence[SourceFile]" = ()) -> None:
+    def write_file(
+        self,
+        path: str,
+        data: "str | bytes | Sequence[bytes | memoryview]",
+        read: "Sequence[SourceFile]" = (),
+    ) -> None:
         """Write one file, whole or not at all."""
         write(path, data.encode() if isinstance(data, str) else data, self.inputs, read)
 

@@ -240,12 +240,12 @@ def _write_others(found: Evaluated, outputs: Outputs, options: Mapping[str, Any]
         path = options["curves"]
         outputs.write_file(path, render(detection_curves(found.result), path), found.read)
     if found.partial is not None and options.get("partial") is not None:
-        data, path = found.partial.to_bytes(), options["partial"]
+        pieces, path = found.partial.buffers(), options["partial"]
         if path.endswith(".gz"):
             from gzip import compress  # seldom wanted
 
-            data = compress(data, mtime=0)
-        outputs.write_file(path, data, found.read)
+            pieces = [compress(b"".join(pieces), mtime=0)]
+        outputs.write_file(path, pieces, found.read)
     if options["plots"] is not None:
         from detap.report.sinks.plots import render_all  # rarely wanted
 

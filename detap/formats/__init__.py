@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from detap.errors import UsageError
 from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.formats.registry import Format, format_named, told
-from detap.formats.several import detections_of, ground_truth_of, matching, members
+from detap.formats.several import detections_of, ground_truth_of, matching, members, part_limits
 
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth
@@ -63,9 +63,11 @@ def read_ground_truth(
         Where the input is not right, or an image is in several.
     """
     found, paths = _inputs(path, format)
-    limits = options.get("limits", DEFAULT_LIMITS)
+    limits = part_limits(options.pop("limits", DEFAULT_LIMITS), paths)
     read = found.reader().read_ground_truth
-    return ground_truth_of(paths, lambda one: read(one, **options), limits, repartition=repartition)
+    return ground_truth_of(
+        paths, lambda one: read(one, limits=limits, **options), limits, repartition=repartition
+    )
 
 
 def read_detections(

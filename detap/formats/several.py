@@ -7,6 +7,7 @@ more than two are held besides the tables that they become.
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from detap.errors import InputError, Problem, UsageError
@@ -136,6 +137,11 @@ class Sources:
         return float((self._done + now) / len(self.paths))
 
 
+def part_limits(limits: Limits, paths: Sequence[str]) -> Limits:
+    """Return the limits of ground truth that is in these files: of several, some may be empty."""
+    return replace(limits, empty=True) if len(paths) > 1 else limits
+
+
 def ground_truth_of(
     sources: Iterable[Any],
     read: "Callable[[Any], GroundTruth]",
@@ -158,14 +164,19 @@ def ground_truth_of(
     Raises
     ------
     InputError
-        With the problems of every input; or where the same image is in two.
+        With the problems of every input; or where the same image is in two, or none has a box.
     """
     tables = _each(sources, read, limits)
     if len(tables) == 1:
         return tables[0]
     from detap.tables.joining import join_ground_truths  # seldom needed
 
-    return join_ground_truths(tables, repartition=repartition)
+    joined = join_ground_truths(tables, repartition=repartition)
+    if not len(joined):
+        message = f"has no annotations, nor have the {len(tables) - 1} other ground truths"
+        path = joined.files[0].path
+        raise InputError(Problem(path, "", message, "there is nothing to score against"))
+    return joined
 
 
 def detections_of(

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -57,7 +57,10 @@ def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFi
 
 
 def write(
-    path: str, data: bytes, inputs: Iterable[str] = (), read: "Iterable[SourceFile]" = ()
+    path: str,
+    data: bytes | Sequence[bytes | memoryview],
+    inputs: Iterable[str] = (),
+    read: "Iterable[SourceFile]" = (),
 ) -> None:
     """Write a report: all of it, or nothing.
 
@@ -65,8 +68,8 @@ def write(
     ----------
     path : str
         As in :func:`check_target`; a link is followed, and stays a link.
-    data : bytes
-        The whole report.
+    data : bytes, or a sequence of such
+        The whole report, perhaps in pieces.
     inputs, read : iterable
         As in :func:`check_target`.
 
@@ -75,18 +78,19 @@ def write(
     OutputError
         Where it cannot be written; what was there is then untouched.
     """
+    pieces = [data] if isinstance(data, bytes) else data
     if path == STDOUT:
-        write_stdout(data)
+        write_stdout(b"".join(pieces))
         return
     check_target(path, inputs, read)
     try:
         found = _status(path)
         if found is not None and not stat.S_ISREG(found.st_mode):
-            _write_through(path, data)
+            _write_through(path, pieces)
         elif found is not None and (stream := _our_own_stream(found)) is not None:
-            _write_all(stream, data)
+            _write_all(stream, pieces)
         else:
-            _replace(os.path.realpath(path), data, found)
+            _replace(os.path.realpath(path), pieces, found)
     except OSError as error:
         raise OutputError(f"{_named(path)}: cannot be written: {_reason(error)}") from error
 
@@ -183,7 +187,7 @@ def _kind(mode: int) -> str:
     return next((name for test, name in kinds if test(mode)), "a device that is no stream")
 
 
-def _write_through(path: str, data: bytes) -> None:
+def _write_through(path: str, data: Sequence[bytes | memoryview]) -> None:
     stream = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
     try:
         _write_all(stream, data)
@@ -191,13 +195,14 @@ def _write_through(path: str, data: bytes) -> None:
         os.close(stream)
 
 
-def _write_all(stream: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(stream, rest) :]
+def _write_all(stream: int, data: Sequence[bytes | memoryview]) -> None:
+    for piece in data:
+        rest = memoryview(piece)
+        while rest:
+            rest = rest[os.write(stream, rest) :]
 
 
-def _replace(path: str, data: bytes, old: os.stat_result | None) -> None:
+def _replace(path: str, data: Sequence[bytes | memoryview], old: os.stat_result | None) -> None:
     folder, name = os.path.split(path)
     # The name stays recognisable, and short enough where the old one was as long as may be.
     temporary = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.tmp")

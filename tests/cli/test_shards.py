@@ -190,6 +190,17 @@ def test_a_mistake_in_a_paired_input_is_told_of_it(shards: Path, detap: Run) -> 
     assert ended.err.startswith("Error: dts/2.json: none of its 1 records has a score")
 
 
+def test_a_pair_without_any_ground_truth_counts_its_detections(shards: Path, detap: Run) -> None:
+    path = Path("gts/2.json")
+    own = json.loads(path.read_text())
+    gone = {annotation["id"] for annotation in own["annotations"]}
+    path.write_text(json.dumps({**own, "annotations": []}))
+    whole = json.loads(Path("gt.json").read_text())
+    kept = [a for a in whole["annotations"] if a["id"] not in gone]
+    Path("gt.json").write_text(json.dumps({**whole, "annotations": kept}))
+    assert numbers(detap("eval", *PAIRS, *JSON)) == numbers(detap("eval", *WHOLE, *JSON))
+
+
 def test_no_detections_at_all_are_said_once(shards: Path, detap: Run) -> None:
     for part in range(5):
         Path(f"dts/{part}.json").write_text("[]")

@@ -234,6 +234,22 @@ def test_inputs_must_agree_on_what_a_category_is(tmp_path: Path) -> None:
     )
 
 
+def test_a_ground_truth_among_several_may_be_empty(tmp_path: Path) -> None:
+    bare = write(tmp_path / "a.json", truth_of([1], annotations=[]))
+    other = write(tmp_path / "b.json", truth_of([2], annotations=[]))
+    truth = read_ground_truth([bare, write(tmp_path / "c.json", truth_of([3]))])
+    assert truth.images == (1, 3)
+    assert truth.image.tolist() == [1, 1]
+    with pytest.raises(InputError, match=r"a\.json: has no annotations; there is nothing to score"):
+        read_ground_truth(bare)
+    with pytest.raises(InputError) as caught:
+        read_ground_truth([bare, other])
+    assert str(caught.value) == (
+        f"{bare}: has no annotations, nor have the 1 other ground truths; there is nothing to "
+        "score against"
+    )
+
+
 def test_categories_of_one_name_are_told_apart_over_inputs_too(tmp_path: Path) -> None:
     def box(image: int, listed: list[dict[str, Any]]) -> dict[str, Any]:
         label = listed[0]["id"]

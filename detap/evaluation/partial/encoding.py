@@ -47,8 +47,8 @@ _NUMBERS = ("<u1", "<u2", "<u4", "<u8")
 # --- written
 
 
-def encode(partial: "Partial") -> bytes:
-    """Return a partial as bytes."""
+def encode(partial: "Partial") -> list[bytes | memoryview]:
+    """Return a partial as pieces of bytes, to be written one after the other."""
     columns = _columns(partial)
     protocol = partial.protocol
     heading = _json(
@@ -68,13 +68,14 @@ def encode(partial: "Partial") -> bytes:
         }
     )
     heading += b" " * (-len(heading) % 8)
-    parts = [_MAGIC, bytes([VERSION]), len(heading).to_bytes(8, "little"), heading]
+    parts: list[bytes | memoryview] = [_MAGIC, bytes([VERSION])]
+    parts += [len(heading).to_bytes(8, "little"), heading]
     for column in columns.values():
-        parts += [column.tobytes(), bytes(-column.nbytes % 8)]
+        parts += [column.view(np.uint8).data, bytes(-column.nbytes % 8)]
     taken = blake2b(digest_size=_CHECKSUM)
     for part in parts:
         taken.update(part)
-    return b"".join([*parts, taken.digest()])
+    return [*parts, taken.digest()]
 
 
 def _json(record: Any) -> bytes:

@@ -36,7 +36,7 @@ def truth_columns(table: Table) -> TruthColumns:
     kept = np.ones(len(label), np.bool_)
     kept[bare] = False
     records = int(np.count_nonzero(kept))
-    if not records:
+    if not records and not table.limits.empty:
         table.problems.add("", "has no annotations", "there is nothing to score against")
     repeated = _repeated(table, ids, columns, kept)
     table.problems.raise_any()

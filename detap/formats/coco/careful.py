@@ -236,6 +236,7 @@ class _TruthReader:
     """An instances file, being read."""
 
     def __init__(self, cursor: JsonText, problems: Problems, limits: Limits) -> None:
+        self.limits = limits
         self.cursor = cursor
         self.problems = problems
         self.parts = {
@@ -367,7 +368,8 @@ class _TruthReader:
             message = f"has no {' and no '.join(missing)}{looks}"
             self.problems.lead("", message, SHAPE_OF_TRUTH)
             return
-        if not self.problems.count and not self.parts["annotations"].count:
+        bare = not self.parts["annotations"].count and not self.limits.empty
+        if bare and not self.problems.count:
             self.problems.add("", "has no annotations", "there is nothing to score against")
 
     def _sorted(self, name: str, ids: dict[Name, Any]) -> tuple[Name, ...]:

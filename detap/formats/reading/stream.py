@@ -49,6 +49,8 @@ class Limits:
         How many problems an error lists; the rest is only counted.
     digests : bool
         Whether the sha256 of each input is taken while it is read, for a report.
+    empty : bool
+        Whether ground truth may be without any annotation, as one of several inputs may.
 
     Raises
     ------
@@ -62,6 +64,7 @@ class Limits:
     nesting: int = 100
     problems: int = 20
     digests: bool = False
+    empty: bool = False
 
     def __post_init__(self) -> None:
         if self.records > MOST_RECORDS:

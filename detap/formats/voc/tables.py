@@ -111,7 +111,7 @@ def read_ground_truth(
         form = LineForm("class", False, boxes, names.resolve)
         read = ReadObjects(read_text(folder, form, selection.members, problems, limits))
     problems.raise_any(path)
-    if not len(read.rows):
+    if not len(read.rows) and not limits.empty:
         files.refuse(
             path,
             f"has no object in its {len(selection.images)} annotation files",
