@@ -326,13 +326,24 @@ def check_table(found: Found) -> str:
 
 
 # What a loop may cost: of the time of which peers, at most.
-LOOP_LIMITS = {"arrays": 0.5, ("updates", "hotcoco"): 0.8, ("updates", "torchmetrics"): 0.01}
+LOOP_LIMITS = {
+    "arrays": 0.5,
+    ("updates", "hotcoco"): 0.8,
+    ("updates", "torchmetrics"): 0.01,
+    **dict.fromkeys(("path", "records", "rows"), 0.6),
+}
 
 
-def loop_table(found: Found) -> str:
-    told = {"arrays": "all arrays at once", "updates": "16 images at a time"}
+def loop_table(found: Found, part: str = "loop") -> str:
+    told = {
+        "arrays": "all arrays at once",
+        "updates": "16 images at a time",
+        "path": "a file",
+        "records": "its records",
+        "rows": "an (N, 7) array",
+    }
     rows = []
-    for row in found["loop"]:
+    for row in found[part]:
         what, peer, value = row["what"], row["peer"], row["ratio"]
         limit = LOOP_LIMITS.get((what, peer)) or LOOP_LIMITS[what]
         digits = 2 if limit >= 0.1 else 4
@@ -389,6 +400,7 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
     "checks": check_table,
     "loop": loop_table,
     "tables": tables_table,
+    "drop_in": lambda found: loop_table(found, "drop_in"),
 }
 
 

@@ -32,13 +32,17 @@ QUICK_DETECTION_COUNTS = (50_000, 100_000)
 QUICK_IMAGE_COUNTS = (1_000, 2_000, 4_000)
 PARTS = (
     *("workloads", "agreement", "comparisons", "reports", "scaling_detections", "scaling_images"),
-    *("threads", "profile", "floors", "checks", "loop", "tables"),
+    *("threads", "profile", "floors", "checks", "loop", "tables", "drop_in"),
 )
 # How an evaluator is used in a training loop, and the peers that can be used so.
 LOOPS = {
     "arrays": ("ultrafast-pycocotools", "hotcoco", "vernier"),
     "updates": ("hotcoco", "torchmetrics"),
 }
+# As what results are given to what looks like pycocotools, and the peers that do.
+DROP_INS = dict.fromkeys(
+    ("path", "records", "rows"), ("ultrafast-pycocotools", "hotcoco", "faster-coco-eval")
+)
 READ_BYTES = """
 import sys
 for path in sys.argv[1:]:
@@ -300,13 +304,23 @@ def checks(bench: Bench) -> list[dict[str, Any]]:
 
 def loop(bench: Bench) -> list[dict[str, Any]]:
     """Time detap and its peers on arrays in memory, all at once and batch by batch."""
+    return inside(bench, "loop.py", LOOPS)
+
+
+def drop_in(bench: Bench) -> list[dict[str, Any]]:
+    """Time what looks like pycocotools, from loadRes to summarize."""
+    return inside(bench, "drop_in.py", DROP_INS)
+
+
+def inside(bench: Bench, name: str, kinds: dict[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+    """Run a script, which takes its own time, with detap and with each peer in turn."""
     python, size = bench.detap.python, next((s for s in ("500k", "48k") if s in bench.sizes), None)
     if python is None or size is None:
         return []
     files = [bench.workload(size)[side] for side in ("ground_truth", "detections")]
-    script = str(HERE / "scripts" / "loop.py")
+    script = str(HERE / "scripts" / name)
     rows = []
-    for what, peers in LOOPS.items():
+    for what, peers in kinds.items():
         ours = [str(python), script, "detap", what, *files]
         for peer in peers:
             theirs = bench.torch if peer == "torchmetrics" else str(binary("python"))
@@ -389,6 +403,7 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
         lambda: checks(bench),
         lambda: loop(bench),
         lambda: tables(bench),
+        lambda: drop_in(bench),
     )
     parts = dict(zip(PARTS, makers, strict=True))
     for name, part in parts.items():

@@ -228,3 +228,15 @@ def test_a_loop_is_held_to_its_limits() -> None:
     assert lines[2].endswith("| **0.60** (0.60\N{EN DASH}0.60) | 0.5 | **not met** |")
     assert lines[3].endswith("| **0.50** (0.30\N{EN DASH}0.60) | 0.8 | met |")
     assert lines[4].endswith("| **0.0050** (0.0050\N{EN DASH}0.0050) | 0.01 | met |")
+
+
+def test_the_drop_in_is_held_to_its_limit_by_each_kind_of_results() -> None:
+    runs = [Run(0.3, 1, 0, 1)], [Run(0.4, 1, 0, 1)]
+    rows = [{"what": what, "peer": "hotcoco", **comparison(Pairs(*runs))} for what in run.DROP_INS]
+    lines = report.loop_table({"drop_in": rows}, "drop_in").splitlines()[2:]
+    assert [line.split(" | ")[0] for line in lines] == [
+        "| a file",
+        "| its records",
+        "| an (N, 7) array",
+    ]
+    assert all(line.endswith("| 0.6 | **not met** |") for line in lines)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from detap.compat.pycocotools import mask as maskUtils
+from detap.compat.pycocotools._walks import all_of
 from detap.compat.pycocotools.results import ArrayResults, FileResults, Results, complete
 from detap.errors import UsageError
 
@@ -291,10 +292,11 @@ def _complete(coco: COCO, results: COCO, records: Any) -> bool:
         Whether they are boxes, each of a category.
     """
     assert type(records) is list, "results in not an array of objects"
-    images = {entry["image_id"] for entry in records}
-    assert images <= set(coco.getImgIds()), "Results do not correspond to current coco set"
+    known = all_of(records, set(coco.getImgIds()))
+    assert known, "Results do not correspond to current coco set"
     first = records[0]
     if "caption" in first:
+        images = {entry["image_id"] for entry in records}
         kept = {image["id"] for image in results.dataset["images"]} & images
         results.dataset["images"] = [
             image for image in results.dataset["images"] if image["id"] in kept

@@ -79,7 +79,8 @@ def _of_area(
     rest = _Groups(truths.boxes, np.arange(len(neutral)), neutral, evaluated.shape)
     area = evaluated.claims.boxes.area[claims.rows]
     outside = (area < low) | (area > high)
-    claim_ids = evaluated.claims.ids[claims.rows].tolist()
+    ids, rows = evaluated.claims.ids, evaluated.claims.rows[claims.rows]
+    claim_ids = [ids[row] for row in rows.tolist()]
     truth_ids = truths.ids[rest.rows].tolist()
     scores = [evaluated.scores[row] for row in claims.rows.tolist()]
     flags = neutral[rest.rows].astype(np.int64)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools import mask as maskUtils
-from detap.compat.pycocotools._records import complete_boxes
+from detap.compat.pycocotools._walks import complete_boxes
 from detap.formats.coco._scan import ResultsScan
 from detap.formats.reading.stream import DEFAULT_LIMITS
 

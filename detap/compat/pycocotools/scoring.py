@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.compat.pycocotools._records import Columns
+from detap.compat.pycocotools._walks import Columns, fill_scores
 from detap.compat.pycocotools.coco import COCO
 from detap.compat.pycocotools.results import Results
 from detap.core.evidence import Cell, Evidence
@@ -85,20 +85,21 @@ class Truths(NamedTuple):
 
 
 class Claims(NamedTuple):
-    """N detections as columns, with their ids, and where their very scores are.
+    """N detections as columns, and where their ids and very scores are.
 
     Attributes
     ----------
     boxes : Boxes
-    ids : (N,) array of int
+    ids : sequence of int
+        Those of all that were read.
     rows : (N,) int
-        Where they are in `given`.
+        Where the N are among these.
     given : sequence of float, or Results
-        All scores; those of results are asked for only where they are needed.
+        Likewise the scores; those of results are asked for only where they are needed.
     """
 
     boxes: Boxes
-    ids: NDArray[Any]
+    ids: Sequence[int]
     rows: NDArray[np.intp]
     given: Sequence[Any] | Results
 
@@ -126,7 +127,7 @@ def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
     if columns is None:
         return None
     boxes, rows = _selected(selection, *columns.columns()[:-1])
-    return Claims(boxes, np.array(columns.ids, np.object_)[rows], rows, columns.scores)
+    return Claims(boxes, columns.ids, rows, columns.scores)
 
 
 def _read(coco: Any, params: Any, selection: Selection, *, scored: bool) -> Columns | None:
@@ -187,7 +188,7 @@ def claims_of_columns(results: Results, selection: Selection) -> Claims:
         results.area,
         results.score,
     )
-    return Claims(boxes, rows + 1, rows, results)
+    return Claims(boxes, range(1, len(results) + 1), rows, results)
 
 
 def _places(names: Sequence[Any], place: dict[Any, int]) -> NDArray[np.int32]:
@@ -353,44 +354,20 @@ def accumulate(evaluated: Evaluated) -> Accumulated:
 
 
 def _scores_at_levels(scores: Scores) -> Floats:
-    """Return the score at which each recall level is reached, (T, R, K, A, M).
-
-    It is that of the first hit which brings recall there; of the best-scored detection, hit or
-    not, for level 0; and 0 where the level is not reached.
-    """
+    """Return the score at which each recall level is reached, (T, R, K, A, M)."""
     evidence = scores.evidence
     assert evidence is not None
-    rules, classes = evidence.rules, evidence.classes
-    levels = np.array(rules.levels)
-    shape = len(rules.thresholds), len(levels), classes, len(rules.area_ranges), len(rules.limits)
-    out = np.full(shape, -1.0)
-    start, ranked = evidence.ranking
-    top = np.zeros(classes)
-    some = np.diff(start) > 0
-    top[some] = evidence.score[ranked[start[:-1][some]]]
-    for a in range(len(rules.area_ranges)):
-        defined = np.flatnonzero(scores.positives[a])
-        positives = scores.positives[a, defined].tolist()
-        needed = np.array([_hits_needed(p, levels) for p in positives], np.intp)
-        needed = needed.reshape(len(defined), len(levels))
-        words = evidence.found[a][ranked]
-        somewhere = np.flatnonzero(words)
-        words, found = words[somewhere], ranked[somewhere]
-        for t in range(len(rules.thresholds)):
-            hits = found[(words & words.dtype.type(1 << t)) != 0]
-            for m in range(len(rules.limits)):
-                within = hits[evidence.limit[hits] <= m]
-                bounds = np.searchsorted(evidence.label[within], np.arange(classes + 1))
-                place = bounds[defined, None] + needed
-                reached = place < bounds[defined + 1, None]
-                of_hits = np.append(evidence.score[within], 0.0)
-                at_level = np.where(reached, of_hits[np.where(reached, place, -1)], 0.0)
-                at_level[:, levels <= 0] = top[defined, None]
-                out[t, :, defined, a, m] = at_level
+    rules = evidence.rules
+    shape = len(rules.thresholds), len(rules.levels), evidence.classes
+    out = np.full((*shape, len(rules.area_ranges), len(rules.limits)), -1.0)
+    for a, positives in enumerate(scores.positives):
+        fill_scores(
+            *evidence.ranking,
+            evidence.limit,
+            evidence.score,
+            evidence.found[a].astype(np.uint64),
+            positives,
+            np.array(rules.levels),
+            out[:, :, :, a],
+        )
     return out
-
-
-def _hits_needed(positives: int, levels: Floats) -> NDArray[np.intp]:
-    """Return which hit, from 0, first brings recall to each level."""
-    recall = np.arange(1, positives + 1) / positives
-    return np.searchsorted(recall, levels, side="left")

@@ -31,4 +31,15 @@ class Columns:
         by_category: bool,
     ) -> bool: ...
 
+def all_of(records: list[dict[str, Any]], images: set[Any]) -> bool: ...
 def complete_boxes(records: list[dict[str, Any]]) -> bool: ...
+def fill_scores(
+    start: _Integers,
+    ranked: _Integers,
+    limit: NDArray[np.uint8],
+    score: _Floats,
+    found: NDArray[np.uint64],
+    positives: NDArray[np.int64],
+    levels: _Floats,
+    out: _Floats,
+) -> None: ...

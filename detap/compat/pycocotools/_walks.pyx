@@ -1,15 +1,18 @@
-"""Annotations, which are dictionaries, as columns, in one walk. See scoring.py and results.py."""
+"""Walks over annotations, which are dictionaries, and down rankings. See scoring.py, results.py."""
 
 from cpython.dict cimport PyDict_GetItem
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsDouble
 from cpython.object cimport PyObject
 from libc.math cimport isfinite
-from libc.stdint cimport int32_t, uint8_t
-
-import gc
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 import numpy as np
+
+
+cdef extern from "Python.h":
+    void PyObject_GC_UnTrack(PyObject*)
+
 
 cdef object NARROW = (np.float32, np.float16, np.integer)
 cdef double EXACT = 2.0 ** 53  # up to here float64 holds every whole number
@@ -142,10 +145,26 @@ cdef class Columns:
         return True
 
 
+def all_of(list records, set images):
+    """Tell whether every record is of one of the images."""
+    cdef object record
+    for record in records:
+        if record["image_id"] not in images:
+            return False
+    return True
+
+
+cdef list untracked(list numbers):
+    """Take a list from Python's garbage collector, which finds no cycle in numbers.
+
+    Of a million small lists that all stay, it would else look at each again and again.
+    """
+    PyObject_GC_UnTrack(<PyObject*>numbers)
+    return numbers
+
+
 def complete_boxes(list records):
     """Add to each record of a box its segmentation, area, id and iscrowd, as pycocotools does.
-
-    Millions of small objects are made that all stay: collecting garbage meanwhile would only cost.
 
     Returns
     -------
@@ -155,20 +174,63 @@ def complete_boxes(list records):
     cdef bint regular = True
     cdef Py_ssize_t place
     cdef object record, box, x, y, width, height, right, bottom
-    cdef bint collecting = gc.isenabled()
-    gc.disable()
-    try:
-        for place, record in enumerate(records):
-            box = record["bbox"]
-            x, y, width, height = box[0], box[1], box[2], box[3]
+    for place, record in enumerate(records):
+        box = record["bbox"]
+        x, y, width, height = box[0], box[1], box[2], box[3]
+        if "segmentation" not in record:
             right, bottom = x + width, y + height
-            if "segmentation" not in record:
+            if type(x) is float and type(y) is float:
+                record["segmentation"] = untracked(
+                    [untracked([x, y, x, bottom, right, bottom, right, y])]
+                )
+            else:
                 record["segmentation"] = [[x, y, x, bottom, right, bottom, right, y]]
-            record["area"] = width * height
-            record["id"] = place + 1
-            record["iscrowd"] = 0
-            regular = regular and "category_id" in record
-    finally:
-        if collecting:
-            gc.enable()
+        record["area"] = width * height
+        record["id"] = place + 1
+        record["iscrowd"] = 0
+        regular = regular and "category_id" in record
     return regular
+
+
+def fill_scores(
+    const int32_t[::1] start, const int32_t[::1] ranked, const uint8_t[::1] limit,
+    const double[::1] score, const uint64_t[::1] found, const int64_t[::1] positives,
+    const double[::1] levels, double[:, :, :, :] out,
+):
+    """Write the score at which each recall level is reached, (T, R, K, M), of one area range.
+
+    It is that of the first hit which brings recall there; of the best-scored detection, hit or
+    not, for level 0; and 0 where the level is not reached. Classes without ground truth stay.
+    """
+    cdef Py_ssize_t thresholds = out.shape[0], count = out.shape[1], limits = out.shape[3]
+    cdef Py_ssize_t k, i, t, m, r
+    cdef int32_t row
+    cdef uint64_t word
+    cdef double recall
+    cdef int64_t[:, ::1] hits
+    cdef Py_ssize_t[:, ::1] due
+    for k in range(positives.shape[0]):
+        if positives[k] == 0:
+            continue
+        out[:, :, k, :] = 0.0
+        hits = np.zeros((thresholds, limits), np.int64)
+        due = np.zeros((thresholds, limits), np.intp)
+        for i in range(start[k], start[k + 1]):
+            row = ranked[i]
+            if i == start[k]:
+                for r in range(count):
+                    if levels[r] <= 0.0:
+                        out[:, r, k, :] = score[row]
+                        due[:, :] = r + 1
+            word = found[row]
+            t = 0
+            while word:
+                if word & 1:
+                    for m in range(limit[row], limits):
+                        hits[t, m] += 1
+                        recall = <double>hits[t, m] / <double>positives[k]
+                        while due[t, m] < count and levels[due[t, m]] <= recall:
+                            out[t, due[t, m], k, m] = score[row]
+                            due[t, m] += 1
+                word >>= 1
+                t += 1
