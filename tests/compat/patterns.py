@@ -427,6 +427,29 @@ def read_and_changed(package: Package, case: Case) -> Seen:
     return seen
 
 
+def edited(package: Package, case: Case) -> Seen:
+    """Indices and records edited by hand after they were made: what they hold is what counts."""
+    truth, found = loaded(package, case)
+    images = [image for image, entries in truth.imgToAnns.items() if len(entries) > 1]
+    seen = {}
+    truth.imgToAnns[images[0]].reverse()
+    seen["another order"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
+    name = truth.imgToAnns[images[-1]][0]["id"]
+    truth.anns[name] = {**truth.anns[name], "bbox": [0.0, 0.0, 5.0, 5.0]}
+    seen["another record"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
+    truth.imgToAnns[images[-1]].pop()
+    found.imgToAnns[images[0]].pop()
+    seen["one less"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
+    results = case.results()
+    found = truth.loadRes(results)
+    for record in results[::3]:
+        record["category_id"] = truth.getCatIds()[0]
+    for record in results[1::3]:
+        record["score"] = record["score"] / 2
+    seen["records"] = seen_of(run(package.COCOeval(truth, found, "bbox")))
+    return seen
+
+
 PATTERNS: dict[str, Callable[[Package, Case], Seen]] = {
     pattern.__name__: pattern
     for pattern in (
@@ -443,5 +466,6 @@ PATTERNS: dict[str, Callable[[Package, Case], Seen]] = {
         batch_by_batch,
         overridden,
         read_and_changed,
+        edited,
     )
 }

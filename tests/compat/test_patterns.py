@@ -35,7 +35,7 @@ def seen(pattern: str, package: Package, case: Case) -> dict[str, Any]:
     with contextlib.redirect_stdout(printed):
         try:
             result["seen"] = PATTERNS[pattern](package, case)
-        except (LookupError, ValueError, TypeError, AttributeError) as error:
+        except Exception as error:
             result["raised"] = repr(error)
     return {**result, "printed": printed.getvalue()}
 

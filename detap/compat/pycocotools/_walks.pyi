@@ -23,6 +23,13 @@ class Columns:
         self,
     ) -> tuple[_Integers, _Integers, _Floats, _Floats, _Floats, _Floats, NDArray[np.uint8]]: ...
     def take_all(self, records: list[dict[str, Any]]) -> bool: ...
+    def take_in_order(
+        self,
+        records: list[dict[str, Any]],
+        index: Mapping[Any, list[dict[str, Any]]],
+        annotations: dict[Any, dict[str, Any]],
+        by_category: bool,
+    ) -> bool: ...
     def take_indexed(
         self,
         images: Iterable[Any],

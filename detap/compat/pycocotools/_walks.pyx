@@ -97,6 +97,33 @@ cdef class Columns:
                     return False
         return True
 
+    def take_in_order(self, list records, index, dict annotations, bint by_category):
+        """Take the same in the order of the file, in which they lie in memory.
+
+        False where the indices are not those of the records: then nothing counts.
+        """
+        cdef list lists = [index[image] if image in index else () for image in self.images]
+        cdef int64_t[::1] taken = np.zeros(len(lists), np.int64)
+        cdef Py_ssize_t place
+        cdef object record
+        cdef PyObject* found
+        for record in records:
+            if type(record) is not dict:
+                return False
+            found = PyDict_GetItem(self.images, (<dict>record)["image_id"])
+            if found == NULL:
+                continue
+            place = <object>found
+            if taken[place] >= len(lists[place]) or lists[place][taken[place]] is not record:
+                return False
+            taken[place] += 1
+            if by_category and (<dict>record)["category_id"] not in self.categories:
+                continue
+            found = PyDict_GetItem(annotations, (<dict>record)["id"])
+            if found != <PyObject*>record or not self.take(<dict>record):
+                return False
+        return all(len(listed) == count for listed, count in zip(lists, taken))
+
     cdef bint take(self, dict record) except -1:
         cdef Py_ssize_t row = self.rows
         cdef PyObject* image = PyDict_GetItem(self.images, record["image_id"])

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.overlap import overlaps
 from detap.errors import UsageError
+
+Floats = NDArray[np.float64]
 
 _COMPILED = "pycocotools._mask"
 
@@ -41,15 +42,22 @@ def iou(dt: Any, gt: Any, pyiscrowd: Sequence[int]) -> Any:
     if not (_are_boxes(dt) and _are_boxes(gt)):
         return _installed().iou(dt, gt, pyiscrowd)
     claims, truths = np.array(dt, np.float64), np.array(gt, np.float64)
-    return np.asfortranarray(
-        overlaps(
-            _corners(claims),
-            _corners(truths),
-            detection_areas=claims[:, 2] * claims[:, 3],
-            truth_areas=truths[:, 2] * truths[:, 3],
-            absorbing=np.array(pyiscrowd, np.uint8) != 0,
-        )
-    )
+    return np.asfortranarray(_overlaps(claims, truths, np.array(pyiscrowd, np.uint8) != 0))
+
+
+def _overlaps(claims: Floats, truths: Floats, crowd: NDArray[np.bool_]) -> Floats:
+    """Return the overlaps of boxes in the order of operations of ``bbIou`` in COCO's maskApi.c.
+
+    Of NaN too, and of boxes without end: what those overlap is whatever it is there.
+    """
+    with np.errstate(all="ignore"):
+        ends, truth_ends = claims[:, 2:] + claims[:, :2], truths[:, 2:] + truths[:, :2]
+        sides = np.fmin(ends[:, None], truth_ends) - np.fmax(claims[:, None, :2], truths[:, :2])
+        common = sides[..., 0] * sides[..., 1]
+        area = (claims[:, 2] * claims[:, 3])[:, None]
+        union = np.where(crowd, area, area + truths[:, 2] * truths[:, 3] - common)
+        overlaps: Floats = np.where((sides <= 0).any(axis=-1), 0.0, common / union)
+    return overlaps
 
 
 def _are_boxes(objects: Any) -> bool:
@@ -58,10 +66,6 @@ def _are_boxes(objects: Any) -> bool:
     return type(objects) is list and all(
         type(entry) in (list, np.ndarray) and len(entry) == 4 for entry in objects
     )
-
-
-def _corners(boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.hstack([boxes[:, :2], boxes[:, 2:] + boxes[:, :2]])
 
 
 def merge(rleObjs: Any, intersect: int = 0) -> Any:

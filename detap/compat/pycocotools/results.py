@@ -20,6 +20,9 @@ Integers = NDArray[np.int32]
 Record = dict[str, Any]
 
 _LIST = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
+_SMALL = 1 << 16
+"""Entries that a table of places may have at least, whatever is looked up in it."""
+
 _FIRST = 1 << 16
 """Bytes in which the first record is looked for."""
 
@@ -177,15 +180,19 @@ class ArrayResults:
         """Return the columns of an array; None where they have to be looked at one by one."""
         known = list(dict.fromkeys(category["id"] for category in categories))
         numbers = rows.dtype.kind in "fiu" and np.isfinite(rows).all() and len(rows) > 0
-        if not numbers or not all(type(name) is int for name in (*images, *known)):
+        if not numbers or not images or not known:
+            return None
+        if not all(type(name) is int for name in (*images, *known)):
             return None
         image = _number(rows[:, 0], images)
         label = _number(rows[:, 6], known)
         if (image < 0).any():
             return None
+        label[label < 0] = len(known)  # of a category that is none
         rows = rows.copy()
         boxes = rows[:, 1:5].astype(np.float64)
-        corners = np.hstack([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]])
+        corners = boxes.copy()
+        corners[:, 2:] += boxes[:, :2]
         area = (rows[:, 3] * rows[:, 4]).astype(np.float64)
         columns = (
             image,
@@ -195,17 +202,20 @@ class ArrayResults:
             area,
             rows[:, 5].astype(np.float64),
         )
-        return Results.of(images, known, columns, cls(rows))
+        return Results.of(images, (*known, None), columns, cls(rows))
 
 
 def _number(column: NDArray[Any], names: Sequence[int]) -> Integers:
     """Return the index of each entry among the names; -1 where it is none of them."""
-    wanted = column.astype(np.int64)
-    listed = np.array(names, np.int64)
-    order = np.argsort(listed)
-    place = np.searchsorted(listed, wanted, sorter=order).clip(max=len(listed) - 1)
-    found = order[place]
-    return np.where(listed[found] == wanted, found, -1).astype(np.int32)
+    wanted, listed = column.astype(np.int64), np.array(names, np.int64)
+    low, span = int(listed.min()), int(np.ptp(listed))
+    if span > 8 * len(column) + _SMALL:
+        order = np.argsort(listed)
+        found = order[np.searchsorted(listed, wanted, sorter=order).clip(max=len(listed) - 1)]
+        return np.where(listed[found] == wanted, found, -1).astype(np.int32)
+    place = np.full(span + 2, -1, np.int32)  # the last is that of no name
+    place[listed - low] = np.arange(len(listed))
+    return place[np.where((wanted >= low) & (wanted <= low + span), wanted - low, -1)]
 
 
 def complete(records: list[Record]) -> bool:

@@ -9,7 +9,7 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limit
 
 import copy
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, Self
@@ -141,13 +141,24 @@ def _read(coco: Any, params: Any, selection: Selection, *, scored: bool) -> Colu
     elif isinstance(coco.unopened, list):
         records = coco.unopened  # of any image and category: what is not selected is passed by
     else:
-        index = coco.imgToAnns
-        columns = new(sum(len(index[image]) for image in selection.image if image in index))
-        by_category = selection.by_category
-        usual = columns.take_indexed(selection.image, index, coco.anns, by_category)
-        return columns if usual else None
+        return _read_indexed(coco, selection, new)
     columns = new(len(records))
     return columns if columns.take_all(records) else None
+
+
+def _read_indexed(
+    coco: COCO, selection: Selection, new: Callable[[int], Columns]
+) -> Columns | None:
+    """Read what the indices of a data set say, from its list where the two agree."""
+    index, by_category = coco.imgToAnns, selection.by_category
+    records = coco.dataset.get("annotations")
+    if type(records) is list and type(coco.anns) is dict:
+        columns = new(len(records))
+        if columns.take_in_order(records, index, coco.anns, by_category):
+            return columns
+    columns = new(sum(len(index[image]) for image in selection.image if image in index))
+    usual = columns.take_indexed(selection.image, index, coco.anns, by_category)
+    return columns if usual else None
 
 
 def copied(params: Any) -> Any:

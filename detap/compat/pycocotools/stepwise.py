@@ -64,8 +64,8 @@ def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: in
     if not truths and not detections:
         return None
     for entry in truths:
-        outside = entry["area"] < aRng[0] or entry["area"] > aRng[1]
-        entry["_ignore"] = 1 if entry["ignore"] or outside else 0
+        ignored = entry["ignore"] or entry["area"] < aRng[0] or entry["area"] > aRng[1]
+        entry["_ignore"] = 1 if ignored else 0
     order = np.argsort([entry["_ignore"] for entry in truths], kind="mergesort")
     truths = [truths[row] for row in order]
     ranked = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
