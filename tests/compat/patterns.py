@@ -222,7 +222,7 @@ def detections_later(package: Package, case: Case) -> Seen:
     truth = package.COCO(str(case.truth_file))
     evaluator = package.COCOeval(truth, iouType="bbox")
     seen: Seen = {}
-    for number, batch in enumerate(batches(truth, 4)):
+    for number, batch in enumerate(batches(truth, len(truth.imgs) // 3)):
         records = [r for r in case.results() if r["image_id"] in batch]
         evaluator.cocoDt = truth.loadRes(records) if records else package.COCO()
         evaluator.params.imgIds = list(batch)
