@@ -326,7 +326,7 @@ def check_table(found: Found) -> str:
 
 
 # What a loop may cost: of the time of which peers, at most.
-LOOP_LIMITS = {
+LOOP_LIMITS: dict[str | tuple[str, str], float] = {
     "arrays": 0.5,
     ("updates", "hotcoco"): 0.8,
     ("updates", "torchmetrics"): 0.01,

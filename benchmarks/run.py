@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -312,7 +312,7 @@ def drop_in(bench: Bench) -> list[dict[str, Any]]:
     return inside(bench, "drop_in.py", DROP_INS)
 
 
-def inside(bench: Bench, name: str, kinds: dict[str, tuple[str, ...]]) -> list[dict[str, Any]]:
+def inside(bench: Bench, name: str, kinds: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
     """Run a script, which takes its own time, with detap and with each peer in turn."""
     python, size = bench.detap.python, next((s for s in ("500k", "48k") if s in bench.sizes), None)
     if python is None or size is None:
@@ -343,10 +343,8 @@ def seconds_of_loop(command: Sequence[str]) -> measure.Run:
 
 def tables(bench: Bench) -> list[dict[str, Any]]:
     """Time how detections are read from Parquet, beside the same in JSON."""
-    python, size = (
-        bench.detap.python,
-        next((s for s in ("2M", "500k", "48k") if s in bench.sizes), ""),
-    )
+    python = bench.detap.python
+    size = next((s for s in ("2M", "500k", "48k") if s in bench.sizes), "")
     if python is None or not size:
         return []
     truth, results = (bench.workload(size)[side] for side in ("ground_truth", "detections"))
@@ -356,8 +354,8 @@ def tables(bench: Bench) -> list[dict[str, Any]]:
         path = Path(results).with_suffix(f".{kind}.parquet")
         if not path.exists():
             subprocess.run([*script, "write", results, str(path), kind], check=True)
-        commands = [[*script, "read", truth, name] for name in (str(path), results)]
-        pairs = measure.alternate(*commands, bench.runs, measure=seconds_told)
+        ours, theirs = ([*script, "read", truth, name] for name in (str(path), results))
+        pairs = measure.alternate(ours, theirs, bench.runs, measure=seconds_told)
         row = {"workload": size, "kind": kind, "bytes": path.stat().st_size}
         rows.append({**row, "json": Path(results).stat().st_size, **measure.comparison(pairs)})
         say(f"tables: {kind}: ratio {rows[-1]['ratio']['median']:.3f}")
