@@ -1,5 +1,6 @@
 """Partials put together: what is refused, and what each refusal says; what merging keeps."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -298,6 +299,33 @@ def test_the_order_of_images_is_that_of_the_ground_truth() -> None:
 def test_nothing_to_merge() -> None:
     with pytest.raises(UsageError, match="there is no partial to merge"):
         detap.merge([])
+    with pytest.raises(UsageError, match="no image is due"):
+        detap.merge([part(1)], images=[])
+
+
+merge: Any = detap.merge
+of: Any = Partial.of
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda: merge(part(1)), "merge takes several partials: put one alone into a list"),
+        (lambda: merge(b"text"), "merge takes several partials: put one alone into a list"),
+        (lambda: merge(5), "blobs is a int, where a Iterable is due"),
+        (lambda: merge([5]), "a int stands where the bytes of a partial are due"),
+        (lambda: merge([part(1)], "gt.json"), "truth is a str, where a GroundTruth is due"),
+        (lambda: merge([part(1)], images=5), "images is a int, where a Iterable is due"),
+        (lambda: of(part(1)), "result is a Partial, where a Result is due"),
+        (lambda: part(1, truth=3), "truth is a int, where a GroundTruth is due"),
+        (lambda: part(1, input=3), "input is a int, where a str is due"),
+        (lambda: part(1, tie_range="no"), "tie_range is a str, where a bool is due"),
+        (lambda: part(1).compute(threads=-1), "threads"),
+    ],
+)
+def test_arguments_of_another_kind(call: Callable[[], Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        call()
 
 
 # --- classes and notes of a union

@@ -40,7 +40,10 @@ def merged(
             raise UsageError(f"images {images!r} is neither 'seen' nor a list of names")
         return replace(union, due=False)
     if images is not None:
-        return _chosen(union, [*images])
+        due = [*images]
+        if not due:
+            raise UsageError("no image is due")
+        return _chosen(union, due)
     if truth is not None and union.due:
         _chosen(union, truth.images)
     return union

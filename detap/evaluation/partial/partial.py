@@ -158,6 +158,10 @@ class Partial:
             `truth` has not; where equal scores rank by place in the file, and detections that are
             of no input do not come image by image, as `truth` lists them.
         """
+        _check_kind("result", result, (Result,))
+        _check_kind("truth", truth, (GroundTruth, type(None)))
+        _check_kind("input", input, (str, type(None)))
+        _check_kind("tie_range", tie_range, (bool,))
         scene = result._scene
         rules, found = scene.protocol, scene.detections
         source = "; ".join(file.path for file in found.files) if input is None else input
@@ -216,6 +220,11 @@ class Partial:
         images: Iterable[Name] | None = None,
     ) -> "Partial":
         """Return several partials as one; :func:`merge` says how."""
+        if isinstance(blobs, Partial | bytes | bytearray | memoryview):
+            raise UsageError("merge takes several partials: put one alone into a list")
+        _check_kind("blobs", blobs, (Iterable,))
+        _check_kind("truth", truth, (GroundTruth, type(None)))
+        _check_kind("images", images, (Iterable, type(None)))
         parts = []
         for number, blob in enumerate(blobs, 1):
             name = f"partial {number}"
@@ -624,6 +633,11 @@ def merge(
         Where there is no partial.
     """
     return Partial.merge(blobs, truth, repeats=repeats, images=images)
+
+
+def _check_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:
+    if not isinstance(value, kinds):
+        raise UsageError(f"{name} is a {type(value).__name__}, where a {kinds[0].__name__} is due")
 
 
 def _few(names: Sequence[str]) -> str:
