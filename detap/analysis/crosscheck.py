@@ -234,6 +234,11 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     """
     from pycocotools.cocoeval import COCOeval  # noqa: PLC0415 - an import of its own weight
 
+    if COCOeval.__module__.startswith("detap."):
+        raise UsageError(
+            "--cross-check: detap itself stands in place of pycocotools in this process "
+            "(init_as_pycocotools); cross-check in a process of its own, as the command does"
+        )
     truths, claims = result.ground_truth, result.detections
     truth_boxes, truth_inexact = _xywh(truths)
     claim_boxes, claim_inexact = _xywh(claims)

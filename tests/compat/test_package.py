@@ -66,6 +66,25 @@ def test_later_imports_of_pycocotools_find_the_drop_in() -> None:
     assert said.split() == [f"{home}.cocoeval", f"{home}.cocoeval", f"{home}.mask"]
 
 
+def test_nothing_is_cross_checked_with_itself() -> None:
+    said = run(
+        """
+        import detap
+        from detap.analysis.crosscheck import cross_check
+        from detap.compat.pycocotools import init_as_pycocotools
+        init_as_pycocotools()
+        truth = detap.read_ground_truth("fixtures/quickstart/coco/instances.json")
+        found = detap.read_detections("fixtures/quickstart/coco/results.json", truth)
+        try:
+            cross_check(detap.evaluate(truth, found, "coco"))
+        except detap.UsageError as error:
+            print(error)
+        """
+    )
+    assert "in place of pycocotools in this process" in said
+    assert "cross-check in a process of its own" in said
+
+
 def test_masks_are_the_installed_pycocotools_own_even_in_its_place() -> None:
     said = run(
         """
