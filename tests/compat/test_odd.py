@@ -161,3 +161,25 @@ def test_a_byte_order_mark_is_refused_as_there(tmp_path: Path) -> None:
     case = Case.write(made(2), tmp_path)
     case.results_file.write_bytes(b"\xef\xbb\xbf" + case.results_file.read_bytes())
     assert "JSONDecodeError" in compare("demo", case)["raised"]
+
+
+def numbered_from_zero(package: Package, case: Case) -> Seen:
+    """Detections as a data set of the caller's own, whose first id pycocotools takes for none."""
+    truth, found = loaded(package, case)
+    own = package.COCO()
+    own.dataset = {**truth.dataset, "annotations": found.dataset["annotations"]}
+    for number, record in enumerate(own.dataset["annotations"]):
+        record["id"] = number
+    own.createIndex()
+    return seen_of(run(package.COCOeval(truth, own, "bbox")))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_detections_numbered_from_zero(
+    seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, results = copied(made(seed, images=2, classes=1))
+    crowdless = [{**annotation, "iscrowd": 0} for annotation in truth["annotations"]]
+    results[0] |= {"bbox": crowdless[0]["bbox"], "image_id": crowdless[0]["image_id"], "score": 1.0}
+    monkeypatch.setitem(PATTERNS, "odd", numbered_from_zero)
+    compare("odd", Case.write(({**truth, "annotations": crowdless}, results), tmp_path))
