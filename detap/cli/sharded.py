@@ -16,6 +16,7 @@ from detap.cli.reporting import Evaluated, asked_blocks, make_folder
 from detap.cli.session import Session
 from detap.engines import ENGINES
 from detap.errors import InputError, UsageError
+from detap.formats.reading.stream import STDIN
 from detap.protocols import Protocol
 
 if TYPE_CHECKING:
@@ -82,6 +83,8 @@ def in_shards(inputs: Inputs, gates: Gates, outputs: Outputs, options: Mapping[s
             f"{by_boxes[0].replace('--all-analyses', '--analysis')} needs all boxes in one process:"
             f" leave --{engine} out"
         )
+    if engine and STDIN in inputs.dt:
+        raise UsageError(f"--{engine} takes inputs that can be read again, which stdin cannot")
     return not by_boxes and (len(inputs.dt) > 1 or engine is not None)
 
 

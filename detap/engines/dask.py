@@ -2,6 +2,7 @@
 
 import logging
 import os
+from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from typing import Any
 from uuid import uuid4
@@ -9,7 +10,7 @@ from uuid import uuid4
 from detap.errors import InputError, Problem, UsageError
 
 RETRIES = 2
-"""How often a function is called again that raised what is no error of the input."""
+"""How often a function is called again that has raised."""
 
 
 class Engine:
@@ -73,6 +74,9 @@ class Engine:
             message = "was given up: every worker that was to evaluate it died"
             remedy = "see their logs; it may need more memory than they have"
             raise InputError(Problem(name, "", message, remedy)) from None
+        except (OSError, CancelledError) as error:
+            told = f"{type(error).__name__}: {error}".splitlines()[0]
+            raise UsageError(f"the scheduler of --engine dask went away ({told})") from error
         return values
 
     def close(self) -> None:

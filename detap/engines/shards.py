@@ -26,6 +26,7 @@ from detap.errors import InputError
 from detap.evaluation.partial import Partial, merge
 from detap.evaluation.partial.shards import no_detections, partial_of_images, seen
 from detap.formats.reading.digest import sha256, sha256_of_source
+from detap.formats.reading.paths import is_url
 from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.formats.registry import FORMATS
 from detap.formats.several import ground_truth_of
@@ -57,7 +58,7 @@ class Reading(NamedTuple):
 
     def place(self, path: str) -> str:
         """Return where a file lies."""
-        return os.path.join(self.folder, path)
+        return path if is_url(path) else os.path.join(self.folder, path)
 
     def named(self, table: Any) -> Any:
         """Return a table whose files are called as they were given, with digests if wanted."""
@@ -172,14 +173,20 @@ def chosen(truth: GroundTruth, images: Sequence[Name] | None) -> Flags:
 
 def _stamp(reading: Reading) -> tuple[Any, ...]:
     """Return what changes when a file does: a worker outlives a run."""
-    stamps = []
-    for path in reading.paths:
-        try:
-            found = os.stat(reading.place(path))
-            stamps.append((found.st_ino, found.st_size, found.st_mtime_ns))
-        except OSError:
-            stamps.append((0, 0, 0))  # its reader says what is wrong
-    return tuple(stamps)
+    return tuple(_look(reading.place(path)) for path in reading.paths)
+
+
+def _look(path: str) -> Any:
+    if is_url(path):
+        from detap.formats.reading.remote import RemoteFile  # seldom needed
+
+        with RemoteFile(path) as remote:
+            return remote.stamp()
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None  # its reader says what is wrong
+    return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 @lru_cache(maxsize=1)

@@ -280,6 +280,29 @@ def test_merge_writes_the_partial_of_all(shards: Path, detap: Run) -> None:
     assert Path("a").read_bytes() == Path("b").read_bytes()
 
 
+def test_partials_of_some_classes_add_up(shards: Path, detap: Run) -> None:
+    asked = ("--classes", "class 1,class 3")
+    for part in range(4):
+        ended = detap(
+            *("eval", "--gt", "gt.json", "--dt", f"dts/{part}.json"),
+            *("--images", "seen", "--partial", f"{part}.part", *asked),
+        )
+        assert ended.status == 0, ended.err
+    merged = numbers(detap("merge", "*.part", "--images", "seen", *JSON))
+    one = numbers(detap("eval", *WHOLE, *asked, "--images", "seen", *JSON))
+    assert (merged["summary"], merged["classes"]) == (one["summary"], one["classes"])
+
+
+def test_merge_takes_some_images(shards: Path, detap: Run) -> None:
+    write_partials(detap)
+    asked = ("--images", "1,2,3,7,14,20", *JSON)
+    assert numbers(detap("merge", "*.part", *asked)) == numbers(detap("eval", *WHOLE, *asked))
+    Path("list.txt").write_text("1\n2\n99\n")
+    ended = detap("merge", "*.part", "--images", "list.txt")
+    assert ended.status == 2
+    assert "image '99' is due and in no partial" in ended.err
+
+
 def test_a_partial_may_be_compressed(shards: Path, detap: Run) -> None:
     for name in ("all.part", "all.part.gz"):
         assert detap("eval", *SHARDS, "--partial", name).status == 0

@@ -166,6 +166,23 @@ def test_a_scheduler_that_does_not_answer_is_named(shards: Path, detap: Run) -> 
     assert "--scheduler tcp://127.0.0.1:1: no scheduler answers there" in ended.err
 
 
+def test_a_scheduler_that_goes_away_is_no_defect_of_ours(
+    shards: Path, detap: Run, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from distributed.comm import CommClosedError
+
+    def lost(*_: object) -> None:
+        raise CommClosedError("in <TCP>: Stream is closed")
+
+    monkeypatch.setattr(distributed.Client, "gather", lost)
+    ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler)
+    assert ended.status == 2
+    assert ended.err == (
+        "Error: the scheduler of --engine dask went away (CommClosedError: in <TCP>: Stream is "
+        "closed)\n"
+    )
+
+
 def test_a_scheduler_needs_its_engine(shards: Path, detap: Run) -> None:
     ended = detap("eval", *SHARDS, "--scheduler", "tcp://127.0.0.1:1")
     assert ended.status == 2

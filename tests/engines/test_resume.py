@@ -111,3 +111,12 @@ def test_what_needs_all_boxes_is_refused(
     ended = detap("eval", *SHARDS, "--resume", "kept", *asked)
     assert ended.status == 2
     assert told in ended.err
+
+
+@pytest.mark.parametrize("option", [("--resume", "kept"), ("--engine", "dask")], ids=" ".join)
+def test_stdin_is_no_input_that_can_be_read_again(
+    shards: Path, detap: Run, option: tuple[str, ...]
+) -> None:
+    ended = detap("eval", "--gt", "gt.json", "--dt", "-", *option)
+    assert ended.status == 2
+    assert f"{option[0]} takes inputs that can be read again, which stdin cannot" in ended.err

@@ -35,7 +35,7 @@ from detap.evaluation.partial.encoding import decode, encode
 from detap.evaluation.partial.merging import Repeats, merged
 from detap.evaluation.partial.stretches import stretches
 from detap.evaluation.partial.ties import Ties
-from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions
+from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions, public
 from detap.evaluation.results import Result, result_of
 from detap.evaluation.scene import notes_of_strangers, rules_of
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
@@ -164,7 +164,7 @@ class Partial:
         _check_kind("tie_range", tie_range, (bool,))
         scene = result._scene
         rules, found = scene.protocol, scene.detections
-        source = "; ".join(file.path for file in found.files) if input is None else input
+        source = public("; ".join(file.path for file in found.files) if input is None else input)
         whole, position = None, np.zeros(0, np.int64)
         if truth is not None:
             whole, position = Whole.of(truth), positions(scene.ground_truth, truth)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
+from detap.formats.reading.paths import is_url, shown
 from detap.tables.columns import Name
 from detap.tables.detection import GroundTruth, SourceFile
 from detap.tables.joining import NO_DETECTIONS
@@ -87,11 +88,16 @@ class Input(NamedTuple):
     records: int
 
 
+def public(path: str) -> str:
+    """Return what a path is called where others may read it."""
+    return shown(path) if is_url(path) else path
+
+
 def inputs_of(truths: Sequence[SourceFile], found: Sequence[SourceFile]) -> tuple[Input, ...]:
-    """Return the files of both tables."""
+    """Return the files of both tables; a URL without what a signed one must not show."""
     roles = [("ground_truth", file) for file in truths] + [("detections", file) for file in found]
     return united_inputs(
-        Input(role, file.path, file.sha256, len(file.members) or 1, file.records)
+        Input(role, public(file.path), file.sha256, len(file.members) or 1, file.records)
         for role, file in roles
     )
 

@@ -87,6 +87,10 @@ class RemoteFile(io.RawIOBase):
             message = "changed while it was being read"
             raise InputError(Problem(shown(self.url), "", message, "try again when it is complete"))
 
+    def stamp(self) -> str:
+        """Return what changes when the file does, as far as its server tells."""
+        return repr(sorted(self._looks.items()))
+
     def readable(self) -> bool:
         """Say that it can be read."""
         return True

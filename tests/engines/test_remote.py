@@ -1,0 +1,64 @@
+"""Shards that URLs name, by the functions of engines."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ended, detap
+from tests.cli.test_shards import JSON, WHOLE, numbers, shards
+
+__all__ = ["detap", "shards"]
+
+fsspec = pytest.importorskip("fsspec")
+
+
+@pytest.fixture
+def bucket(shards: Path) -> Iterator[str]:
+    """Put the shards into the memory of this process, as a store would have them."""
+    store = fsspec.filesystem("memory")
+    for path in (Path("gt.json"), *Path("dts").iterdir()):
+        store.pipe(f"/bucket/{path}", path.read_bytes())
+    yield "memory://bucket"
+    store.rm("/bucket", recursive=True)
+
+
+@pytest.mark.parametrize("more", [(), ("--resume", "kept")], ids=["", "resume"])
+def test_shards_of_a_store_give_the_numbers_of_one_file(
+    shards: Path, detap: Callable[..., Ended], bucket: str, more: tuple[str, ...]
+) -> None:
+    files = ("--gt", f"{bucket}/gt.json", "--dt", f"{bucket}/dts/*.json")
+    one = numbers(detap("eval", *WHOLE, *JSON))
+    assert numbers(detap("eval", *files, *more, *JSON)) == one
+    assert numbers(detap("eval", *files, *more, *JSON)) == one
+
+
+def test_what_changed_in_a_store_is_evaluated_again(
+    shards: Path, detap: Callable[..., Ended], bucket: str
+) -> None:
+    files = ("--gt", f"{bucket}/gt.json", "--dt", f"{bucket}/dts/*.json", "--resume", "kept")
+    detap("eval", *files)
+    fsspec.filesystem("memory").pipe("/bucket/dts/2.json", b"[]")
+    ended = detap("eval", *files, *JSON)
+    Path("dts/2.json").write_text("[]")
+    assert numbers(ended) == numbers(detap("eval", "--gt", "gt.json", "--dt", "dts/*.json", *JSON))
+
+
+def test_the_functions_of_engines_read_urls(shards: Path, bucket: str) -> None:
+    from detap.engines.shards import Reading, Shard, shard_to_partial
+    from detap.evaluation.partial import Partial
+    from detap.protocols import protocol
+
+    truth = Reading("coco", (f"{bucket}/gt.json",), folder="/elsewhere")
+    found = Reading("coco", (f"{bucket}/dts/1.json",), folder="/elsewhere")
+    partial = Partial.from_bytes(shard_to_partial(Shard(truth, found, protocol("coco"))))
+    named = {record["image_id"] for record in json.loads(Path("dts/1.json").read_text())}
+    assert set(partial.images) == named
+
+
+def test_a_partial_does_not_tell_a_signature() -> None:
+    from detap.evaluation.partial.truths import public
+
+    assert public("https://me:pass@host/dt.json?sign=abc") == "https://host/dt.json?..."
+    assert public("dts/a?b.json") == "dts/a?b.json"
