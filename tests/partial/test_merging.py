@@ -423,3 +423,13 @@ def test_the_range_of_ties_is_kept_where_it_was_asked_for() -> None:
 def test_a_partial_says_how_much_it_holds() -> None:
     assert repr(part(1, 2)) == "Partial('coco', 2 images, 4 detections)"
     assert len(part(1, 2)) == 4
+
+
+def test_nothing_at_all_is_a_partial_too() -> None:
+    """No image, no class, no box: what a rank has that was dealt nothing."""
+    none: Any = {"image": [], "label": [], "boxes": np.zeros((0, 4))}
+    tables = GroundTruth.from_arrays(**none), Detections.from_arrays(**none, score=[])
+    nothing = Partial.of(detap.evaluate(*tables, "coco"), tie_range=True).to_bytes()
+    assert Partial.from_bytes(nothing).compute().images == ()
+    whole = part(1, 2, 3)
+    assert detap.merge([nothing, whole, nothing]).to_bytes() == whole.to_bytes()

@@ -119,15 +119,20 @@ def _columns(partial: "Partial") -> Columns:
         "truth_image": np.empty(truths, image),
         "truth_kind": np.empty(truths, _unsigned(int(kind.max(initial=0)))),
     }
-    ends = np.concatenate([np.zeros((2, 1), np.int64), counts.cumsum(axis=1)], axis=1)
-    for classes in partial.chunks():
-        here, there = (slice(*end[[classes.start, classes.stop]]) for end in ends)
-        detections, ground_truths = partial.gathered(classes)
-        columns["score"][here] = detections.score
-        columns["image"][here] = detections.image
-        columns["outcome"][here] = outcome[detections.code]
-        columns["truth_image"][there] = ground_truths.image
-        columns["truth_kind"][there] = kind[ground_truths.code]
+    detections, ground_truths = partial.in_order()
+    begin = 0
+    for rows in detections:
+        here = slice(begin, begin + len(rows.label))
+        columns["score"][here] = rows.score
+        columns["image"][here] = rows.image
+        columns["outcome"][here] = outcome[rows.code]
+        begin = here.stop
+    begin = 0
+    for rows in ground_truths:
+        here = slice(begin, begin + len(rows.label))
+        columns["truth_image"][here] = rows.image
+        columns["truth_kind"][here] = kind[rows.code]
+        begin = here.stop
     ties = Ties.of(partial.contests() if partial.has_ties else ())
     columns |= {
         name: column if name == "tie_score" else _narrowed(column)

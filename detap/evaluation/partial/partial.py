@@ -33,7 +33,7 @@ from detap.evaluation.partial.blocks import (
 )
 from detap.evaluation.partial.encoding import decode, encode
 from detap.evaluation.partial.merging import Repeats, merged
-from detap.evaluation.partial.stretches import stretches
+from detap.evaluation.partial.stretches import by_group, by_score
 from detap.evaluation.partial.ties import Ties
 from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions, public
 from detap.evaluation.results import Result, result_of
@@ -474,11 +474,33 @@ class Partial:
         pairs = zip(self.pieces, self.tallied.outcome, strict=True)
         return [(piece, piece.block.found, code) for piece, code in pairs]
 
-    def _gathered_truths(self, classes: range) -> Gathered:
+    def _truth_parts(self) -> list[tuple[Piece, Rowwise, NDArray[np.uint32]]]:
+        """Return the ground truths of each piece likewise."""
         pairs = zip(self.pieces, self.tallied.kind, strict=True)
-        parts = [(piece, piece.block.truths, code) for piece, code in pairs]
-        order = Order(np.arange(len(self.images), dtype=np.int32), len(self.images))
-        return gather(parts, classes, order)
+        return [(piece, piece.block.truths, code) for piece, code in pairs]
+
+    @cached_property
+    def _by_image(self) -> Order:
+        return Order(np.arange(len(self.images), dtype=np.int32), len(self.images))
+
+    def _gathered_truths(self, classes: range) -> Gathered:
+        return gather(self._truth_parts(), classes, self._by_image)
+
+    def in_order(self) -> tuple[Iterator[Gathered], Iterator[Gathered]]:
+        """Return all detections and all ground truths, class by class, some at a time."""
+        found = self._in_order_of(self._parts(), self.sizes[0], self.order)
+        truths = self._in_order_of(self._truth_parts(), self.sizes[1], self._by_image)
+        return found, truths
+
+    def _in_order_of(
+        self, parts: list[tuple[Piece, Rowwise, NDArray[np.uint32]]], sizes: Rows, order: Order
+    ) -> Iterator[Gathered]:
+        for classes in self.chunks():
+            if len(classes) != 1 or sizes[classes.start] <= STRETCH:
+                yield gather(parts, classes, order)
+                continue
+            for few in by_group(parts, classes.start, STRETCH, order):
+                yield gather(few, range(1), order)
 
     @cached_property
     def sizes(self) -> Rows:
@@ -522,13 +544,13 @@ class Partial:
         self._check_rows(classes)
         order, parts = self.order, self._parts()
         counts = self.truth_counts[:, classes.start : classes.stop]
-        if len(classes) > 1 or int(self.sizes[0, classes.start]) <= STRETCH:
+        if len(classes) != 1 or int(self.sizes[0, classes.start]) <= STRETCH:
             coded = self._coded(gather(parts, classes, order), counts)
             return finish_coded(coded, rules, threads=threads)
         return finish_stretches(
             (
                 self._coded(gather(few, range(1), order), counts)
-                for few in stretches(parts, classes.start, STRETCH)
+                for few in by_score(parts, classes.start, STRETCH)
             ),
             rules,
             most_hits=self._most_hits(classes.start),

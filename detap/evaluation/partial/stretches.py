@@ -1,21 +1,23 @@
-"""A class that is too large to be ranked at once, a stretch of its scores after another."""
+"""A class that is too large to be put together at once: a stretch of its rows after another."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.packing import narrow
-from detap.evaluation.partial.blocks import Piece, Rowwise, Words
+from detap.evaluation.partial.blocks import Order, Piece, Rowwise, Words
 from detap.tables.detection import Floats
 
 Part = tuple[Piece, Rowwise, NDArray[np.uint32]]
+Bins = Callable[[Piece, Rowwise, slice], NDArray[np.int64]]
+"""From rows to numbers in whose order stretches come; rows of one number are in one stretch."""
 
 _BITS = 20
-"""Scores are told apart by so many bits of their order; stretches end between these."""
+"""Scores are told apart by so many bits of their order."""
 
 
-def stretches(parts: Sequence[Part], label: int, most: int) -> Iterator[list[Part]]:
+def by_score(parts: Sequence[Part], label: int, most: int) -> Iterator[list[Part]]:
     """Yield the detections of a class by falling score, some at a time.
 
     Parameters
@@ -27,31 +29,63 @@ def stretches(parts: Sequence[Part], label: int, most: int) -> Iterator[list[Par
     most : int
         So many detections at a time, or those whose scores are next to equal.
     """
-    owners = [(part, *_rows_of(part, label)) for part in parts]
-    counts = np.zeros(1 << _BITS, np.int64)
-    for (_, side, _), low, high in owners:
-        for begin in range(low, high, most):
-            here = side.score[begin : min(begin + most, high)]
-            counts += np.bincount(_bins(here), minlength=len(counts))
+    return _stretches(
+        parts, label, most, (lambda _, side, rows: _falling(side.score[rows]), 1 << _BITS)
+    )
+
+
+def by_group(parts: Sequence[Part], label: int, most: int, order: Order) -> Iterator[list[Part]]:
+    """Yield the rows of a class in the union's order, some groups of images at a time.
+
+    Parameters
+    ----------
+    parts, label, most
+        As for :func:`by_score`.
+    order : Order
+    """
+
+    def group(piece: Piece, side: Rowwise, rows: slice) -> NDArray[np.int64]:
+        return order.group[piece.images[side.image[rows]]].astype(np.int64)
+
+    return _stretches(parts, label, most, (group, order.groups))
+
+
+def _stretches(
+    parts: Sequence[Part], label: int, most: int, bins: tuple[Bins, int]
+) -> Iterator[list[Part]]:
+    number_of, count = bins
+    owners = [(part, _rows_of(part, label)) for part in parts]
+    counts = np.zeros(count, np.int64)
+    for (piece, side, _), rows in owners:
+        for some in _cut(rows, most):
+            counts += np.bincount(number_of(piece, side, some), minlength=count)
     number = _numbered(counts, most)
-    numbers = [_of_rows(side.score[low:high], number, most) for (_, side, _), low, high in owners]
-    for stretch in range(int(number.max()) + 1):
+    numbers = []
+    for (piece, side, _), rows in owners:
+        of_rows = [number[number_of(piece, side, some)] for some in _cut(rows, most)]
+        numbers.append(np.concatenate([number[:0], *of_rows]))
+    for stretch in range(int(number.max(initial=0)) + 1):
         chosen = []
-        for ((piece, side, code), low, _), which in zip(owners, numbers, strict=True):
-            rows = np.flatnonzero(which == stretch) + low
+        for ((piece, side, code), place), which in zip(owners, numbers, strict=True):
+            rows = np.flatnonzero(which == stretch) + place.start
             start = np.array([0, len(rows)], np.int64)
-            few = Rowwise(start, side.image[rows], side.code[rows], side.score[rows])
-            alone = piece._replace(labels=np.zeros(1, np.int32))
-            chosen.append((alone, few, code))
+            score = side.score[rows] if len(side.score) else side.score
+            few = Rowwise(start, side.image[rows], side.code[rows], score)
+            chosen.append((piece._replace(labels=np.zeros(1, np.int32)), few, code))
         yield chosen
 
 
-def _rows_of(part: Part, label: int) -> tuple[int, int]:
-    """Return where the rows of a class begin and end; a block has each class once."""
+def _rows_of(part: Part, label: int) -> slice:
+    """Return where the rows of a class stand; a block has each class once."""
     piece, side, _ = part
     for place in np.flatnonzero(piece.labels == label).tolist():
-        return int(side.start[place]), int(side.start[place + 1])
-    return 0, 0
+        return slice(int(side.start[place]), int(side.start[place + 1]))
+    return slice(0, 0)
+
+
+def _cut(rows: slice, most: int) -> Iterator[slice]:
+    for begin in range(rows.start, rows.stop, most):
+        yield slice(begin, min(begin + most, rows.stop))
 
 
 def _numbered(counts: NDArray[np.int64], most: int) -> Words:
@@ -67,14 +101,7 @@ def _numbered(counts: NDArray[np.int64], most: int) -> Words:
     return numbers.astype(narrow(number))
 
 
-def _of_rows(score: Floats, number: Words, most: int) -> Words:
-    found = np.empty(len(score), number.dtype)
-    for begin in range(0, len(score), most):
-        found[begin : begin + most] = number[_bins(score[begin : begin + most])]
-    return found
-
-
-def _bins(score: Floats) -> NDArray[np.int64]:
+def _falling(score: Floats) -> NDArray[np.int64]:
     """Return numbers that rise as scores fall: the first bits of their order, (n,) int64."""
     bits = (score + 0.0).view(np.uint64)  # -0.0 ties with 0.0
     sign = np.uint64(1 << 63)
