@@ -50,15 +50,16 @@ def refusal(*parts: Partial | bytes, **how: Any) -> str:
 
 def test_an_image_in_two_partials_is_named_with_both() -> None:
     assert refusal(part(1, 2), part(2, 3)) == (
-        "partial 1: image 2 is in two partials: partial 1 and partial 2; evaluate each image in "
-        'one part, or let repeats="identical" (--repeats identical) drop equal ones'
+        "partial 1: image 2 is in two partials: partial 1 and partial 2; state in each part its "
+        'own images alone (eval --images seen, or FILE), or let repeats="identical" (--repeats '
+        "identical) drop equal ones"
     )
     a = part(1, 2, 3, input="a.json").to_bytes()
     b = part(2, 3, input="b.json").to_bytes()
     assert refusal(a, Partial.from_bytes(b, name="b.part")) == (
         "partial 1: image 2 is in two partials, and so are 1 others: partial 1 (a.json) and b.part "
-        '(b.json); evaluate each image in one part, or let repeats="identical" (--repeats '
-        "identical) drop equal ones"
+        "(b.json); state in each part its own images alone (eval --images seen, or FILE), or "
+        'let repeats="identical" (--repeats identical) drop equal ones'
     )
 
 
@@ -257,12 +258,14 @@ def test_images_of_the_ground_truth_in_no_partial() -> None:
     with pytest.raises(InputError) as caught:
         some.compute()
     assert str(caught.value) == (
-        "partial 1: 2 of the 3 images of the ground truth are in no partial; merge those of all "
-        'images, or leave them out by images="seen" (--images seen)'
+        "partial 1: 2 of the 3 images of the ground truth are in no partial; merge a part that "
+        'states them, without detections too (eval --images FILE); images="seen" (--images seen) '
+        "leaves them out, and with them what was missed"
     )
     assert refusal(some, truth=truth) == (
-        "partial 1: image 2 is due and in no partial, nor are 1 others; merge those of all images; "
-        'one without detections is evaluated too. images="seen" leaves out what is in none'
+        "partial 1: image 2 is due and in no partial, nor are 1 others; merge a part that states "
+        'it, without detections too (eval --images FILE); images="seen" leaves it out, and with it '
+        "what was missed there"
     )
     assert detap.merge([some], truth, images="seen").compute().images == (1,)
     # What is left out once is left out in the bytes too.
@@ -276,7 +279,7 @@ def test_images_that_are_listed() -> None:
     parts = [part(1, 2), part(3)]
     assert detap.merge(parts, images=[3, 1]).compute().images == (1, 3)
     assert refusal(*parts, images=[3, 4]).startswith(
-        "merged partials: image 4 is due and in no partial; merge those of all images"
+        "merged partials: image 4 is due and in no partial; merge a part that states it"
     )
     with pytest.raises(UsageError, match="images 'all' is neither 'seen' nor a list of names"):
         detap.merge(parts, images="all")

@@ -58,8 +58,8 @@ def _chosen(union: "Partial", due: Sequence[Name]) -> "Partial":
         _refuse(
             union,
             f"image {missing[0]!r} is due and in no partial{more}",
-            'merge those of all images; one without detections is evaluated too. images="seen" '
-            "leaves out what is in none",
+            "merge a part that states it, without detections too (eval --images FILE); "
+            'images="seen" leaves it out, and with it what was missed there',
         )
     return union.of_images(sorted({number[name] for name in due}))
 
@@ -330,8 +330,8 @@ def _refuse_repeat(
     remedy = (
         "an image that several inputs share must be evaluated with all its detections at once"
         if "differ" in what
-        else 'evaluate each image in one part, or let repeats="identical" (--repeats identical) '
-        "drop equal ones"
+        else "state in each part its own images alone (eval --images seen, or FILE), or let "
+        'repeats="identical" (--repeats identical) drop equal ones'
     )
     _refuse(parts[places[0][0]], f"image {name!r} is {what}: {told[0]} and {told[1]}", remedy)
 

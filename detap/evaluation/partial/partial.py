@@ -346,7 +346,8 @@ class Partial:
                     "",
                     f"{missing} of the {self.truth.images} images of the ground truth are in no "
                     "partial",
-                    'merge those of all images, or leave them out by images="seen" (--images seen)',
+                    "merge a part that states them, without detections too (eval --images FILE); "
+                    'images="seen" (--images seen) leaves them out, and with them what was missed',
                 )
             )
         scores = self.finished(threads=threads)
