@@ -2,12 +2,35 @@
 
 import logging
 import os
+import signal
+import sys
 from asyncio import CancelledError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 from uuid import uuid4
 
 from detap.errors import InputError, Problem, UsageError
+
+
+@contextmanager
+def _deaf_to_interrupts() -> Iterator[None]:
+    """Let processes that are begun inside hear no Ctrl-C: they are ended by who began them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    # Begun inside, it would let interrupts through again. It warns of what an interrupted run
+    # leaves to it, though it clears that up.
+    sys.warnoptions.append("ignore:resource_tracker")
+    ensure_running()
+    sys.warnoptions.pop()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
 
 RETRIES = 2
 """How often a function is called again that has raised."""
@@ -35,14 +58,17 @@ class Engine:
             raise UsageError(
                 f"--engine dask needs what is not installed ({error.name}): install detap[dask]"
             ) from error
+        # What its tasks say when a run is interrupted is nothing to a person at a terminal.
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         self._cluster: Any = None
         if scheduler is None:
-            self._cluster = LocalCluster(
-                n_workers=os.cpu_count() or 1,
-                threads_per_worker=1,
-                dashboard_address=":0",
-                silence_logs=logging.CRITICAL,
-            )
+            with _deaf_to_interrupts():
+                self._cluster = LocalCluster(
+                    n_workers=os.cpu_count() or 1,
+                    threads_per_worker=1,
+                    dashboard_address=":0",
+                    silence_logs=logging.CRITICAL,
+                )
         try:
             self._client = Client(scheduler or self._cluster, timeout=30)
         except (OSError, ValueError) as error:

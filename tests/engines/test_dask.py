@@ -3,7 +3,11 @@
 import json
 import os
 import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +162,59 @@ def test_workers_keep_what_they_made_for_a_run_that_is_resumed(
     first = detap("eval", *SHARDS, *engine, *JSON)
     assert len(list(Path("kept").iterdir())) == 6  # five inputs, and the images of none
     assert detap("eval", *SHARDS, *engine, *JSON).out == first.out
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found in /proc")
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
+)
+def test_an_interrupted_run_ends_silently_with_its_workers(
+    shards: Path, number: signal.Signals, status: int
+) -> None:
+    for _ in range(5):
+        run = subprocess.Popen(
+            [sys.executable, "-m", "detap", "eval", *SHARDS, "--engine", "dask", "-o", "out.json"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,  # so that the signal is that of a terminal: to all of them
+        )
+        while run.poll() is None and not children(run.pid):
+            time.sleep(0.01)
+        (os.killpg if number == signal.SIGINT else os.kill)(run.pid, number)
+        said = run.communicate(timeout=60)[1]
+        if run.returncode:  # else it was done before the signal arrived
+            break
+    assert (run.returncode, said) == (status, "")
+    assert not Path("out.json").exists()
+    assert not sessions(run.pid)
+
+
+def children(pid: int) -> list[str]:
+    """Return the workers that a process has begun."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with suppress(OSError):
+            for child in task.read_text().split():
+                if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text():
+                    found.append(child)
+    return found
+
+
+def sessions(leader: int) -> list[str]:
+    """Return the processes of a session that are still there, a moment after their leader."""
+    found: list[str] = []
+    for _ in range(200):
+        found = []
+        for path in Path("/proc").glob("[0-9]*/stat"):
+            with suppress(OSError):
+                fields = path.read_text().rpartition(")")[2].split()
+                if int(fields[3]) == leader and fields[0] != "Z":
+                    found.append(path.parent.name)
+        if not found:
+            break
+        time.sleep(0.05)
+    return found
 
 
 def test_a_scheduler_that_does_not_answer_is_named(shards: Path, detap: Run) -> None:
