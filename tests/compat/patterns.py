@@ -432,6 +432,8 @@ def edited(package: Package, case: Case) -> Seen:
     truth, found = loaded(package, case)
     images = [image for image, entries in truth.imgToAnns.items() if len(entries) > 1]
     seen = {}
+    truth.dataset["annotations"].remove(truth.imgToAnns[images[1]][-1])
+    seen["still indexed"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
     truth.imgToAnns[images[0]].reverse()
     seen["another order"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
     name = truth.imgToAnns[images[-1]][0]["id"]
