@@ -66,7 +66,7 @@ class Engine:
                 self._cluster = LocalCluster(
                     n_workers=os.cpu_count() or 1,
                     threads_per_worker=1,
-                    dashboard_address=":0",
+                    dashboard_address="127.0.0.1:0",
                     silence_logs=logging.CRITICAL,
                 )
         try:

@@ -217,6 +217,21 @@ def sessions(leader: int) -> list[str]:
     return found
 
 
+def test_workers_that_are_begun_listen_on_this_machine_alone() -> None:
+    from detap.engines.dask import Engine
+
+    engine = Engine()
+    try:
+        info = engine._client.scheduler_info(n_workers=-1)
+        addresses = [info["address"], *info["workers"]]
+        ports = list(engine._cluster.scheduler.http_server._sockets.values())
+        addresses += [f"tcp://{port.getsockname()[0]}:0" for port in ports]
+        assert len(ports) == 1
+        assert all(address.startswith("tcp://127.0.0.1:") for address in addresses), addresses
+    finally:
+        engine.close()
+
+
 def test_a_scheduler_that_does_not_answer_is_named(shards: Path, detap: Run) -> None:
     ended = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", "tcp://127.0.0.1:1")
     assert ended.status == 2
