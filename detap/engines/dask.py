@@ -7,6 +7,7 @@ import sys
 from asyncio import CancelledError
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing import active_children
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any
 from uuid import uuid4
@@ -61,14 +62,19 @@ class Engine:
         # What its tasks say when a run is interrupted is nothing to a person at a terminal.
         logging.getLogger("asyncio").setLevel(logging.CRITICAL)
         self._cluster: Any = None
+        self._others = active_children()
         if scheduler is None:
-            with _deaf_to_interrupts():
-                self._cluster = LocalCluster(
-                    n_workers=os.cpu_count() or 1,
-                    threads_per_worker=1,
-                    dashboard_address="127.0.0.1:0",
-                    silence_logs=logging.CRITICAL,
-                )
+            try:
+                with _deaf_to_interrupts():
+                    self._cluster = LocalCluster(
+                        n_workers=os.cpu_count() or 1,
+                        threads_per_worker=1,
+                        dashboard_address="127.0.0.1:0",
+                        silence_logs=logging.CRITICAL,
+                    )
+            except BaseException:  # an interrupt, say: workers half begun would wait for a minute
+                self._end_workers()
+                raise
         try:
             self._client = Client(scheduler or self._cluster, timeout=30)
         except (OSError, ValueError) as error:
@@ -110,3 +116,10 @@ class Engine:
         self._client.close()
         if self._cluster is not None:
             self._cluster.close()
+            self._end_workers()
+
+    def _end_workers(self) -> None:
+        """End the processes that were begun for this and are still there."""
+        for child in active_children():
+            if child not in self._others:
+                child.kill()
