@@ -310,6 +310,14 @@ strict_option = option(
     help="Make every warning an error: status 2.",
 )
 
+threads_option = option(
+    "--threads",
+    group="General",
+    type=Whole(1, 1024),
+    metavar="N",
+    help="Threads; as many as the machine has by default. The numbers do not depend on it.",
+)
+
 general_options = stack(
     _flag(
         "-v",

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.cli.analyses import answers
 from detap.cli.gates import Gates, say
-from detap.cli.options import option, stack
+from detap.cli.options import option, stack, threads_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.values import Whole
 from detap.errors import Note, OutputError, UsageError
 from detap.gates.judging import Judged, Kept, judge
 from detap.names import printable
@@ -24,13 +23,7 @@ if TYPE_CHECKING:
     from detap.tables.detection import Name, SourceFile
 
 report_options = stack(
-    option(
-        "--threads",
-        group="General",
-        type=Whole(1, 1024),
-        metavar="N",
-        help="Threads; as many as the machine has by default. The numbers do not depend on it.",
-    ),
+    threads_option,
     option("--sort", group="Output", metavar="COLUMN", help="Order the classes by this column."),
     option("--reverse", group="Output", is_flag=True, help="Turn their order round."),
     option(

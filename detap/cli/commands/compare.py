@@ -17,6 +17,7 @@ from detap.cli.options import (
     selection_options,
     stack,
     strict_option,
+    threads_option,
     truth_options,
 )
 from detap.cli.output import Outputs
@@ -67,13 +68,7 @@ compare_options = stack(
         metavar="N",
         help="Show so many classes and images; JSON has all. [default: 10]",
     ),
-    option(
-        "--threads",
-        group="General",
-        type=Whole(1, 1024),
-        metavar="N",
-        help="Threads; as many as the machine has by default. The numbers do not depend on it.",
-    ),
+    threads_option,
 )
 
 

@@ -18,6 +18,7 @@ from detap.cli.options import (
     rules_from,
     stack,
     strict_option,
+    threads_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
@@ -126,14 +127,6 @@ retrieval_gates = stack(
         "with by --max-drop and --max-rise.",
     ),
     interval_options("--baseline-ranking"),
-)
-
-threads_option = option(
-    "--threads",
-    group="General",
-    type=Whole(1, 1024),
-    metavar="N",
-    help="Threads; as many as the machine has by default. The numbers do not depend on it.",
 )
 
 

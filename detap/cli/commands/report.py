@@ -18,10 +18,10 @@ from detap.cli.options import (
     rules_from,
     stack,
     strict_option,
+    threads_option,
 )
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
-from detap.cli.values import Whole
 from detap.errors import InputError, Note, UsageError
 from detap.names import printable
 from detap.protocols import Protocol
@@ -73,13 +73,7 @@ page_options = stack(
         metavar="NAMES",
         help="Only these, separated by commas.",
     ),
-    option(
-        "--threads",
-        group="General",
-        type=Whole(1, 1024),
-        metavar="N",
-        help="Threads; as many as the machine has by default. The numbers do not depend on it.",
-    ),
+    threads_option,
 )
 
 
