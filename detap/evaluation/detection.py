@@ -17,7 +17,6 @@ from detap.evaluation.advice import with_advice
 from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
 from detap.evaluation.scene import Scene
 from detap.protocols import Protocol
-from detap.protocols import protocol as preset
 from detap.spelling import near
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
 from detap.tables.doubts import AS_IS, check_fractions
@@ -114,9 +113,7 @@ def score_tables(
                 f"a {type(table).__name__} stands where {kind.__name__} are due; "
                 f"{kind.__name__}.from_arrays makes them, and evaluate takes the ground truth first"
             )
-    if not isinstance(protocol, Protocol | str):
-        raise UsageError(f"protocol {protocol!r} is neither a Protocol nor the name of a preset")
-    rules = preset(protocol) if isinstance(protocol, str) else protocol
+    rules = Protocol.of(protocol)
     doubts = set(check_fractions(ground_truth, detections)).difference(detections.notes)
     if doubts:
         detections = replace(detections, notes=(*detections.notes, *sorted(doubts, key=str)))

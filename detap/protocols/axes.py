@@ -697,6 +697,20 @@ class Rules:
         found: Self = cls.presets[name]
         return found
 
+    @classmethod
+    def of(cls, given: Self | str) -> Self:
+        """Return rules as they are, or the preset of a name.
+
+        Raises
+        ------
+        UsageError
+            Where it is neither, or there is no such preset.
+        """
+        if not isinstance(given, cls | str):
+            kind = cls.__name__
+            raise UsageError(f"protocol {given!r} is neither a {kind} nor the name of a preset")
+        return cls.preset(given) if isinstance(given, str) else given
+
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it: null is without end."""

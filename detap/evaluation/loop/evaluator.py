@@ -28,7 +28,6 @@ from detap.evaluation.loop.numbering import of_classes, of_images, refuse
 from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
 from detap.protocols import Protocol
-from detap.protocols import protocol as preset
 from detap.tables.columns import Columns, Name
 from detap.tables.detection import Detections, Flags, GroundTruth, Integers, checked_boxes
 
@@ -99,16 +98,12 @@ class Evaluator:
         for what, value, known in (("boxes", boxes, BOX_FORMS), ("repeats", repeats, _REPEATS)):
             if value not in known:
                 raise UsageError(f"{what} {value!r} is unknown; choose from {', '.join(known)}")
-        if not isinstance(protocol, Protocol | str):
-            raise UsageError(
-                f"protocol {protocol!r} is neither a Protocol nor the name of a preset"
-            )
+        self.protocol = Protocol.of(protocol)
         if truth is not None and classes is not None:
             raise UsageError("truth has classes of its own; classes= is for updates that bring it")
         if isinstance(images, str) and images != "seen":
             raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
         self.truth = truth
-        self.protocol = preset(protocol) if isinstance(protocol, str) else protocol
         self.boxes = boxes
         self.repeats = repeats
         self.as_is = as_is
