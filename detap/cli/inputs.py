@@ -196,7 +196,9 @@ def chosen_images(
     """
     by_text = {str(name): name for name in known}
     if detections is not None and only_seen(given, by_text):
-        return [detections.images[number] for number in sorted(set(detections.image.tolist()))]
+        from detap.tables.joining import images_seen  # numpy is there by now
+
+        return images_seen(detections)
     chosen: list[str] = []
     for value in given:
         if value not in by_text and os.path.exists(value):

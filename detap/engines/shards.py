@@ -24,7 +24,7 @@ from detap._version import __version__
 from detap.core.finishing import Scores
 from detap.errors import InputError
 from detap.evaluation.partial import Partial, merge
-from detap.evaluation.partial.shards import no_detections, partial_of_images, seen
+from detap.evaluation.partial.shards import no_detections, partial_of_images
 from detap.formats.reading.digest import sha256, sha256_of_source
 from detap.formats.reading.paths import is_url
 from detap.formats.reading.stream import DEFAULT_LIMITS
@@ -150,7 +150,7 @@ def evaluated(
             tie_range=shard.ties,
             threads=threads,
         )
-    images = seen(detections) & due if shard.whole else due
+    images = detections.filled & due if shard.whole else due
     return partial_of_images(
         truth,
         detections,

@@ -106,6 +106,11 @@ class _Table:
         """Return every column with one entry per row, by name."""
         raise NotImplementedError  # pragma: no cover - both subclasses answer
 
+    @property
+    def filled(self) -> Flags:
+        """Whether each of the I images has a row, (I,) bool."""
+        return np.bincount(self.image, minlength=len(self.images)) > 0
+
     def select(self, rows: NDArray[Any]) -> Self:
         """Return the table of those rows alone; the numbering of images and classes stays.
 
@@ -461,6 +466,11 @@ def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Fl
         else:
             areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
     return corners, areas
+
+
+def distinct_name(name: str, identifier: Name) -> str:
+    """Return the name of a class that bears the same name as another."""
+    return f"{name} (id {identifier})"
 
 
 def _class_table(

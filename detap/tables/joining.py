@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from detap.errors import InputError, Note, Problem
-from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
+from detap.tables.detection import (
+    Detections,
+    Floats,
+    GroundTruth,
+    Integers,
+    Name,
+    distinct_name,
+)
 from detap.tables.doubts import AS_IS
 
 Table = TypeVar("Table", GroundTruth, Detections)
@@ -130,7 +137,7 @@ def _input(table: GroundTruth | Detections) -> str:
 
 def images_seen(table: Detections) -> list[Name]:
     """Return the images that a table has detections on."""
-    return [table.images[number] for number in np.flatnonzero(np.bincount(table.image)).tolist()]
+    return [table.images[number] for number in np.flatnonzero(table.filled).tolist()]
 
 
 def refuse_shared(named: Iterable[tuple[str, Iterable[Name]]]) -> None:
@@ -189,11 +196,6 @@ def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[st
         distinct_name(name, identifier) if often[name] > 1 else name
         for identifier, name in zip(ids, names, strict=True)
     )
-
-
-def distinct_name(name: str, identifier: Name) -> str:
-    """Return the name of a class that bears the same name as another."""
-    return f"{name} (id {identifier})"
 
 
 def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | None:

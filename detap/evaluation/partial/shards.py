@@ -45,11 +45,6 @@ def partial_of_images(
     return Partial.of(result, truth=truth if whole else None, input=input, tie_range=tie_range)
 
 
-def seen(detections: Detections) -> Flags:
-    """Return which images have detections, (I,) bool."""
-    return np.bincount(detections.image, minlength=len(detections.images)) > 0
-
-
 def no_detections(truth: GroundTruth) -> Detections:
     """Return detections of which there are none, numbered as `truth`."""
     return Detections(

@@ -14,9 +14,8 @@ from detap.formats.coco.shift import category_shift
 from detap.formats.reading._surveys import survey_boxes, survey_values
 from detap.formats.reading.stream import STDIN, Limits, shown
 from detap.spelling import some
-from detap.tables.detection import Detections, GroundTruth, Name, SourceFile
+from detap.tables.detection import Detections, GroundTruth, Name, SourceFile, distinct_name
 from detap.tables.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
-from detap.tables.joining import distinct_name
 
 _TRUTH_NOTES = {
     "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",

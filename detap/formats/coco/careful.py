@@ -32,8 +32,7 @@ from detap.formats.json.text import (
 from detap.formats.reading.appearances import BYTE_ORDER_MARK, MERGE_MARKER
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.tables.detection import GroundTruth, Name
-from detap.tables.joining import distinct_name
+from detap.tables.detection import GroundTruth, Name, distinct_name
 
 Record = dict[str, Any]
 
