@@ -23,7 +23,7 @@ FLOORS = (
     ("evaluation.loop", "evaluation.partial", "evaluation"),
     ("analysis.examination",),
     ("formats.ranking", "formats.voc", "formats.arrow", "formats.coco", "formats"),
-    ("formats.text", "formats.json", "formats.reading"),
+    ("formats.text", "formats.named", "formats.json", "formats.reading"),
     ("core",),
     ("tables", "protocols"),
     ("errors", "names", "decimals", "spelling", "_version"),

@@ -7,15 +7,9 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError
+from detap.formats.named.problems import Problems, UnknownNameError
 from detap.formats.text.folder import Folder
-from detap.formats.text.lines import (
-    LineForm,
-    Lines,
-    Problems,
-    UnknownNameError,
-    plain_lines,
-    read_lines,
-)
+from detap.formats.text.lines import LineForm, Lines, plain_lines, read_lines
 from detap.formats.text.rows import Rows, merge
 
 
@@ -169,13 +163,13 @@ def test_so_many_are_listed_and_the_rest_counted() -> None:
     problems = Problems(2)
     read_lines(b"a\nb\nc\nd\n", "f.txt", TRUTH, problems)
     with pytest.raises(InputError) as caught:
-        problems.raise_any("folder")
+        problems.raise_any()
     assert [problem.place for problem in caught.value.problems] == ["line 1", "line 2"]
     assert caught.value.omitted == 2
 
 
 def test_nothing_wrong_is_no_error() -> None:
-    Problems(1).raise_any("folder")
+    Problems(1).raise_any()
 
 
 def test_rows_that_were_scanned_and_rows_read_with_care_are_in_one_order() -> None:

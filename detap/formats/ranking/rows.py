@@ -12,9 +12,10 @@ from math import isfinite
 from typing import Any
 
 from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.formats.named.problems import shown
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import Limits, read_bytes
-from detap.formats.text.lines import number_fault, shown
+from detap.formats.text.lines import number_fault
 
 Path = str | os.PathLike[str]
 

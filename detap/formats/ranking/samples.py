@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
 from detap.formats.json.text import JsonText, NotJsonError, decode, spelt
+from detap.formats.named.problems import shown as quoted
 from detap.formats.ranking.arrays import inexact, names_of, read_npz
 from detap.formats.ranking.rows import (
     csv_table,
@@ -31,7 +32,6 @@ from detap.formats.reading.stream import (
     refuse_os_error,
     shown,
 )
-from detap.formats.text.lines import shown as quoted
 from detap.spelling import some
 from detap.tables.detection import SourceFile
 from detap.tables.ranking import Samples

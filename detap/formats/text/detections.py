@@ -7,7 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from detap.errors import Note, Problem, UsageError
+from detap.errors import Note, UsageError
+from detap.formats.named.notes import told
+from detap.formats.named.objects import Objects, detections, nothing_in_common
+from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import (
@@ -17,34 +21,19 @@ from detap.formats.text.folder import (
     detections_folder,
 )
 from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
-from detap.formats.text.lines import (
-    LineForm,
-    Problems,
-    UnknownNameError,
-    shown,
-)
-from detap.formats.text.notes import (
-    class_notes,
-    detection_notes,
-    told,
-)
+from detap.formats.text.lines import LineForm
+from detap.formats.text.places import Places, check_encoding
 from detap.formats.text.rows import (
     Rows,
+    in_order,
     read_text,
     renumbered,
 )
-from detap.formats.text.sides import Stand, check_encoding, negative_sides
 from detap.spelling import some
 from detap.tables.detection import (
     Detections,
     GroundTruth,
     Integers,
-    encode_boxes,
-)
-from detap.tables.doubts import (
-    AS_IS,
-    INSIST,
-    backward,
 )
 
 
@@ -100,7 +89,7 @@ def read_detections(
     folder = detections_folder(path)
     problems = Problems(limits.problems)
     names = ClassNames.read(class_names, problems, limits)
-    problems.raise_any(path)
+    problems.raise_any()
     _check_truth(path, truth)
     chosen = layout or _told_layout(folder, truth, limits)
     job = _Job(folder, truth, names, boxes, problems, limits, as_is)
@@ -161,9 +150,10 @@ class _Job:
         """Return the rows of all files."""
         return read_text(self.folder, form, self.members, self.problems, self.limits)
 
-    def stand(self, form: LineForm) -> "Stand":
+    def stand(self, form: LineForm, rows: Rows) -> Stand:
         """Return where the boxes stand."""
-        return Stand(self.folder, self.members, form, self.limits, self.as_is)
+        places = Places(self.folder, self.members, rows, form, self.limits)
+        return places.stand(self.as_is)
 
     @property
     def members(self) -> tuple[str, ...]:
@@ -175,13 +165,13 @@ def _read_class_files(job: _Job) -> Detections:
     folder, truth = job.folder, job.truth
     of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
     _check_classes(folder, of_stem, job.names, job.problems)
-    job.problems.raise_any(folder.given)
+    job.problems.raise_any()
     images = [str(name) for name in truth.images]
     form = LineForm("image", True, job.boxes, _image_resolver(truth, job.problems), images)
     rows = job.rows(form)
     if job.problems.count and not len(rows):
         _lead_with_images(job)
-    job.problems.raise_any(folder.given)
+    job.problems.raise_any()
     called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
     image = renumbered(rows.name, rows.names, images)
     given = set(called)
@@ -227,7 +217,7 @@ def _read_image_files(job: _Job) -> Detections:
             job.problems.add(folder.file(member), "", unknown.message, unknown.remedy)
     if job.problems.count and not (image >= 0).any():
         _lead_with_images(job)
-    job.problems.raise_any(folder.given)
+    job.problems.raise_any()
     notes = (
         Note(
             "images-without-file",
@@ -241,16 +231,9 @@ def _read_image_files(job: _Job) -> Detections:
 
 def _lead_with_images(job: _Job) -> None:
     """Begin with what explains all problems: that the two have no image in common."""
-    strangers = job.problems.strangers
-    if strangers:
-        theirs, ours = _few(list(strangers)), _few([str(name) for name in job.truth.images])
-        job.problems.lead = Problem(
-            job.folder.given,
-            "",
-            f"has no image in common with the ground truth: its images are {theirs}, the ground "
-            f"truth's {ours}",
-            "check that both are of the same data",
-        )
+    if job.problems.strangers:
+        found = nothing_in_common(job.folder.given, job.problems.strangers, job.truth)
+        job.problems.lead = found
 
 
 def _image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
@@ -302,66 +285,23 @@ class _Found:
 
 
 def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections:
-    folder, truth, rows, image = job.folder, job.truth, found.rows, found.image
-    strangers = sorted(set(found.names) - set(truth.classes))
-    classes = truth.classes + tuple(strangers)
-    label = renumbered(found.number, found.names, classes)
-    stray = int(np.count_nonzero(label >= len(truth.classes)))
-    if len(rows) and stray == len(rows) and not job.as_is:
-        _refuse_strangers(folder, truth, strangers)
-    corners, areas = encode_boxes(rows.values[:, 1:], job.boxes)
-    negative = negative_sides("detections", job.stand(found.form), rows, backward(corners, areas))
-    score = rows.values[:, 0].copy()
-    return Detections(
-        image=image,
-        label=label,
-        corners=corners,
-        box_area=areas,
-        images=truth.images,
-        classes=classes,
-        class_ids=truth.class_ids + tuple(strangers),
-        score=score,
-        files=(
-            folder.source(folder.members.values(), len(rows)),
-            *job.names.source(),
-        ),
-        notes=(
-            *((AS_IS,) if job.as_is else ()),
-            *notes,
-            *told(
-                Note(
-                    "left-aside",
-                    "entries of the folder are no detections",
-                    folder.aside,
-                    warning=False,
-                ),
-                Note(
-                    "unknown-classes",
-                    f"detections are of classes that the ground truth lacks: {_few(strangers)}",
-                    stray,
-                ),
-            ),
-            *(class_notes(classes) if strangers else ()),
-            *negative,
-            *detection_notes(truth, image, corners, score, job.boxes),
-        ),
+    rows, folder = found.rows, job.folder
+    classes, label = in_order(found.number, found.names)
+    aside = Note(
+        "left-aside", "entries of the folder are no detections", folder.aside, warning=False
     )
-
-
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(map(shown, names[:3])) + (", ..." if len(names) > 3 else "")
-
-
-def _refuse_strangers(folder: Folder, truth: GroundTruth, strangers: Sequence[str]) -> None:
-    numbered = all(name.isascii() and name.isdigit() for name in strangers)
-    remedy = (
-        "give the file that names the classes, one a line (class_names, --class-names)"
-        if numbered
-        else "check that both are of the same data"
-    )
-    files.refuse(
-        folder.given,
-        f"has no detection of a class of the ground truth: its classes are {_few(strangers)}, "
-        f"the ground truth's {_few(truth.classes)}",
-        f"{remedy}; or, if all are of other classes indeed, give {INSIST}",
+    return detections(
+        Objects(
+            images=job.truth.images,
+            classes=classes,
+            image=found.image,
+            label=label,
+            boxes=rows.values[:, 1:],
+            encoding=job.boxes,
+            score=rows.values[:, 0].copy(),
+        ),
+        job.truth,
+        job.stand(found.form, rows),
+        (folder.source(folder.members.values(), len(rows)), *job.names.source()),
+        (*notes, *told(aside)),
     )

@@ -4,9 +4,10 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from detap.formats.named.problems import Problems, UnknownNameError, shown
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import Limits
-from detap.formats.text.lines import Problems, UnknownNameError, plain_lines, shown
+from detap.formats.text.lines import plain_lines
 from detap.tables.detection import SourceFile
 
 Path = str | os.PathLike[str]

@@ -9,14 +9,13 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from detap.errors import InputError, Problem
+from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.named.sides import CORNERS
 from detap.formats.reading.appearances import BYTE_ORDER_MARK, kind_of
-from detap.formats.reading.problems import Listed
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """A decimal number in ASCII. float() would take ``2_63``, ``nan`` and full-width digits besides."""
 
-CORNERS = ("x1", "y1", "x2", "y2")
 XYWH = ("x", "y", "width", "height")
 
 SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--boxes xywh) if these are x, y, width and height"
@@ -25,54 +24,6 @@ SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--boxes xywh) if these are x, y, w
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SEPARATOR = re.compile(r"[ \t]+")
 _SHOWN = 60
-
-
-class Problems(Listed):
-    """What is wrong with the files of one input so far.
-
-    Attributes
-    ----------
-    lead : Problem or None
-        What explains the others, to be read before them.
-    strangers : dict of str to None
-        The images that the ground truth lacks, in the order met; a few of them.
-    """
-
-    def __init__(self, limit: int) -> None:
-        super().__init__(limit)
-        self.lead: Problem | None = None
-        self.strangers: dict[str, None] = {}
-
-    def add(self, file: str, place: str, message: str, remedy: str = "") -> None:
-        """Note one problem."""
-        self.note(Problem(file, place, message, remedy))
-
-    def raise_any(self, path: str) -> None:
-        """Raise what was found, led by the cause that many of them share.
-
-        Raises
-        ------
-        InputError
-            Where anything was found.
-        """
-        if not self.listed:
-            return
-        listed = self.listed if self.lead is None else [self.lead, *self.listed]
-        raise InputError(listed, self.count - len(self.listed))
-
-
-class UnknownNameError(Exception):
-    """A name that a column may not hold; carries the message and the remedy."""
-
-    def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-
-
-def shown(text: str) -> str:
-    """Return a value as messages quote it: escaped, and cut when long."""
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
 
 
 def number_fault(text: str) -> str:
@@ -98,20 +49,6 @@ def box_fault(values: list[float], encoding: str) -> str:
     else:
         width, height = third - first, fourth - second
     return "" if math.isfinite(width * height) else "the area of the box overflows"
-
-
-def side_fault(values: list[float], encoding: str) -> str:
-    """Return which side of a box is negative, or an empty string where none is."""
-    first, second, third, fourth = values
-    if encoding == "xywh":
-        for name, side in (("width", third), ("height", fourth)):
-            if side < 0:
-                return f"{name} {side:g} is negative"
-        return ""
-    for low, high, axis in ((first, third, "x"), (second, fourth, "y")):
-        if high < low:
-            return f"{axis}2 = {high:g} is less than {axis}1 = {low:g}"
-    return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError
+from detap.formats.named.problems import Problems, UnknownNameError
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import Limits
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
-from detap.formats.text.lines import LineForm, Lines, Problems, UnknownNameError, read_lines
+from detap.formats.text.lines import LineForm, Lines, read_lines
 from detap.tables.detection import Flags, Floats, Integers
 
 MAX_SCANNED_BYTES = 1 << 30
@@ -224,6 +225,12 @@ def renumbered(numbers: Integers, names: Sequence[str], order: Sequence[str]) ->
     """Return `numbers`, which count in `names`, counting in `order` instead."""
     place = {name: number for number, name in enumerate(order)}
     return np.array([place[name] for name in names], np.int32)[numbers]
+
+
+def in_order(numbers: Integers, names: Sequence[str]) -> tuple[tuple[str, ...], Integers]:
+    """Return the distinct names, sorted, and `numbers`, which count in `names`, in these."""
+    classes = tuple(sorted(set(names)))
+    return classes, renumbered(numbers, names, classes)
 
 
 def rows_of(rows: Rows, number: int) -> NDArray[np.intp]:

@@ -9,18 +9,12 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
+from detap.formats.named.problems import Problems, shown
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import (
     Folder,
 )
-from detap.formats.text.lines import (
-    Lines,
-    Problems,
-    box_fault,
-    looks_like,
-    number_fault,
-    shown,
-)
+from detap.formats.text.lines import Lines, box_fault, looks_like, number_fault
 from detap.formats.text.rows import (
     Budget,
     Rows,
@@ -203,7 +197,7 @@ def element_text(data: bytes, file: str, path: str, limits: Limits = DEFAULT_LIM
     """
     problems = Problems(limits.problems)
     root = _parsed(data, file, problems, limits)
-    problems.raise_any(file)
+    problems.raise_any()
     for name in path.split("/"):
         root = next((child for child in root if child.tag == name), None)
         if root is None:

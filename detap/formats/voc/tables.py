@@ -11,8 +11,8 @@ Electronics 10(3):279.
 
 import os
 
-import numpy as np
-
+from detap.formats.named.objects import Objects, ground_truth
+from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.detections import read_detections
@@ -24,29 +24,19 @@ from detap.formats.text.folder import (
     ground_truth_folder,
     select_images,
 )
-from detap.formats.text.lines import (
-    LineForm,
-    Problems,
-)
+from detap.formats.text.lines import LineForm
 from detap.formats.text.notes import (
-    class_notes,
     folder_notes,
-    ground_truth_notes,
 )
+from detap.formats.text.places import Places, check_encoding
 from detap.formats.text.rows import (
+    in_order,
     read_text,
-    renumbered,
 )
-from detap.formats.text.sides import Stand, check_encoding, negative_sides
 from detap.formats.voc.annotations import ReadObjects, read_annotations
 from detap.tables.detection import (
     GroundTruth,
     SourceFile,
-    encode_boxes,
-)
-from detap.tables.doubts import (
-    AS_IS,
-    backward,
 )
 
 __all__ = ["read_detections", "read_ground_truth"]
@@ -103,54 +93,36 @@ def read_ground_truth(
     problems = Problems(limits.problems)
     selection = select_images(folder, image_set, problems, limits)
     names = ClassNames.read(class_names, problems, limits)
-    problems.raise_any(path)
+    problems.raise_any()
     form = None
     if folder.suffix == ".xml":
         read = read_annotations(folder, selection.members, problems, limits)
     else:
         form = LineForm("class", False, boxes, names.resolve)
         read = ReadObjects(read_text(folder, form, selection.members, problems, limits))
-    problems.raise_any(path)
+    problems.raise_any()
     if not len(read.rows) and not limits.empty:
         files.refuse(
             path,
             f"has no object in its {len(selection.images)} annotation files",
             "give the annotations that belong to these detections",
         )
-    stand = Stand(folder, selection.members, form, limits, as_is)
-    return _ground_truth(stand, selection, read, names.source())
-
-
-def _ground_truth(
-    stand: "Stand", selection: Selection, read: "ReadObjects", extra: tuple[SourceFile, ...]
-) -> GroundTruth:
-    rows, folder, encoding = read.rows, stand.folder, stand.encoding
-    corners, areas = encode_boxes(rows.values, encoding)
-    negative = negative_sides("ground-truth", stand, rows, backward(corners, areas))
-    classes = tuple(sorted(set(rows.names)))
-    label = renumbered(rows.name, rows.names, classes)
-    return GroundTruth(
-        image=rows.file,
-        label=label,
-        corners=corners,
-        box_area=areas,
-        images=selection.images,
-        classes=classes,
-        class_ids=classes,
-        area=areas.copy(),
-        crowd=np.zeros(len(rows), np.bool_),
-        difficult=rows.difficult,
-        ignore=np.zeros(len(rows), np.bool_),
-        group_of=np.zeros(len(rows), np.bool_),
-        image_sizes=read.sizes,
-        files=(*_sources(folder, selection, len(rows)), *extra),
-        notes=(
-            *((AS_IS,) if stand.as_is else ()),
-            *folder_notes(folder, selection, rows.file, read.nested),
-            *class_notes(classes),
-            *negative,
-            *ground_truth_notes(rows.file, label, corners, read.sizes, encoding),
+    rows = read.rows
+    classes, label = in_order(rows.name, rows.names)
+    return ground_truth(
+        Objects(
+            images=selection.images,
+            classes=classes,
+            image=rows.file,
+            label=label,
+            boxes=rows.values,
+            encoding="corners" if form is None else boxes,
+            flags={"difficult": rows.difficult},
+            sizes=read.sizes,
         ),
+        Places(folder, selection.members, rows, form, limits).stand(as_is),
+        (*_sources(folder, selection, len(rows)), *names.source()),
+        folder_notes(folder, selection, rows.file, read.nested),
     )
 
 

@@ -1,0 +1,1 @@
+"""From rows that call images and classes by name to tables: what most formats end in."""

@@ -1,0 +1,136 @@
+"""What is true of valid boxes, by the names that files give them, and worth telling their owner."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from detap.errors import Note
+from detap.formats.named.problems import shown
+from detap.tables.detection import Floats, GroundTruth, Integers
+
+
+def told(*notes: Note) -> tuple[Note, ...]:
+    """Return the notes that are true of any record."""
+    return tuple(note for note in notes if note.count)
+
+
+def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
+    """Note classes that differ in case alone."""
+    alike: dict[str, list[str]] = {}
+    for name in classes:
+        alike.setdefault(name.casefold(), []).append(name)
+    groups = [names for names in alike.values() if len(names) > 1]
+    examples = "; ".join(", ".join(map(shown, names)) for names in groups[:3])
+    return told(
+        Note(
+            "names-differ-in-case",
+            f"class names differ from another's in case only; they are classes apart: {examples}",
+            sum(map(len, groups)),
+        )
+    )
+
+
+def ground_truth_notes(
+    image: Integers, label: Integers, corners: Floats, sizes: Floats | None, encoding: str
+) -> tuple[Note, ...]:
+    """Note what is odd about the boxes (G, 4) of a ground truth."""
+    flat = int(
+        np.count_nonzero((corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3]))
+    )
+    return told(
+        Note(
+            "repeated-objects",
+            "objects stand in their file twice; both count",
+            _repeated(image, label, corners),
+        ),
+        Note(
+            "one-pixel-boxes",
+            "ground truth boxes begin and end at the same pixel: one wide where pixels are "
+            "counted inclusively, without area elsewhere",
+            flat if encoding == "corners" else 0,
+            warning=False,
+        ),
+        Note(
+            "zero-area-ground-truth",
+            "ground truth boxes have no area: nothing can find them",
+            flat if encoding == "xywh" else 0,
+        ),
+        Note(
+            "ground-truth-beyond-image",
+            "ground truth boxes reach beyond their image; none is clipped",
+            _beyond(image, corners, sizes),
+        ),
+    )
+
+
+def detection_notes(
+    truth: GroundTruth,
+    image: Integers,
+    corners: Floats,
+    score: Floats,
+    encoding: str,
+) -> tuple[Note, ...]:
+    """Note what is odd about detections (N,)."""
+    if not len(score):
+        return (Note("no-detections", "there is no detection: every AP is 0", 1),)
+    low, high = float(score.min()), float(score.max())
+    outside = np.count_nonzero((score < 0) | (score > 1)) if low < 0 or high > 1 else 0
+    beyond = _beyond(image, corners, truth.image_sizes)
+    swapped = (
+        encoding == "xywh"
+        and 2 * beyond > len(image)
+        and _fit_as_corners(image, corners, truth.image_sizes)
+    )
+    return told(
+        Note(
+            "scores-outside-unit",
+            f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts",
+            int(outside),
+            warning=False,
+        ),
+        Note(
+            "detections-beyond-image",
+            "detections reach beyond their image; none is clipped",
+            beyond,
+        ),
+        Note(
+            "detections-look-like-corners",
+            "detections reach beyond their image as x, y, width and height, and fit as two "
+            "corners, as most do: corners may be meant (--boxes corners)",
+            beyond if swapped else 0,
+        ),
+    )
+
+
+def _fit_as_corners(image: Integers, corners: Floats, sizes: Floats | None) -> bool:
+    """Return whether boxes fit their images when x, y, w, h are taken for two corners."""
+    taken = corners.copy()
+    taken[:, 2:] -= corners[:, :2]
+    ordered = np.count_nonzero((taken[:, 2:] >= taken[:, :2]).all(axis=1))
+    return bool(10 * ordered >= 9 * len(image)) and 10 * _beyond(image, taken, sizes) < len(image)
+
+
+def _beyond(image: Integers, corners: Floats, sizes: Floats | None) -> int:
+    """Return how many boxes reach beyond their image; none of unknown size (NaN) does."""
+    if sizes is None:
+        return 0
+    width, height = np.where(np.isnan(sizes), np.inf, sizes).T[:, image]
+    x1, y1, x2, y2 = corners.T
+    return int(np.count_nonzero((x1 < 0) | (y1 < 0) | (x2 > width) | (y2 > height)))
+
+
+def _repeated(image: Integers, label: Integers, corners: Floats) -> int:
+    """Return how many rows are equal to an earlier one of their image."""
+    # A hash that misses no equal pair is enough to rule them out, and far cheaper than the rows.
+    mixed = (image.astype(np.uint64) << np.uint64(20)) ^ label.astype(np.uint64)
+    bits = (corners + 0.0).view(np.uint64)
+    for column, odd in zip(bits.T, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F) * 2, strict=True):
+        mixed = (mixed ^ (column >> np.uint64(29)) ^ column) * np.uint64(odd)
+    ordered = np.sort(mixed)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
+        return 0
+    rows = np.flatnonzero(np.isin(mixed, repeated))
+    boxes = map(tuple, corners[rows].tolist())
+    table = zip(image[rows].tolist(), label[rows].tolist(), boxes, strict=True)
+    return len(rows) - len(set(table))

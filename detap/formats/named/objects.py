@@ -1,0 +1,255 @@
+"""What every format ends in that calls images and classes by name: rows, and tables of them."""
+
+from collections.abc import Collection, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from detap.errors import InputError, Note, Problem
+from detap.formats.named.notes import class_notes, detection_notes, ground_truth_notes, told
+from detap.formats.named.problems import Problems, shown
+from detap.formats.named.sides import Stand, negative_sides
+from detap.tables.detection import (
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    Integers,
+    Name,
+    SourceFile,
+    encode_boxes,
+)
+from detap.tables.doubts import AS_IS, INSIST, backward
+
+_FLAGS = ("crowd", "difficult", "ignore", "group_of")
+
+
+class Objects(NamedTuple):
+    """Boxes as files have them: N rows, in the order of the input.
+
+    Attributes
+    ----------
+    images : tuple of str (or of int, where they are those of a ground truth)
+        All I of them, those without any row too, in the order wanted.
+    classes : tuple of str
+        All K of them, in the order wanted.
+    image, label : (N,) int32
+        Index into `images` and `classes`.
+    boxes : (N, 4) float64
+        In pixels.
+    encoding : {"corners", "xywh"}
+        What the four numbers are.
+    score : (N,) float64 or None
+        Of detections.
+    flags : mapping of str to (N,) bool
+        Those of ``crowd``, ``difficult``, ``ignore`` and ``group_of`` that the format has.
+    sizes : (I, 2) float64 or None
+        Width and height of each image in pixels, NaN where unknown.
+    box_area : (N,) float64 or None
+        Width times height in the file's own encoding, where that is another than `encoding`.
+    """
+
+    images: tuple[Name, ...]
+    classes: tuple[str, ...]
+    image: Integers
+    label: Integers
+    boxes: Floats
+    encoding: str = "corners"
+    score: Floats | None = None
+    flags: Mapping[str, Flags] = MappingProxyType({})
+    sizes: Floats | None = None
+    box_area: Floats | None = None
+
+    def tabled(self) -> dict[str, Any]:
+        """Return the columns that both tables have: corners, areas, and the two numbers."""
+        corners, areas = encode_boxes(self.boxes, self.encoding)
+        return {
+            "image": self.image,
+            "label": self.label,
+            "corners": corners,
+            "box_area": areas if self.box_area is None else self.box_area,
+        }
+
+
+def numbered(
+    words: Sequence[str], order: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], Integers]:
+    """Return the names that words are, sorted or in another order, and the number of each word.
+
+    Parameters
+    ----------
+    words : sequence of str
+        N of them.
+    order : sequence of str, optional
+        All names there may be; those of `words`, sorted, where left out.
+
+    Returns
+    -------
+    names : tuple of str
+    number : (N,) int32
+    """
+    names = tuple(sorted(set(words)) if order is None else order)
+    number = {name: at for at, name in enumerate(names)}
+    return names, np.fromiter((number[word] for word in words), np.int32, len(words))
+
+
+def ground_truth(
+    objects: Objects,
+    stand: Stand,
+    files: tuple[SourceFile, ...],
+    notes: tuple[Note, ...] = (),
+) -> GroundTruth:
+    """Return the table of what was read, with all that is to be said of it.
+
+    Parameters
+    ----------
+    objects : Objects
+    stand : Stand
+        Where they stand.
+    files : tuple of SourceFile
+        What was read.
+    notes : tuple of Note
+        What the reader has noticed.
+
+    Raises
+    ------
+    InputError
+        Where too many boxes end before they begin.
+    """
+    columns = objects.tabled()
+    at = backward(columns["corners"], columns["box_area"])
+    negative = negative_sides("ground-truth", stand, objects.boxes, at)
+    none = np.zeros(len(objects.image), np.bool_)
+    flags: dict[str, Any] = {name: objects.flags.get(name, none) for name in _FLAGS}
+    return GroundTruth(
+        **columns,
+        **flags,
+        images=objects.images,
+        classes=objects.classes,
+        class_ids=objects.classes,
+        area=columns["box_area"].copy(),
+        image_sizes=objects.sizes,
+        files=files,
+        notes=(
+            *((AS_IS,) if stand.as_is else ()),
+            *notes,
+            *class_notes(objects.classes),
+            *negative,
+            *ground_truth_notes(
+                objects.image, objects.label, columns["corners"], objects.sizes, objects.encoding
+            ),
+        ),
+    )
+
+
+def detections(
+    objects: Objects,
+    truth: GroundTruth,
+    stand: Stand,
+    files: tuple[SourceFile, ...],
+    notes: tuple[Note, ...] = (),
+) -> Detections:
+    """Return the table of what was read, numbered as its ground truth, with all that is to be said.
+
+    Classes that the ground truth lacks stand behind its own, sorted by name.
+
+    Parameters
+    ----------
+    objects, stand, files, notes
+        As :func:`ground_truth` has them.
+    truth : GroundTruth
+
+    Raises
+    ------
+    InputError
+        Where detections are on other images, or all of other classes, or too many boxes end before
+        they begin.
+    """
+    image = _image(objects, truth, stand)
+    strangers = sorted(set(objects.classes) - set(truth.classes))
+    classes = truth.classes + tuple(strangers)
+    number = {name: at for at, name in enumerate(classes)}
+    label = np.array([number[name] for name in objects.classes], np.int32)[objects.label]
+    stray = int(np.count_nonzero(label >= len(truth.classes)))
+    if len(label) and stray == len(label) and not stand.as_is:
+        _refuse_strangers(stand.path, truth, strangers)
+    columns = objects.tabled() | {"image": image, "label": label}
+    at = backward(columns["corners"], columns["box_area"])
+    negative = negative_sides("detections", stand, objects.boxes, at)
+    score = np.zeros(0) if objects.score is None else objects.score
+    unknown = f"detections are of classes that the ground truth lacks: {few(strangers)}"
+    return Detections(
+        **columns,
+        images=truth.images,
+        classes=classes,
+        class_ids=truth.class_ids + tuple(strangers),
+        score=score,
+        files=files,
+        notes=(
+            *((AS_IS,) if stand.as_is else ()),
+            *notes,
+            *told(Note("unknown-classes", unknown, stray)),
+            *(class_notes(classes) if strangers else ()),
+            *negative,
+            *detection_notes(truth, image, columns["corners"], score, objects.encoding),
+        ),
+    )
+
+
+def _image(objects: Objects, truth: GroundTruth, stand: Stand) -> Integers:
+    """Return the image of each row as the ground truth numbers it."""
+    if objects.images is truth.images:
+        return objects.image
+    number = {name: at for at, name in enumerate(truth.images)}
+    place = np.array([number.get(name, -1) for name in objects.images], np.int32)
+    image = place[objects.image] if len(objects.image) else objects.image
+    rows = np.flatnonzero(image < 0)
+    if len(rows):
+        problems = Problems(stand.limits.problems)
+        if len(rows) == len(image):
+            problems.lead = nothing_in_common(stand.path, objects.images, truth)
+        for row in rows.tolist():
+            name = objects.images[objects.image[row]]
+            problems.add(
+                *stand.place(row),
+                f"image {shown(str(name))} is not in the ground truth",
+                "score the detections of the images that the ground truth has",
+            )
+        problems.raise_any()
+    return image
+
+
+def nothing_in_common(path: str, images: Collection[Name], truth: GroundTruth) -> Problem:
+    """Return the problem of detections on other images than those of the ground truth."""
+    theirs, ours = few([str(name) for name in images]), few([str(name) for name in truth.images])
+    return Problem(
+        path,
+        "",
+        f"has no image in common with the ground truth: its images are {theirs}, the ground "
+        f"truth's {ours}",
+        "check that both are of the same data",
+    )
+
+
+def few(names: Sequence[str]) -> str:
+    """Return the first of some names, as messages list them."""
+    return ", ".join(map(shown, names[:3])) + (", ..." if len(names) > 3 else "")
+
+
+def _refuse_strangers(path: str, truth: GroundTruth, strangers: Sequence[str]) -> None:
+    are_numbers = all(name.isascii() and name.isdigit() for name in strangers)
+    remedy = (
+        "give the file that names the classes, one a line (class_names, --class-names)"
+        if are_numbers
+        else "check that both are of the same data"
+    )
+    raise InputError(
+        Problem(
+            path,
+            "",
+            f"has no detection of a class of the ground truth: its classes are {few(strangers)}, "
+            f"the ground truth's {few(truth.classes)}",
+            f"{remedy}; or, if all are of other classes indeed, give {INSIST}",
+        )
+    )

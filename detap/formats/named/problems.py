@@ -1,0 +1,54 @@
+"""Collecting what is wrong with an input of many files, and quoting it."""
+
+from detap.errors import InputError, Problem
+from detap.formats.reading.problems import Listed
+
+_SHOWN = 60
+
+
+class Problems(Listed):
+    """What is wrong with the files of one input so far.
+
+    Attributes
+    ----------
+    lead : Problem or None
+        What explains the others, to be read before them.
+    strangers : dict of str to None
+        The images that the ground truth lacks, in the order met; a few of them.
+    """
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.lead: Problem | None = None
+        self.strangers: dict[str, None] = {}
+
+    def add(self, file: str, place: str, message: str, remedy: str = "") -> None:
+        """Note one problem."""
+        self.note(Problem(file, place, message, remedy))
+
+    def raise_any(self) -> None:
+        """Raise what was found, led by the cause that many of them share.
+
+        Raises
+        ------
+        InputError
+            Where anything was found.
+        """
+        if not self.listed:
+            return
+        listed = self.listed if self.lead is None else [self.lead, *self.listed]
+        raise InputError(listed, self.count - len(self.listed))
+
+
+class UnknownNameError(Exception):
+    """A name that a column may not hold; carries the message and the remedy."""
+
+    def __init__(self, message: str, remedy: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+def shown(text: str) -> str:
+    """Return a value as messages quote it: escaped, and cut when long."""
+    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")

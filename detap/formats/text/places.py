@@ -1,0 +1,55 @@
+"""Where the rows of a folder of text files, or of XML, stand."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from detap.errors import UsageError
+from detap.formats.named.problems import Problems
+from detap.formats.named.sides import CORNERS, Stand
+from detap.formats.reading.stream import Limits
+from detap.formats.text.folder import Folder
+from detap.formats.text.lines import SWAPPED, LineForm, read_lines
+from detap.formats.text.rows import Rows, content, rows_of
+from detap.tables.detection import BOX_ENCODINGS
+
+_ELEMENTS = ("xmin", "ymin", "xmax", "ymax")
+
+
+def check_encoding(boxes: str) -> None:
+    """Raise UsageError where the four numbers of a box are nothing that is known."""
+    if boxes not in BOX_ENCODINGS:
+        raise UsageError(f"boxes {boxes!r} is unknown; use one of {', '.join(BOX_ENCODINGS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where boxes stand: in lines of a form, or (None) in XML."""
+
+    folder: Folder
+    members: Sequence[str]
+    rows: Rows
+    form: LineForm | None
+    limits: Limits
+
+    def stand(self, as_is: bool) -> Stand:
+        """Return what is asked where something is to be said of them."""
+        return Stand(
+            self.folder.given,
+            self.limits,
+            as_is,
+            self.place,
+            "corners" if self.form is None else self.form.encoding,
+            _ELEMENTS if self.form is None else CORNERS,
+            "" if self.form is None else SWAPPED,
+        )
+
+    def place(self, row: int) -> tuple[str, str]:
+        """Return the file of a row, which is read again, and its line there."""
+        number = int(self.rows.file[row])
+        file = self.folder.file(self.members[number])
+        record = row - int(rows_of(self.rows, number)[0])
+        if self.form is None:
+            return file, f"object {record + 1}"
+        problems = Problems(1)
+        lines = read_lines(content(file, problems, self.limits) or b"", file, self.form, problems)
+        return file, f"line {lines.place[record]}" if record < len(lines.place) else ""
