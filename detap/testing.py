@@ -139,7 +139,7 @@ def _tables(
     if not isinstance(ground_truth, GroundTruth):
         file_format = by = told(ground_truth)
     if not isinstance(detections, Detections):
-        by = file_format.of_detections(detections) if file_format else told(detections)
+        by = file_format.of_detections(detections) if file_format else told(None, detections)
     check_options(reading, *filter(None, (file_format, by)))
     if not isinstance(ground_truth, GroundTruth):
         ground_truth = told(ground_truth).read_ground_truth(ground_truth, reading)

@@ -7,6 +7,7 @@ import json
 import re
 from pathlib import Path
 
+from detap.formats.registry import FORMATS, Option, options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.protocols.ranking import Classification, Retrieval
@@ -43,6 +44,39 @@ def _values(axis: Axis) -> str:
     return axis.kind.forms or axis.kind.says
 
 
+def reading_table() -> list[str]:
+    """Return the options of formats as the page of a command lists them."""
+    rows = []
+    for option, formats in options().items():
+        whose = ", ".join(entry.title for entry in formats)
+        values = ", ".join(f"`{choice}`" for choice in option.choices)
+        rows.append(
+            f"| `{option.spelling}` | {values or _value(option)} | {whose}: "
+            f"{option.help[0].lower()}{option.help[1:]} |"
+        )
+    return ["| option | value | meaning |", "|---|---|---|", *rows]
+
+
+def _value(option: Option) -> str:
+    return str(option.metavar).replace("|", " or ").lower()
+
+
+def reading_names() -> list[str]:
+    """Return the options that say what files are, in one line."""
+    names = ["--format", "--gt-format", "--dt-format", *(found.spelling for found in options())]
+    return [", ".join(f"`{name}`" for name in names)]
+
+
+def axis_names() -> list[str]:
+    """Return the options of a detection protocol, in one line."""
+    return [", ".join(["`--protocol`", *(_spellings(axis) for axis in axes(Protocol))])]
+
+
+def format_names() -> list[str]:
+    """Return what ``--format`` takes, in one line."""
+    return [", ".join(f"`{name}`" for name in FORMATS)]
+
+
 def protocol_schema(rules: type[Rules]) -> dict[str, object]:
     """Return the JSON schema of a protocol's fields."""
     fields = {"name": {"type": "string"}}
@@ -58,7 +92,15 @@ def protocol_schema(rules: type[Rules]) -> dict[str, object]:
 
 PAGES = {
     "docs/protocols.md": {"axes": axes_table(Protocol)},
-    "docs/commands/eval.md": {"axes": options_table(Protocol)},
+    "docs/commands/eval.md": {
+        "axes": options_table(Protocol),
+        "reading": reading_table(),
+        "formats": format_names(),
+    },
+    "docs/commands/check.md": {"reading": reading_table()},
+    "docs/commands/compare.md": {"reading": reading_names(), "axes": axis_names()},
+    "docs/commands/report.md": {"reading": reading_names(), "axes": axis_names()},
+    "docs/commands/show.md": {"reading": reading_names(), "axes": axis_names()},
     "docs/commands/rank.md": {
         "retrieval": options_table(Retrieval),
         "classification": options_table(Classification),

@@ -43,13 +43,13 @@ class Inputs(NamedTuple):
     Attributes
     ----------
     format : Format
-        Of the ground truth; of the detections too, where they do not tell another beside it.
+        Of the ground truth; of the detections too, where they do not tell another.
     gt, dt : tuple of str
         Paths, patterns and folders expanded; ``"-"`` in `dt` is stdin.
     reading : dict
         What else the readers of either format take.
-    named : bool
-        Whether the format was named, so that nothing tells another.
+    named : Format or None
+        That of the detections, where it was named.
     repartition : bool
         Whether an image may be in several inputs.
     """
@@ -58,23 +58,25 @@ class Inputs(NamedTuple):
     gt: tuple[str, ...]
     dt: tuple[str, ...]
     reading: Mapping[str, Any]
-    named: bool = False
+    named: Format | None = None
     repartition: bool = False
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
         """Take the input options out of `options`; the format is told from the files if need be."""
         gt, dt = (matching(options.pop(side)) for side in ("gt", "dt"))
-        name = options.pop("file_format")
+        both = options.pop("file_format")
+        names = [options.pop(option) or both for option in ("gt_format", "dt_format")]
         given = {option: options.pop(option.name) for option in format_options()}
         as_is = {"as_is": True} if options.pop("as_is") else {}
         repartition = options.pop("repartition")
         limits = limits_of(options)
         if STDIN in gt:
             raise UsageError("only the detections can come from stdin, not the ground truth")
-        found = told(*gt[:1], *dt[:1]) if name is None else format_named(name)
+        named = None if names[1] is None else format_named(names[1])
+        found = told(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
         reading = {option.name: value for option, value in given.items() if value is not None}
-        inputs = cls(found, gt, dt, reading | as_is | limits, name is not None, repartition)
+        inputs = cls(found, gt, dt, reading | as_is | limits, named, repartition)
         check_options(reading, *inputs.formats())
         gt = members(gt, lambda _: found)
         if len(gt) > 1:
@@ -85,7 +87,7 @@ class Inputs(NamedTuple):
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, by their path or what :meth:`begin` made of it."""
         path = getattr(detections, "path", detections)
-        return self.format if self.named else self.format.of_detections(path)
+        return self.named or self.format.of_detections(path)
 
     @property
     def limits(self) -> Limits:

@@ -99,12 +99,27 @@ def _output(*names: str, **attributes: Any) -> Decorator[Any]:
     return option(*names, group="Output", **attributes)
 
 
-_format_option = _input(
-    "--format",
-    "file_format",
-    envvar="DETAP_FORMAT",
-    type=click.Choice(list(FORMATS)),
-    help="What the files are. Told from the files where left out.",
+_format_options = stack(
+    _input(
+        "--format",
+        "file_format",
+        envvar="DETAP_FORMAT",
+        type=click.Choice(list(FORMATS)),
+        help="What the files are. Told from the files where left out.",
+    ),
+    _input(
+        "--gt-format",
+        envvar="DETAP_GT_FORMAT",
+        type=click.Choice(list(FORMATS)),
+        help="What the ground truth is, where the detections are something else.",
+    ),
+    _input(
+        "--dt-format",
+        envvar="DETAP_DT_FORMAT",
+        type=click.Choice(list(FORMATS)),
+        help="What the detections are, likewise: images are then called by the stems of their "
+        "files, classes by their names.",
+    ),
 )
 _truth_option = _input(
     "--gt",
@@ -196,11 +211,11 @@ limit_options = stack(
 """What is accepted at most: fields of `detap.formats.reading.stream.Limits`."""
 
 input_options = stack(
-    _format_option, _truth_option, _detections_option, _reading_options, limit_options
+    _format_options, _truth_option, _detections_option, _reading_options, limit_options
 )
 """What a command reads that scores one detector."""
 
-truth_options = stack(_format_option, _truth_option, _reading_options, limit_options)
+truth_options = stack(_format_options, _truth_option, _reading_options, limit_options)
 """The same without the detections, for a command that takes them otherwise."""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
 from detap.formats.reading.stream import DEFAULT_LIMITS
-from detap.formats.registry import Format, format_named, told
+from detap.formats.registry import FORMATS, check_options, format_named, told
 from detap.formats.several import detections_of, ground_truth_of, matching, members, part_limits
 
 if TYPE_CHECKING:
@@ -62,11 +62,14 @@ def read_ground_truth(
     InputError
         Where the input is not right, or an image is in several.
     """
-    found, paths = _inputs(path, format)
+    paths = _paths(path)
+    found = format_named(format) if format else told(paths[0])
+    check_options(options, found)
+    paths = members(paths, lambda _: found)
     limits = part_limits(options.pop("limits", DEFAULT_LIMITS), paths)
-    read = found.reader().read_ground_truth
+    reading = {**options, "limits": limits}
     return ground_truth_of(
-        paths, lambda one: read(one, limits=limits, **options), limits, repartition=repartition
+        paths, lambda one: found.read_ground_truth(one, reading), limits, repartition=repartition
     )
 
 
@@ -89,18 +92,25 @@ def read_detections(
     format, repartition, **options
         As :func:`read_ground_truth` has them; so is what is raised.
     """
-    found, paths = _inputs(path, format)
-    limits = options.get("limits", DEFAULT_LIMITS)
-    read = found.reader().read_detections
+    paths = _paths(path)
+    beside = FORMATS.get(truth.format)
+    if format:
+        found = format_named(format)
+    else:
+        found = beside.of_detections(paths[0]) if beside else told(None, paths[0])
+    check_options(options, found)
     return detections_of(
-        paths, lambda one: read(one, truth, **options), truth, limits, repartition=repartition
+        members(paths, lambda _: found),
+        lambda one: found.read_detections(one, truth, options),
+        truth,
+        options.get("limits", DEFAULT_LIMITS),
+        repartition=repartition,
     )
 
 
-def _inputs(path: _Path | Sequence[_Path], format: str | None) -> tuple[Format, tuple[str, ...]]:
+def _paths(path: _Path | Sequence[_Path]) -> tuple[str, ...]:
     given = [path] if isinstance(path, str | os.PathLike) else path
     paths = matching([os.fspath(one) for one in given])
     if not paths:
         raise UsageError("no path is given")
-    found = format_named(format) if format else told(paths[0])
-    return found, members(paths, lambda _: found)
+    return paths

@@ -15,7 +15,12 @@ and, there or in another module, what is seldom wanted and may be absent:
     which returns options and an empty ground truth of the images and classes that detections name,
     so that they can be examined by themselves;
 ``image_attribute(truth, name)``
-    which returns the value of an attribute of each image that has it, for slices.
+    which returns the value of an attribute of each image that has it, for slices;
+``file_names(truth)``
+    which returns the file of each image, where ids call the images.
+
+Ground truth and detections may be of two formats: images are then called by the stems of their
+files (:mod:`detap.formats.calling`), and classes by their names, when the detections are read.
 """
 
 import os
@@ -23,6 +28,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
+from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
@@ -30,9 +36,10 @@ from detap.formats.reading.paths import STDIN, shown
 from detap.spelling import near
 
 if TYPE_CHECKING:
-    from detap.tables.detection import Detections, GroundTruth
+    from detap.tables.detection import Detections, GroundTruth, Name
 
 _HEAD = 64
+_LOOKED_AT = 256
 
 TRUTH, DETECTIONS = "ground truth", "detections"
 
@@ -89,12 +96,18 @@ class Format(NamedTuple):
         Whether a folder is of this format.
     options : tuple of Option
     aside : str
-        A module with `named` and `image_attribute`.
+        A module with `named`, `image_attribute` and `file_names`.
     ahead : str
         A module with ``ground_truth(path, **options)`` and ``detections(path, **options)``, which
         begin to read in threads and return what the readers then take for a path.
-    beside : tuple of str
-        The formats whose files may be the other side, as images and classes are called alike there.
+    by_ids : bool
+        Whether ids call its images and classes, which another such format has too.
+    sniff : str
+        A module with ``fits(path, side)``, which looks into a folder whether it is of this format,
+        for those that are told by no name. It raises nothing. Formats whose sniffer says so win
+        over those without.
+    sniffs_files : bool
+        Whether it looks into files too, of its suffixes.
     """
 
     name: str
@@ -107,7 +120,9 @@ class Format(NamedTuple):
     options: tuple[Option, ...] = ()
     aside: str = ""
     ahead: str = ""
-    beside: tuple[str, ...] = ()
+    by_ids: bool = False
+    sniff: str = ""
+    sniffs_files: bool = False
 
     def reader(self) -> Any:
         """Import the module that reads it."""
@@ -125,19 +140,21 @@ class Format(NamedTuple):
             else ahead.detections(path, **options)
         )
 
-    def goes_with(self, other: "Format") -> bool:
-        """Return whether one side may be of this format and the other side of that."""
-        return other is self or other.name in self.beside or self.name in other.beside
-
     def of_detections(self, path: Any) -> "Format":
-        """Return the format of detections for ground truth of this one: another if they tell it."""
-        other = FORMATS.get(_tell(os.fspath(path)) or "", self)
-        return other if self.goes_with(other) else self
+        """Return the format of detections for ground truth of this one: another if they tell it.
+
+        Raises
+        ------
+        UsageError
+            Where they may be of two others.
+        """
+        found = _fitting(os.fspath(path), DETECTIONS)
+        return self if self.name in found else _the_one(path, found, DETECTIONS) or self
 
     def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Read ground truth; of `reading`, what concerns detections alone is left out."""
         found: GroundTruth = self.reader().read_ground_truth(path, **self._of(TRUTH, reading))
-        return found
+        return found.of_format(self.name)
 
     def read_detections(
         self, path: Any, truth: "GroundTruth | None", reading: Mapping[str, Any]
@@ -146,8 +163,21 @@ class Format(NamedTuple):
         options = self._of(DETECTIONS, reading)
         if truth is None:
             options, truth = self._named(path, options)
-        found: Detections = self.reader().read_detections(path, truth, **options)
-        return found
+        read = self.reader().read_detections
+        found: Detections
+        if self._calls_alike(truth.format):
+            found = read(path, truth, **options)
+            return found
+        from detap.formats.calling import by_stem, restored  # seldom needed
+
+        known = by_stem(truth, FORMATS[truth.format].file_names(truth))
+        found = read(path, known, **options)
+        return restored(found, truth)
+
+    def _calls_alike(self, name: str) -> bool:
+        """Return whether images are called as in ground truth of a format ("" is of none)."""
+        other = FORMATS.get(name, self)
+        return other.module == self.module or (other.by_ids and self.by_ids)
 
     def names(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Return the images and classes that detections name, as a ground truth without boxes."""
@@ -176,6 +206,13 @@ class Format(NamedTuple):
         if not found:
             path = truth.files[0].path if truth.files else "ground truth"
             raise InputError(Problem(path, "", f"no image has an attribute {name!r}"))
+        return found
+
+    def file_names(self, truth: Any) -> "dict[Name, str]":
+        """Return the file of each image whose id does not call it."""
+        if not self.by_ids or not self.aside:
+            return {}
+        found: dict[Name, str] = import_module(self.aside).file_names(truth)
         return found
 
     def _of(self, side: str, reading: Mapping[str, Any]) -> dict[str, Any]:
@@ -229,6 +266,7 @@ register(
         heads=(b"{", b"["),
         aside="detap.formats.coco.aside",
         ahead="detap.formats.coco.prefetch",
+        by_ids=True,
     )
 )
 register(
@@ -255,7 +293,7 @@ register(
         options=(BOXES,),
         aside="detap.formats.arrow.aside",
         ahead="detap.formats.arrow.ahead",
-        beside=("coco", "voc"),
+        by_ids=True,
     )
 )
 
@@ -299,71 +337,114 @@ def check_options(names: Iterable[str], *formats: Format) -> None:
             )
 
 
-def told(*paths: str | os.PathLike[str] | None) -> Format:
-    """Return the format of files, by their names and first bytes: of the first that tells.
+def told(
+    ground_truth: str | os.PathLike[str] | None, detections: str | os.PathLike[str] | None = None
+) -> Format:
+    """Return the format of ground truth, by its name and content; else that of its detections.
 
-    No more is looked at than a file's beginning, and only where its name does not tell.
+    No more is looked at than the beginning of a few files, and only where names do not tell.
 
     Parameters
     ----------
-    *paths : str or path or None
+    ground_truth, detections : str or path or None
         What is to be read; ``"-"`` and None tell nothing.
 
     Raises
     ------
     UsageError
-        Where none tells, or two tell formats that do not go with each other.
+        Where neither tells, or one may be of two formats.
     """
-    given = [os.fspath(path) for path in paths if path is not None]
-    said = {path: name for path in given if (name := _tell(path))}
-    first = next((FORMATS[name] for name in said.values()), None)
-    if first is not None and not all(first.goes_with(FORMATS[name]) for name in said.values()):
-        listed = ", ".join(f"{path} looks like {name}" for path, name in said.items())
-        raise UsageError(f"{listed}; convert one of them, or say --format if one is mistaken")
-    if first is None:
-        named = " and ".join(given) or "no file"
-        choices = " or --format ".join(FORMATS)
-        raise UsageError(f"the format of {named} cannot be told; say --format {choices}")
-    return first
+    sides = {TRUTH: ground_truth, DETECTIONS: detections}
+    for side, path in sides.items():
+        if path is not None:
+            found = _the_one(path, _fitting(os.fspath(path), side), side)
+            if found is not None:
+                return found
+    named = " and ".join(os.fspath(path) for path in sides.values() if path is not None)
+    choices = " or --format ".join(FORMATS)
+    raise UsageError(f"the format of {named or 'no file'} cannot be told; say --format {choices}")
 
 
-def _tell(path: str) -> str | None:
+def _the_one(path: str | os.PathLike[str], fitting: list[str], side: str) -> Format | None:
+    if len(fitting) > 1:
+        option = "--gt-format" if side == TRUTH else "--dt-format"
+        listed = " or ".join(FORMATS[name].title for name in fitting)
+        choices = f" or {option} ".join(fitting)
+        raise UsageError(f"{os.fspath(path)} may be {listed}; say {option} {choices}")
+    return FORMATS[fitting[0]] if fitting else None
+
+
+def _fitting(path: str, side: str) -> list[str]:
+    """Return the names of the formats that a path may be of: of those that look, if any fit."""
     if path == STDIN:
-        return None
+        return []
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
         mode = 0  # what is absent is reported by its reader
     if stat.S_ISDIR(mode):
-        return _tell_folder(path)
+        return _fitting_folder(path, side)
     name = shown(path).removesuffix("?...").lower()
-    for entry in FORMATS.values():
-        if name.endswith(entry.suffixes):
-            return entry.name
-    return _tell_content(path) if stat.S_ISREG(mode) else None
+    named = [entry for entry in FORMATS.values() if name.endswith(entry.suffixes)]
+    if stat.S_ISREG(mode):
+        looking = [entry for entry in named if entry.sniffs_files]
+        named = named or _of_content(path)
+        return _sniffed(path, side, looking) or _plain(named)
+    return _plain(named)
 
 
-def _tell_folder(path: str) -> str | None:
-    """Return the format of a folder: one that has folders, unless all its files are another's."""
-    whole = next((entry.name for entry in FORMATS.values() if entry.folders), None)
-    found = None
-    with suppress(OSError), os.scandir(path) as files:
-        for file in files:
-            name = file.name.lower()
-            told = next((e.name for e in FORMATS.values() if name.endswith(e.suffixes)), None)
-            if name[0] != "." and (told == whole or file.is_dir()):
-                return whole
-            found = found or told
-    return found or whole
+def _sniffed(path: str, side: str, formats: Iterable[Format]) -> list[str]:
+    return [entry.name for entry in formats if import_module(entry.sniff).fits(path, side)]
 
 
-def _tell_content(path: str) -> str | None:
+def _plain(formats: Iterable[Format]) -> list[str]:
+    """Return the first of the formats whose names alone tell them."""
+    return [entry.name for entry in formats if not entry.sniff][:1]
+
+
+def _fitting_folder(path: str, side: str) -> list[str]:
+    """Return the formats of a folder: a data set's, or that of the files in it."""
+    names, folders = _entries(path)
+    looking = [
+        entry
+        for entry in FORMATS.values()
+        if entry.sniff
+        and entry.folders
+        and (folders or any(name.endswith(entry.suffixes) for name in names))
+    ]
+    found = [] if "annotations" in folders else _sniffed(path, side, looking)
+    return found or _plain(_of_members(names, folders))
+
+
+def _of_members(names: list[str], folders: set[str]) -> list[Format]:
+    """Return the format of folders, unless all files of this one are another's."""
+    whole = [entry for entry in FORMATS.values() if entry.folders and not entry.sniff]
+    others = [e for e in FORMATS.values() if not e.folders and not e.sniff]
+    for name in names:
+        if any(name.endswith(entry.suffixes) for entry in whole):
+            return whole
+    found = [entry for name in names for entry in others if name.endswith(entry.suffixes)]
+    return whole if folders or not found else found
+
+
+def _entries(path: str) -> tuple[list[str], set[str]]:
+    """Return the names of the first files of a folder, and of its folders, in lower case."""
+    names: list[str] = []
+    folders = set()
+    with suppress(OSError), os.scandir(path) as entries:
+        for entry in islice(entries, _LOOKED_AT):
+            name = entry.name.lower()
+            if entry.is_dir():
+                folders.add(name)
+            elif name[0] != ".":
+                names.append(name)
+    return names, {name for name in folders if name[0] != "."}
+
+
+def _of_content(path: str) -> list[Format]:
     try:
         with open(path, "rb") as file:
             head = file.read(_HEAD).removeprefix(b"\xef\xbb\xbf").lstrip()
     except OSError:
-        return None
-    for entry in FORMATS.values():
-        if entry.heads and head.startswith(entry.heads):
-            return entry.name
-    return None
+        return []
+    return [entry for entry in FORMATS.values() if entry.heads and head.startswith(entry.heads)]

@@ -136,6 +136,8 @@ class GroundTruth(_Table):
         Whether the annotation's id is 0: some tools take that for no annotation.
     image_sizes : (I, 2) float64 or None
         Width and height of each image in pixels, NaN where unknown.
+    format : str
+        What it was read as, which says how images are called; empty for arrays.
     """
 
     _title = "ground truth"
@@ -147,6 +149,7 @@ class GroundTruth(_Table):
     group_of: Flags
     zero_id: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     image_sizes: Floats | None = None
+    format: str = ""
 
     def __post_init__(self) -> None:
         if len(self.zero_id) != len(self.image):
@@ -158,6 +161,10 @@ class GroundTruth(_Table):
         names = ("image", "label", "corners", "box_area", "area")
         flags = ("crowd", "difficult", "ignore", "group_of", "zero_id")
         return {name: getattr(self, name) for name in names + flags}
+
+    def of_format(self, name: str) -> "GroundTruth":
+        """Return the same table, read as this format."""
+        return replace(self, format=name)
 
     @classmethod
     def from_arrays(

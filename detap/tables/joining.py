@@ -219,7 +219,7 @@ def _stacked(
     **more: Any,
 ) -> Table:
     """Return the rows of all tables under one numbering."""
-    columns = {
+    columns: dict[str, Any] = {
         name: np.concatenate([table.columns()[name] for table in tables])
         for name in tables[0].columns()
         if name not in ("image", "label")

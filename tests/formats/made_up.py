@@ -56,7 +56,6 @@ MADE_UP = Format(
     *("made-up", "Made-up", __name__, "voc2012"),
     suffixes=(".boxes",),
     options=(UNITS,),
-    beside=("coco",),
 )
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from detap.cli.options import (
 )
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
-from detap.errors import InputError, Note, UsageError
+from detap.errors import Note, UsageError
 from detap.names import printable
 from detap.protocols import Protocol
 from detap.report.page import check_installed
@@ -201,11 +201,5 @@ def _kept(path: str, report: "Report") -> tuple[dict[str, Any], list[Note]]:
 
 
 def _file_names(truth: "GroundTruth", file_format: "Format") -> dict[str, str]:
-    """Return what COCO's records call the files of the images; VOC's images are called so."""
-    if file_format.name != "coco":
-        return {}
-    try:
-        found = file_format.image_attribute(truth, "file_name")
-    except InputError:
-        return {}
-    return {str(image): name for image, name in found.items() if isinstance(name, str)}
+    """Return the files of the images whose ids do not call them; all others are called so."""
+    return {str(image): name for image, name in file_format.file_names(truth).items()}

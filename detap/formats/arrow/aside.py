@@ -41,6 +41,11 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
     return found
 
 
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the column file_name of each image, where there is one."""
+    return image_attribute(truth, "file_name")
+
+
 def _values(path: str, name: str) -> Iterator[tuple[Name, Any]]:
     check_installed()
     with opened(path, DEFAULT_LIMITS) as container, damage(path):

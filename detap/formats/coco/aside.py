@@ -53,3 +53,24 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
 def _whole(identifier: object) -> object:
     # The reader takes 7.0 for 7.
     return int(identifier) if isinstance(identifier, float) else identifier
+
+
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the file_name of each image that has one; the files are read again."""
+    found: dict[Name, str] = {}
+    for source in truth.files:
+        found |= listed_file_names(source.path)
+    return found
+
+
+def listed_file_names(path: str) -> dict[Name, str]:
+    """Return the file_name of each image that a file of ground truth lists by id."""
+    from detap.formats.coco import careful
+    from detap.formats.coco._scan import ListsScan
+    from detap.formats.coco.prefetch import Handle
+
+    lists = Handle(path, ListsScan, DEFAULT_LIMITS)
+    scan = lists.result()
+    if scan is None:
+        return careful.read_file_names(lists.content())
+    return careful.file_names(careful.read_listed(scan.images))

@@ -12,7 +12,7 @@ import numpy as np
 
 from detap.errors import InputError, Note
 from detap.formats.coco import prefetch
-from detap.formats.coco._scan import ListsScan, ResultsScan, TruthScan, class_names
+from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
@@ -203,15 +203,10 @@ def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
     """Say where a results file that lists its images means others by the same ids."""
     if not columns.file_names or len(truth.files) != 1 or truth.files[0].path == STDIN:
         return
-    from detap.formats.coco import careful
+    from detap.formats.coco.aside import listed_file_names  # seldom needed
 
     try:
-        lists = Handle(truth.files[0].path, ListsScan, DEFAULT_LIMITS)
-        scan = lists.result()
-        if scan is None:
-            due = careful.read_file_names(lists.content())
-        else:
-            due = careful.file_names(careful.read_listed(scan.images))
+        due = listed_file_names(truth.files[0].path)
     except (InputError, ValueError, KeyError, TypeError):
         return  # ground truth of another format
     other = sum(
