@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from detap.evaluation.loop.evaluator import Evaluator
     from detap.evaluation.partial import Partial, merge
     from detap.formats import read_detections, read_ground_truth
+    from detap.formats.writing.door import convert
     from detap.protocols import PRESETS, Protocol, protocol
     from detap.tables.detection import Detections, GroundTruth
 
@@ -41,6 +42,7 @@ __all__ = [
     "Result",
     "UsageError",
     "__version__",
+    "convert",
     "evaluate",
     "merge",
     "protocol",
@@ -55,6 +57,7 @@ _HOME = {
     "detap.evaluation.loop.evaluator": ("Evaluator",),
     "detap.evaluation.partial": ("Partial", "merge"),
     "detap.errors": ("DetapError", "DetapWarning", "InputError", "Note", "UsageError"),
+    "detap.formats.writing.door": ("convert",),
     "detap.formats": ("read_detections", "read_ground_truth"),
     "detap.protocols": ("PRESETS", "Protocol", "protocol"),
     "detap.tables.detection": ("Detections", "GroundTruth"),

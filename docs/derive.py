@@ -98,6 +98,7 @@ PAGES = {
         "formats": format_names(),
     },
     "docs/commands/check.md": {"reading": reading_table()},
+    "docs/commands/convert.md": {"reading": reading_names()},
     "docs/commands/compare.md": {"reading": reading_names(), "axes": axis_names()},
     "docs/commands/report.md": {"reading": reading_names(), "axes": axis_names()},
     "docs/commands/show.md": {"reading": reading_names(), "axes": axis_names()},

@@ -35,7 +35,18 @@ from detap.errors import DetapError, InputError
 from detap.names import printable, printable_lines
 from detap.report.writing import silence_stdout
 
-COMMANDS = ("eval", "merge", "check", "report", "compare", "show", "baseline", "config", "rank")
+COMMANDS = (
+    "eval",
+    "merge",
+    "check",
+    "convert",
+    "report",
+    "compare",
+    "show",
+    "baseline",
+    "config",
+    "rank",
+)
 """The commands, in the order of the help; each is a module of this package."""
 
 DEFECT, USAGE, INTERRUPTED = 3, 2, 130

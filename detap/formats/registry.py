@@ -17,7 +17,8 @@ and, there or in another module, what is seldom wanted and may be absent:
 ``image_attribute(truth, name)``
     which returns the value of an attribute of each image that has it, for slices;
 ``file_names(truth)``
-    which returns the file of each image, where ids call the images.
+    which returns the file of each image; that is asked where ids call the images, and by
+    :mod:`detap.formats.writing`.
 
 Ground truth and detections may be of two formats: images are then called by the stems of their
 files (:mod:`detap.formats.calling`), and classes by their names, when the detections are read.
@@ -170,7 +171,8 @@ class Format(NamedTuple):
             return found
         from detap.formats.calling import by_stem, restored  # seldom needed
 
-        known = by_stem(truth, FORMATS[truth.format].file_names(truth))
+        other = FORMATS[truth.format]
+        known = by_stem(truth, other.file_names(truth) if other.by_ids else {})
         found = read(path, known, **options)
         return restored(found, truth)
 
@@ -209,10 +211,10 @@ class Format(NamedTuple):
         return found
 
     def file_names(self, truth: Any) -> "dict[Name, str]":
-        """Return the file of each image whose id does not call it."""
-        if not self.by_ids or not self.aside:
-            return {}
-        found: dict[Name, str] = import_module(self.aside).file_names(truth)
+        """Return the file of each image, as far as the files of ground truth name it."""
+        aside = import_module(self.aside) if self.aside else None
+        find = getattr(aside, "file_names", None)
+        found: dict[Name, str] = {} if find is None else find(truth)
         return found
 
     def _of(self, side: str, reading: Mapping[str, Any]) -> dict[str, Any]:

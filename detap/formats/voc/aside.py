@@ -64,3 +64,12 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
         if text is not None and image in known:
             found[known[image]] = text
     return found
+
+
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the stem of each XML with the suffix that its ``filename`` has; they are read again.
+
+    The stem is what an image is called, whatever stands in the file.
+    """
+    named = image_attribute(truth, "filename")
+    return {image: f"{image}{os.path.splitext(name)[1]}" for image, name in named.items()}

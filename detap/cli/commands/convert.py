@@ -1,0 +1,101 @@
+"""``detap convert``: ground truth and detections into files of another format."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detap.cli.inputs import Inputs
+from detap.cli.options import (
+    Command,
+    general_options,
+    input_options,
+    option,
+    stack,
+    strict_option,
+)
+from detap.cli.session import Session
+from detap.errors import Note, UsageError
+from detap.names import printable
+
+if TYPE_CHECKING:
+    from detap.formats.writing.door import Converted
+    from detap.tables.detection import Detections, GroundTruth
+
+convert_options = stack(
+    option(
+        "--to",
+        group="Output",
+        required=True,
+        type=click.Choice(["coco", "voc", "yolo"]),
+        help="The format to write.",
+    ),
+    option(
+        "-o",
+        "--output",
+        "target",
+        group="Output",
+        required=True,
+        metavar="PATH",
+        help="A folder that is not there yet; for one side in COCO, a file that ends with .json.",
+    ),
+)
+
+
+@click.command(cls=Command)
+@input_options
+@convert_options
+@strict_option
+@general_options
+@click.pass_obj
+def command(session: Session, /, target: str, to: str, **options: Any) -> None:
+    """Convert ground truth, detections or both to COCO JSON, VOC or YOLO.
+
+    Boxes and scores keep every bit that the format can hold; what it cannot hold is said. Nothing
+    is ever overwritten.
+    """
+    if not options["gt"] and not options["dt"]:
+        raise UsageError("nothing to convert: give --gt, --dt, or both")
+    inputs = Inputs.from_options(options)
+    from detap.formats.writing.door import convert  # numpy, which --help need not
+    from detap.formats.writing.folder import check_new
+
+    check_new(target)
+    session.doing("Reading")
+    truth = inputs.read_ground_truth(inputs.gt) if inputs.gt else None
+    detections = inputs.read_detections(inputs.dt, truth) if inputs.dt else None
+    for table in (truth, detections):
+        _say(session, () if table is None else table.notes)
+    session.timed("reading")
+
+    def accept(notes: Sequence[Note]) -> None:
+        _say(session, notes)
+        session.check_warnings()
+
+    done = convert(target, truth, detections, to=to, accept=accept)
+    session.timed("writing")
+    if session.verbosity >= 0:
+        session.say(_told(done, truth, detections))
+
+
+# Either input will do here.
+for _parameter in command.params:
+    if _parameter.name in {"gt", "dt"}:
+        _parameter.required = False
+
+
+def _say(session: Session, notes: Sequence[Note]) -> None:
+    for note in notes:
+        session.note(note)
+
+
+def _told(done: "Converted", truth: "GroundTruth | None", detections: "Detections | None") -> str:
+    """Return what was written, in words."""
+    parts = []
+    if truth is not None:
+        parts.append(
+            f"{len(truth)} objects of {len(truth.classes)} classes on {len(truth.images)} images"
+        )
+    if detections is not None:
+        parts.append(f"{len(detections)} detections")
+    return f"{printable(done.path)}: {' and '.join(parts)}"

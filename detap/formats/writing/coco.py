@@ -1,0 +1,168 @@
+"""Tables as COCO JSON: ``instances.json`` and ``results.json``."""
+
+import json
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from detap.errors import Note
+from detap.formats.calling import without_suffix
+from detap.formats.writing.content import Content, base, lost, lost_flags, sizes, spelt
+from detap.formats.writing.sides import as_sides
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
+
+TRUTH, DETECTIONS = "instances.json", "results.json"
+
+_FLAGS = {"crowd": "iscrowd", "ignore": "ignore", "group_of": "isgroupof"}
+
+
+def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+    """Give each file's name and what it holds; what it cannot hold is put into `notes`.
+
+    Ids are kept where the input has any; names are numbered from 1, in the order of the tables, and
+    stay as file names. Boxes are written so that they read as the same bits.
+    """
+    images, categories = _image_ids(content, notes), _category_ids(content, notes)
+    if content.truth is not None:
+        yield TRUTH, _instances(content, content.truth, images, categories, notes)
+    if content.detections is not None:
+        yield DETECTIONS, _results(content, content.detections, images, categories, notes)
+
+
+def _image_ids(content: Content, notes: list[Note]) -> list[Name]:
+    """Return the ids of the images: those that they have, or for names numbers from 1."""
+    names = content.images
+    ids = [
+        name
+        for name in names
+        if isinstance(name, int) or without_suffix(base(content.file_name(name))) != name
+    ]
+    if len(ids) == len(names) or content.truth is None:
+        return list(names)
+    message = "images are called by names: their ids are numbers from 1, their names file names"
+    notes.append(Note("numbered-images", message, len(names), warning=False))
+    return list(range(1, len(names) + 1))
+
+
+def _category_ids(content: Content, notes: list[Note]) -> list[Name]:
+    """Return the ids of the classes; strangers among those of detections get the next ones."""
+    known = len(content.table.class_ids)
+    ids, names = content.class_ids, content.classes
+    if ids[:known] == names[:known] and known:
+        message = "classes are called by names: their ids are numbers from 1"
+        notes.append(Note("numbered-classes", message, known, warning=False))
+        return list(range(1, len(ids) + 1))
+    numbers = [identifier for identifier in ids[:known] if isinstance(identifier, int)]
+    if len(numbers) < known:
+        return list(ids)
+    first = max(numbers, default=0) + 1
+    return [*ids[:known], *range(first, first + len(ids) - known)]
+
+
+def _instances(
+    content: Content,
+    truth: GroundTruth,
+    images: list[Name],
+    categories: list[Name],
+    notes: list[Note],
+) -> bytes:
+    boxes, exact = as_sides(truth.corners, truth.box_area)
+    notes += _told(exact, "objects")
+    notes += lost_flags(truth, ["difficult"], "COCO")
+    used = {name: key for name, key in _FLAGS.items() if getattr(truth, name).any()} | {
+        "crowd": "iscrowd"
+    }
+    flags = [(f', "{key}": ', getattr(truth, name).tolist()) for name, key in used.items()]
+    rows = zip(truth.image.tolist(), truth.label.tolist(), truth.area.tolist(), strict=True)
+    spelt_images, spelt_categories = _spelt(images), _spelt(categories)
+    ids = _annotation_ids(truth)
+    annotations = (
+        f'{{"id": {ids[row]}, "image_id": {spelt_images[image]}, '
+        f'"category_id": {spelt_categories[label]}, "bbox": {box}'
+        + (f', "area": {spelt(area)}' if area >= 0 else "")
+        + "".join(f"{key}{value[row]:d}" for key, value in flags)
+        + "}"
+        for row, ((image, label, area), box) in enumerate(zip(rows, _boxes(boxes), strict=True))
+    )
+    known = range(len(truth.classes))
+    named = (json.dumps(truth.classes[k], ensure_ascii=False) for k in known)
+    listed = (
+        f'{{"id": {spelt_categories[k]}, "name": {name}}}'
+        for k, name in zip(known, named, strict=True)
+    )
+    parts = {
+        "images": _images(content, spelt_images),
+        "annotations": annotations,
+        "categories": listed,
+    }
+    return _text("{", ",\n".join(f'"{key}": {_list(part)}' for key, part in parts.items()), "}")
+
+
+def _annotation_ids(truth: GroundTruth) -> list[int]:
+    """Return numbers from 1; but 0 stays 0, as pycocotools takes that for no annotation."""
+    ids = np.arange(1, len(truth) + 1)
+    ids[truth.zero_id] = 0
+    found: list[int] = ids.tolist()
+    return found
+
+
+def _images(content: Content, spelt_images: list[str]) -> Iterator[str]:
+    for name, identifier, size in zip(content.images, spelt_images, sizes(content), strict=True):
+        file_name = json.dumps(content.file_name(name), ensure_ascii=False)
+        sides = "" if size is None else f', "width": {spelt(size[0])}, "height": {spelt(size[1])}'
+        yield f'{{"id": {identifier}, "file_name": {file_name}{sides}}}'
+
+
+def _results(
+    content: Content,
+    table: Detections,
+    images: list[Name],
+    categories: list[Name],
+    notes: list[Note],
+) -> bytes:
+    boxes, exact = as_sides(table.corners, table.box_area)
+    notes += _told(exact, "detections")
+    if content.truth is not None:
+        message = (
+            "detections are of classes that the ground truth does not list, and get ids that it "
+            "does not list: readers leave them out"
+        )
+        notes += lost(message, table.label >= len(content.truth.classes))
+    spelt_images, spelt_categories = _spelt(images), _spelt(categories)
+    rows = zip(
+        table.image.tolist(), table.label.tolist(), table.score.tolist(), _boxes(boxes), strict=True
+    )
+    records = (
+        f'{{"image_id": {spelt_images[image]}, "category_id": {spelt_categories[label]}, '
+        f'"bbox": {box}, "score": {spelt(score)}}}'
+        for image, label, score, box in rows
+    )
+    if content.truth is not None or content.class_ids != content.classes:
+        return _text("", _list(records), "")
+    named = (
+        f'{{"id": {identifier}, "name": {json.dumps(name, ensure_ascii=False)}}}'
+        for identifier, name in zip(spelt_categories, content.classes, strict=True)
+    )
+    return _text("{", f'"annotations": {_list(records)},\n"categories": {_list(named)}', "}")
+
+
+def _told(exact: Flags, what: str) -> tuple[Note, ...]:
+    message = f"{what} have corners that no x, y, width, height leads to: the last bits differ"
+    return lost(message, ~exact)
+
+
+def _boxes(boxes: Floats) -> Iterator[str]:
+    for x, y, width, height in boxes.tolist():
+        yield f"[{spelt(x)}, {spelt(y)}, {spelt(width)}, {spelt(height)}]"
+
+
+def _spelt(ids: list[Name]) -> list[str]:
+    return [json.dumps(identifier, ensure_ascii=False) for identifier in ids]
+
+
+def _list(records: Iterable[str]) -> str:
+    return "[\n" + ",\n".join(records) + "\n]"
+
+
+def _text(begin: str, middle: str, end: str) -> bytes:
+    return f"{begin}{middle}{end}\n".encode()

@@ -1,0 +1,147 @@
+"""Tables as PASCAL VOC: a tree with ``Annotations``, an image set, and text files of detections."""
+
+from collections.abc import Iterator
+from xml.sax.saxutils import escape
+
+import numpy as np
+
+from detap.errors import Note
+from detap.formats.text.layout import classes_of_stems
+from detap.formats.writing.content import (
+    Content,
+    base,
+    check_file_names,
+    check_words,
+    last_bits,
+    lost_areas,
+    lost_flags,
+    rows_of,
+    rows_of_images,
+    sizes,
+    spelt,
+)
+from detap.tables.detection import Detections, GroundTruth
+
+IMAGE_SET, DETECTIONS = "default", "detections"
+_START = f"comp4_det_{IMAGE_SET}_"
+
+
+def files(content: Content, notes: list[Note]) -> Iterator[tuple[str, bytes]]:
+    """Give each file's name and what it holds; what it cannot hold is put into `notes`.
+
+    Corners are written as they are: VOC counts pixels from 1 and COCO from 0, but both sides of an
+    evaluation are converted alike.
+    """
+    stems = content.stems()
+    check_file_names(content, stems, "image")
+    if content.truth is not None:
+        yield from _tree(content, content.truth, stems, notes)
+    if content.detections is not None:
+        yield from _detections(content, content.detections, stems, notes)
+
+
+def _tree(
+    content: Content, truth: GroundTruth, stems: tuple[str, ...], notes: list[Note]
+) -> Iterator[tuple[str, bytes]]:
+    check_words(content, truth.classes, "class")
+    notes += lost_flags(truth, ["crowd", "ignore", "group_of"], "VOC")
+    notes += lost_areas(truth, "VOC")
+    notes += _lost_classes(truth)
+    yield f"ImageSets/Main/{IMAGE_SET}.txt", "".join(f"{name}\n" for name in stems).encode()
+    objects = [_object(*row) for row in _rows(truth)]
+    for stem, image, size, rows in zip(
+        stems, content.images, sizes(content), rows_of_images(truth), strict=True
+    ):
+        sides = "" if size is None else _size(*size)
+        body = "".join(objects[row] for row in rows)
+        name = escape(base(content.file_name(image)))
+        text = f"<annotation>\n<filename>{name}</filename>\n{sides}{body}</annotation>\n"
+        yield f"Annotations/{stem}.xml", text.encode()
+
+
+def _lost_classes(truth: GroundTruth) -> Iterator[Note]:
+    names = [truth.classes[k] for k in np.unique(truth.label).tolist()]
+    absent = len(truth.classes) - len(names)
+    if absent:
+        message = "classes have no object, and VOC lists classes by their objects alone"
+        yield Note("not-held", message, absent)
+    if names != sorted(names):
+        message = "classes are in another order: VOC has none, and they are sorted by name"
+        yield Note("classes-sorted", message, len(names), warning=False)
+
+
+def _rows(truth: GroundTruth) -> Iterator[tuple[str, bool, list[float]]]:
+    columns = truth.label.tolist(), truth.difficult.tolist(), truth.corners.tolist()
+    names = [escape(name) for name in truth.classes]
+    for label, difficult, corners in zip(*columns, strict=True):
+        yield names[label], difficult, corners
+
+
+def _object(name: str, difficult: bool, corners: list[float]) -> str:
+    box = "".join(
+        f"<{tag}>{spelt(value)}</{tag}>"
+        for tag, value in zip(("xmin", "ymin", "xmax", "ymax"), corners, strict=True)
+    )
+    return (
+        f"<object>\n<name>{name}</name>\n<pose>Unspecified</pose>\n<truncated>0</truncated>\n"
+        f"<difficult>{difficult:d}</difficult>\n<bndbox>{box}</bndbox>\n</object>\n"
+    )
+
+
+def _size(width: float, height: float) -> str:
+    sides = f"<width>{spelt(width)}</width><height>{spelt(height)}</height>"
+    return f"<size>{sides}<depth>3</depth></size>\n"
+
+
+def _detections(
+    content: Content, table: Detections, stems: tuple[str, ...], notes: list[Note]
+) -> Iterator[tuple[str, bytes]]:
+    corners = table.corners
+    again = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
+    notes += last_bits(table, again, "detections")
+    columns = table.score.tolist(), corners.tolist()
+    lines = [" ".join(map(spelt, (score, *box))) for score, box in zip(*columns, strict=True)]
+    known = len(content.table.classes)
+    used = set(table.label.tolist())
+    wanted = [k for k in range(len(table.classes)) if k < known or k in used]
+    by_class = _by_class(content, [table.classes[k] for k in wanted], stems)
+    if by_class:
+        words, owners = stems, table.image
+        parts = rows_of(table.label, len(table.classes))
+        named = {f"{_START}{table.classes[k]}": parts[k] for k in wanted}
+    else:
+        words, owners = table.classes, table.label
+        named = dict(zip(stems, rows_of_images(table), strict=True))
+    numbers = owners.tolist()
+    for name, rows in named.items():
+        text = "".join(f"{words[numbers[row]]} {lines[row]}\n" for row in rows)
+        yield f"{DETECTIONS}/{name}.txt", text.encode()
+
+
+def _by_class(content: Content, classes: list[str], stems: tuple[str, ...]) -> bool:
+    """Return whether a file holds a class, as the kit has it; else each holds an image.
+
+    Raises
+    ------
+    InputError
+        Where names of images and of classes have blanks, so that neither can be a column.
+    """
+    told = classes_of_stems([_START + name for name in classes], frozenset(content.table.classes))
+    if all(map(_is_column, stems)) and all(
+        found.name == name and not found.rivals and "/" not in name
+        for name, found in zip(classes, told.values(), strict=True)
+    ):
+        check_file_names(content, classes, "class")
+        return True
+    for name in classes:
+        if not _is_column(name):
+            raise content.refuse(
+                f"the class {name!r} has blanks, and the images' names cannot be columns of a "
+                "text file either",
+                "rename it, or write coco",
+            )
+    return False
+
+
+def _is_column(word: str) -> bool:
+    return len(word.split()) == 1

@@ -1,0 +1,108 @@
+"""``detap convert``: the files that it writes score as those that it read."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ended
+
+Run = Callable[..., Ended]
+EXACT = ["--protocol", "coco", "--neutral", "none", "--absorbing", "none"]
+"""Neither format can say what the other calls neutral."""
+
+
+@pytest.fixture
+def coco(fixtures: Path) -> list[str]:
+    folder = fixtures / "quickstart" / "coco"
+    return ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
+
+
+@pytest.fixture
+def voc(fixtures: Path) -> list[str]:
+    folder = fixtures / "quickstart" / "voc"
+    return ["--gt", str(folder), "--dt", str(folder / "detections")]
+
+
+def numbers(detap: Run, *words: str) -> Any:
+    ended = detap("eval", "--isolated", *words, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    report = json.loads(ended.out)
+    classes = sorted(report["classes"], key=lambda row: row["name"])
+    return report["summary"], [{**row, "id": None} for row in classes]
+
+
+def read_as(target: str, out: Path) -> list[str]:
+    if target == "coco":
+        return ["--gt", str(out / "instances.json"), "--dt", str(out / "results.json")]
+    return ["--gt", str(out), "--image-set", "default", "--dt", str(out / "detections")]
+
+
+@pytest.mark.parametrize("source", ["coco", "voc"])
+@pytest.mark.parametrize("target", ["coco", "voc"])
+def test_what_is_written_scores_the_same_to_the_last_bit(
+    detap: Run, request: pytest.FixtureRequest, tmp_path: Path, source: str, target: str
+) -> None:
+    given = request.getfixturevalue(source)
+    out = tmp_path / "out"
+    ended = detap("convert", *given, "--to", target, "-o", str(out))
+    assert (ended.status, ended.out) == (0, ""), ended.err
+    assert numbers(detap, *given, *EXACT) == numbers(detap, *read_as(target, out), *EXACT)
+    back = tmp_path / "back"
+    again = detap("convert", *read_as(target, out), "--to", source, "-o", str(back))
+    assert again.status == 0, again.err
+    assert numbers(detap, *given, *EXACT) == numbers(detap, *read_as(source, back), *EXACT)
+
+
+def test_what_was_written_is_said_and_what_was_lost(
+    detap: Run, coco: list[str], fixtures: Path, tmp_path: Path
+) -> None:
+    ended = detap("convert", *coco, "--to", "coco", "-o", str(tmp_path / "out"))
+    assert ended.err.endswith(
+        f"{tmp_path}/out: 15 objects of 3 classes on 6 images and 25 detections\n"
+    )
+    crowds = str(fixtures / "crowd" / "coco" / "instances.json")
+    lossy = detap("convert", "--gt", crowds, "--to", "voc", "-o", str(tmp_path / "voc"))
+    assert "warning: objects are crowd, which VOC cannot say (2) [not-held]" in lossy.err
+    assert (tmp_path / "voc" / "Annotations").is_dir()
+
+
+def test_strict_writes_nothing_where_anything_is_lost(
+    detap: Run, fixtures: Path, tmp_path: Path
+) -> None:
+    crowds = str(fixtures / "crowd" / "coco" / "instances.json")
+    ended = detap("convert", "--gt", crowds, "--to", "voc", "-o", str(tmp_path / "voc"), "--strict")
+    assert ended.status == 2
+    assert ended.err.endswith("and --strict\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_quiet_says_nothing(detap: Run, coco: list[str], tmp_path: Path) -> None:
+    ended = detap("convert", *coco, "--to", "coco", "-o", str(tmp_path / "out"), "-q")
+    assert (ended.status, ended.out, ended.err) == (0, "", "")
+
+
+def test_what_exists_is_not_overwritten(detap: Run, coco: list[str], tmp_path: Path) -> None:
+    target = tmp_path / "instances.json"
+    target.write_text("mine")
+    ended = detap("convert", *coco[:2], "--to", "coco", "-o", str(target))
+    assert (ended.status, ended.out) == (2, "")
+    assert ended.err == f"Error: {target}: exists already; give a new name, or remove it\n"
+    assert target.read_text() == "mine"
+
+
+def test_one_side_is_due(detap: Run, tmp_path: Path) -> None:
+    ended = detap("convert", "--to", "coco", "-o", str(tmp_path / "out"))
+    assert ended.status == 2
+    assert "nothing to convert: give --gt, --dt, or both" in ended.err
+
+
+def test_detections_alone_keep_their_own_names(detap: Run, voc: list[str], tmp_path: Path) -> None:
+    target = tmp_path / "out.json"
+    ended = detap("convert", "--layout", "class-files", *voc[2:], "--to", "coco", "-o", str(target))
+    assert ended.status == 0, ended.err
+    found = json.loads(target.read_text())
+    assert [row["name"] for row in found["categories"]] == ["bird", "cat", "dog"]
+    assert {row["image_id"] for row in found["annotations"]} <= {f"00000{k}" for k in range(1, 7)}

@@ -1,0 +1,318 @@
+"""Tables into files of another format: what can be held is held to the bit, the rest is said."""
+
+import json
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import detap
+from detap.formats.writing.sides import as_sides
+from detap.tables.detection import Detections, GroundTruth, encode_boxes
+from tests.formats.voc_files import item, tree, xml
+
+SIDE = st.floats(1e-3, 2000, allow_nan=False, width=64)
+SINGLE = st.floats(0.0625, 2000, width=32)
+DECIMAL = st.integers(1, 200000).map(lambda n: n / 100)
+PLACE = st.one_of(st.floats(0, 4000), DECIMAL, SINGLE)
+LENGTH = st.one_of(SIDE, DECIMAL, SINGLE)
+BOX = st.tuples(PLACE, PLACE, LENGTH, LENGTH)
+COLUMNS = ("image", "label", "corners", "box_area", "area", "crowd", "ignore", "group_of")
+
+
+# --- sides from corners
+
+
+@given(st.lists(BOX, min_size=1, max_size=20))
+def test_sides_lead_back_to_the_bits_that_sides_had_made(boxes: list[tuple[float, ...]]) -> None:
+    corners, area = encode_boxes(np.array(boxes), "xywh")
+    found, exact = as_sides(corners, area)
+    assert exact.all()
+    again, area_again = encode_boxes(found, "xywh")
+    assert again.tobytes() == corners.tobytes()
+    assert area_again.tobytes() == area.tobytes()
+
+
+def test_corners_that_no_sum_reaches_are_told() -> None:
+    # 1e-30 + w is a float64 next to a whole number of 2^-53 only: never 1 + 2^-52 - 2^-60 ...
+    corners = np.array([[0.1, 0.0, 1e-17, 1.0], [1.0, 1.0, 3.0, 3.0]])
+    box_area = np.array([123.0, 4.0])
+    assert as_sides(corners, box_area)[1].tolist() == [False, True]
+
+
+# --- to COCO and back
+
+
+@st.composite
+def tables(draw: Any, encoding: str, *, flags: bool) -> tuple[GroundTruth, Detections]:
+    """Tables as a reader gives them: every image and class is there, boxes or none."""
+    images = [f"{k:03d}" for k in range(draw(st.integers(1, 4)))]
+    classes = ["a b", "c", "ünï"][: draw(st.integers(1, 3))]
+    n, m = draw(st.integers(1, 8)), draw(st.integers(0, 8))
+
+    def column(of: Any, count: int) -> list[Any]:
+        found: list[Any] = draw(st.lists(of, min_size=count, max_size=count))
+        return found
+
+    def boxes(count: int) -> Any:
+        found = np.array(column(BOX, count)).reshape(-1, 4)
+        if encoding == "corners":
+            found[:, 2:] += found[:, :2]
+        return found
+
+    names = ("crowd", "ignore", "group_of") if flags else ("difficult",)
+    some: dict[str, Any] = {name: column(st.booleans(), n) for name in names}
+    truth = GroundTruth.from_arrays(
+        image=column(st.sampled_from(images), n),
+        label=column(st.sampled_from(classes), n),
+        boxes=boxes(n),
+        encoding=encoding,
+        images=images,
+        classes=classes,
+        **some,
+    )
+    found = Detections.from_arrays(
+        image=np.array(column(st.sampled_from(images), m), dtype=str),
+        label=np.array(column(st.sampled_from(classes), m), dtype=str),
+        boxes=boxes(m),
+        encoding=encoding,
+        score=column(st.floats(-5, 5), m),
+    )
+    return truth, found.numbered_as(truth)
+
+
+@given(tables("xywh", flags=True))
+def test_what_coco_can_hold_reads_as_the_same_tables(
+    made: tuple[GroundTruth, Detections],
+) -> None:
+    truth, found = made
+    with TemporaryDirectory() as parent:
+        folder = Path(parent, "out")
+        done = detap.convert(folder, truth, found, to="coco")
+        again = detap.read_ground_truth(folder / "instances.json")
+        found_again = detap.read_detections(folder / "results.json", again)
+        listed = json.loads((folder / "instances.json").read_bytes())["images"]
+    assert [note for note in done.notes if note.warning] == []
+    assert again.classes == truth.classes
+    assert again.images == tuple(range(1, len(truth.images) + 1))
+    assert [image["file_name"] for image in listed] == [f"{name}.jpg" for name in truth.images]
+    for name in COLUMNS:
+        assert getattr(truth, name).tobytes() == getattr(again, name).tobytes(), name
+    for name in ("image", "label", "corners", "box_area", "score"):
+        assert getattr(found, name).tobytes() == getattr(found_again, name).tobytes(), name
+
+
+@given(tables("corners", flags=False))
+def test_what_voc_can_hold_reads_as_the_same_tables(
+    made: tuple[GroundTruth, Detections],
+) -> None:
+    truth, found = made
+    with TemporaryDirectory() as parent:
+        folder = Path(parent, "out")
+        detap.convert(folder, truth, found, to="voc")
+        again = detap.read_ground_truth(folder, image_set="default")
+        found_again = detap.read_detections(
+            folder / "detections", again, layout="class-files", as_is=True
+        )
+    assert again.images == truth.images
+    # Rows come image by image, as they were within each; classes by name, those with objects.
+    order = np.argsort(truth.image, kind="stable")
+    assert [again.classes[k] for k in again.label] == [truth.classes[k] for k in truth.label[order]]
+    for name in ("image", "corners", "box_area", "area", "difficult"):
+        assert getattr(truth, name)[order].tobytes() == getattr(again, name).tobytes(), name
+    rows = sorted(range(len(found)), key=lambda row: found.classes[found.label[row]])
+    names = [found_again.classes[k] for k in found_again.label]
+    assert names == [found.classes[found.label[row]] for row in rows]
+    for name in ("image", "corners", "box_area", "score"):
+        assert getattr(found, name)[rows].tobytes() == getattr(found_again, name).tobytes(), name
+
+
+# --- by hand
+
+
+def test_a_voc_tree_as_coco_by_hand(tmp_path: Path) -> None:
+    annotation = xml(item("dog", (10, 20, 30.5, 40)), item("cat", (1, 2, 3, 4), "1"))
+    named = annotation.replace("<annotation>", "<annotation><filename>other.PNG</filename>")
+    source = tree(tmp_path / "voc", {"a.b": named, "empty": xml()})
+    truth = detap.read_ground_truth(source)
+    done = detap.convert(tmp_path / "out.json", truth, to="coco")
+    assert done.files == ("instances.json",)
+    assert json.loads((tmp_path / "out.json").read_text()) == {
+        "images": [
+            {"id": 1, "file_name": "a.b.PNG", "width": 500, "height": 375},
+            {"id": 2, "file_name": "empty.jpg", "width": 500, "height": 375},
+        ],
+        "annotations": [
+            {
+                "id": 1,
+                "image_id": 1,
+                "category_id": 2,
+                "bbox": [10, 20, 20.5, 20],
+                "area": 410,
+                "iscrowd": 0,
+            },
+            {
+                "id": 2,
+                "image_id": 1,
+                "category_id": 1,
+                "bbox": [1, 2, 2, 2],
+                "area": 4,
+                "iscrowd": 0,
+            },
+        ],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+    }
+    assert [(note.code, note.count, note.warning) for note in done.notes] == [
+        ("numbered-images", 2, False),
+        ("numbered-classes", 2, False),
+        ("not-held", 1, True),
+    ]
+    assert done.notes[-1].message == "objects are difficult, which COCO cannot say"
+
+
+COCO = {
+    "images": [
+        {"id": 7, "width": 640, "height": 480, "file_name": "val/x 1.jpg"},
+        {"id": 3, "width": 640, "height": 480, "file_name": "val\\y.png"},
+    ],
+    "annotations": [
+        {"id": 0, "image_id": 7, "category_id": 5, "bbox": [10, 20, 30, 40], "area": 700.5}
+        | {"iscrowd": 1},
+        {"id": 2, "image_id": 3, "category_id": 2, "bbox": [0, 0, 64, 48], "area": 3072}
+        | {"iscrowd": 0},
+    ],
+    "categories": [{"id": 2, "name": "hot dog"}, {"id": 5, "name": "cat"}, {"id": 9, "name": "no"}],
+}
+RESULTS = [
+    {"image_id": 3, "category_id": 2, "bbox": [0.5, 0, 64, 48], "score": 0.25},
+    {"image_id": 7, "category_id": 5, "bbox": [10, 20, 30, 40], "score": 1},
+]
+
+
+@pytest.fixture
+def coco(tmp_path: Path) -> tuple[GroundTruth, Detections]:
+    (tmp_path / "gt.json").write_text(json.dumps(COCO))
+    (tmp_path / "dt.json").write_text(json.dumps(RESULTS))
+    truth = detap.read_ground_truth(tmp_path / "gt.json")
+    return truth, detap.read_detections(tmp_path / "dt.json", truth)
+
+
+def test_coco_to_coco_keeps_ids_and_file_names(
+    coco: tuple[GroundTruth, Detections], tmp_path: Path
+) -> None:
+    done = detap.convert(tmp_path / "out", *coco, to="coco")
+    found = json.loads((tmp_path / "out" / "instances.json").read_text())
+    assert [(i["id"], i["file_name"]) for i in found["images"]] == [
+        (3, "val\\y.png"),
+        (7, "val/x 1.jpg"),
+    ]
+    assert found["categories"] == COCO["categories"]
+    assert [a["id"] for a in found["annotations"]] == [0, 2]
+    assert json.loads((tmp_path / "out" / "results.json").read_text()) == RESULTS
+    assert done.notes == ()
+
+
+def test_coco_to_voc_by_hand_where_image_names_have_blanks(
+    coco: tuple[GroundTruth, Detections], tmp_path: Path
+) -> None:
+    """The class has a blank, so that a file holds a class; an image has one too: refused."""
+    with pytest.raises(detap.InputError, match="class 'hot dog' has blanks, and the images'"):
+        detap.convert(tmp_path / "out", *coco, to="voc")
+    assert not (tmp_path / "out").exists()
+    done = detap.convert(tmp_path / "out", coco[0], to="voc")
+    assert sorted(done.files) == [
+        "Annotations/x 1.xml",
+        "Annotations/y.xml",
+        "ImageSets/Main/default.txt",
+    ]
+    assert (tmp_path / "out/ImageSets/Main/default.txt").read_text() == "y\nx 1\n"
+    assert (tmp_path / "out/Annotations/y.xml").read_text() == (
+        "<annotation>\n<filename>y.png</filename>\n"
+        "<size><width>640</width><height>480</height><depth>3</depth></size>\n"
+        "<object>\n<name>hot dog</name>\n<pose>Unspecified</pose>\n<truncated>0</truncated>\n"
+        "<difficult>0</difficult>\n"
+        "<bndbox><xmin>0</xmin><ymin>0</ymin><xmax>64</xmax><ymax>48</ymax></bndbox>\n</object>\n"
+        "</annotation>\n"
+    )
+    assert [(note.code, note.count) for note in done.notes] == [
+        ("not-held", 1),  # a crowd
+        ("not-held", 1),  # an area of 700.5 in a box of 1200
+        ("not-held", 1),  # the class without objects
+        ("classes-sorted", 2),
+    ]
+
+
+def test_detections_go_into_files_of_images_where_no_name_of_an_image_has_blanks(
+    coco: tuple[GroundTruth, Detections], tmp_path: Path
+) -> None:
+    detap.convert(tmp_path / "out", *coco, to="voc", file_names={3: "y.png", 7: "x.jpg"})
+    folder = tmp_path / "out" / "detections"
+    assert {file.name: file.read_text() for file in folder.iterdir()} == {
+        "comp4_det_default_hot dog.txt": "y 0.25 0.5 0 64.5 48\n",
+        "comp4_det_default_cat.txt": "x 1 10 20 40 60\n",
+        "comp4_det_default_no.txt": "",
+    }
+
+
+def test_coco_to_yolo_by_hand(coco: tuple[GroundTruth, Detections], tmp_path: Path) -> None:
+    done = detap.convert(tmp_path / "out", *coco, to="yolo")
+    files = {name: (tmp_path / "out" / name).read_text() for name in done.files}
+    assert files == {
+        "data.yaml": "path: .\nval: val.txt\nnc: 3\n"
+        'names:\n  0: "hot dog"\n  1: "cat"\n  2: "no"\n',
+        "val.txt": "./images/val/y.png\n./images/val/x 1.jpg\n",
+        "sizes.csv": "image,width,height\ny,640,480\nx 1,640,480\n",
+        # 64 and 48 of 640 and 480; 25 / 640, 40 / 480, 30 / 640, 40 / 480
+        "labels/val/y.txt": "0 0.05 0.05 0.1 0.1\n",
+        "labels/val/x 1.txt": f"1 0.0390625 {40 / 480!r} 0.046875 {40 / 480!r}\n",
+        "predictions/labels/y.txt": "0 0.05078125 0.05 0.1 0.1 0.25\n",
+        "predictions/labels/x 1.txt": f"1 0.0390625 {40 / 480!r} 0.046875 {40 / 480!r} 1\n",
+    }
+
+
+def test_yolo_needs_the_sizes_of_images_with_boxes(tmp_path: Path) -> None:
+    truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 4]])
+    with pytest.raises(detap.InputError) as caught:
+        detap.convert(tmp_path / "out", truth, to="yolo")
+    assert str(caught.value) == (
+        "the input: the size of image 'a' is not known, as YOLO's fractions need; give ground "
+        "truth that has the sizes of its images"
+    )
+
+
+def test_detections_alone_are_written_with_the_names_of_their_classes(tmp_path: Path) -> None:
+    found = Detections.from_arrays(image=["a"], label=["c"], boxes=[[1, 2, 3, 5]], score=[0.5])
+    detap.convert(tmp_path / "out.json", detections=found, to="coco")
+    assert json.loads((tmp_path / "out.json").read_text()) == {
+        "annotations": [{"image_id": "a", "category_id": 1, "bbox": [1, 2, 2, 3], "score": 0.5}],
+        "categories": [{"id": 1, "name": "c"}],
+    }
+
+
+@pytest.mark.parametrize("name", ["sub/a", ".hidden", "a\nb", " a", "x" * 201, "\udce9"])
+def test_names_that_no_file_can_have_are_refused(name: str, tmp_path: Path) -> None:
+    truth = GroundTruth.from_arrays(image=[name], label=["c"], boxes=[[1, 2, 3, 4]])
+    with pytest.raises(detap.InputError, match=r"the image .* cannot .*; rename it"):
+        detap.convert(tmp_path / "out", truth, to="voc")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_is_overwritten_and_nothing_is_left_of_a_failure(
+    coco: tuple[GroundTruth, Detections], tmp_path: Path
+) -> None:
+    target = tmp_path / "out"
+    target.mkdir()
+    with pytest.raises(detap.DetapError, match="out: exists already; give a new name, or remove"):
+        detap.convert(target, *coco, to="coco")
+    assert list(target.iterdir()) == []
+    with pytest.raises(detap.DetapError, match="is no folder; make it first"):
+        detap.convert(tmp_path / "no" / "out", *coco, to="coco")
+    with pytest.raises(detap.UsageError, match="'cocoa' cannot be written; did you mean coco"):
+        detap.convert(tmp_path / "new", *coco, to="cocoa")
+    with pytest.raises(detap.UsageError, match="nothing to convert"):
+        detap.convert(tmp_path / "new", to="coco")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dt.json", "gt.json", "out"]
