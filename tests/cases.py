@@ -10,7 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
+from detap.protocols import PRESETS
 from detap.tables.detection import Detections, GroundTruth
+
+BY_IMAGE = {name: rules for name, rules in PRESETS.items() if rules.pairing != "ground-truth"}
+"""The presets under which no image decides what becomes of another's boxes."""
 
 Table = TypeVar("Table", GroundTruth, Detections)
 XYWH = tuple[float, float, float, float]

@@ -17,8 +17,8 @@ from detap.errors import InputError
 from detap.evaluation.detection import Result, evaluate
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
-from detap.protocols import PRESETS, RECALL_GRIDS, Protocol, protocol
-from tests.cases import Case, Found, Truth
+from detap.protocols import RECALL_GRIDS, Protocol, protocol
+from tests.cases import BY_IMAGE, Case, Found, Truth
 from tests.parity import reference
 from tests.parity.voc_eval import voc_eval
 
@@ -254,7 +254,7 @@ def test_fact_10_classes_only_in_detections(fixtures: Path, files: str, preset: 
     assert "bird" in note.message
 
 
-@pytest.mark.parametrize("preset", [p for p in PRESETS if p != "proposals"])
+@pytest.mark.parametrize("preset", [p for p in BY_IMAGE if p != "proposals"])
 def test_fact_11_false_positives_on_images_without_ground_truth_count(preset: str) -> None:
     case = Case(
         truths=(Truth(1, 1, BOX),),

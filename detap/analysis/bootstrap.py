@@ -59,17 +59,13 @@ def resampled(
     Raises
     ------
     UsageError
-        Where the protocol pairs by coverage: no ranking is resampled there.
+        Where the protocol ranks no detections, which could be resampled.
     KeyError
         Where the protocol has no such number.
     """
     check_threads(threads)
     rules = result.protocol
-    if rules.pairing == "coverage":
-        raise UsageError(
-            f"protocol {rules.name} pairs by coverage, whose recall cannot be resampled; "
-            "leave out --confidence"
-        )
+    rules.refuse_unranked("leave out --confidence")
     wanted = [_wanted(rules, rules.measure(name)) for name in names]
     if not wanted:
         return Resampled({}, {})

@@ -122,7 +122,7 @@ def breakdowns(
     Raises
     ------
     UsageError
-        Where the protocol pairs by coverage, or has no such threshold.
+        Where the protocol ranks no detections, or has no such threshold.
     """
     outcome = Outcome.of(result, iou)
     kept = outcome.judged

@@ -122,7 +122,7 @@ def calibration(
     Raises
     ------
     UsageError
-        Where a score lies outside [0, 1], there is no bin, the protocol pairs by coverage, or it
+        Where a score lies outside [0, 1], there is no bin, the protocol ranks no detections, or it
         has no such threshold.
     """
     if min(bins, localised_bins) < 1:

@@ -84,11 +84,10 @@ def mistakes(result: Result, *, threshold: int = 0) -> Mistakes:
     Raises
     ------
     UsageError
-        Where the protocol pairs by coverage: nothing is a mistake there.
+        Where the protocol ranks no detections: none is a mistake there.
     """
     rules = result.protocol
-    if rules.pairing == "coverage":
-        raise UsageError(f"protocol {rules.name} pairs by coverage, which knows no mistakes")
+    rules.refuse_unranked("compare with another protocol")
     evidence = result.evidence_with((0, threshold))
     kept = _at_operating_points(evidence, threshold)
     good = evidence.is_found(0, threshold, kept)

@@ -109,7 +109,7 @@ def confusion(
     Raises
     ------
     UsageError
-        Where the rule is unknown, the protocol pairs by coverage, or has no such threshold.
+        Where the rule is unknown, the protocol ranks no detections, or has no such threshold.
     """
     if rule not in get_args(Rule):
         raise UsageError(f"rule {rule!r} is unknown; choose from {', '.join(get_args(Rule))}")

@@ -37,7 +37,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.outcome import USUAL_IOU, Counts, Outcome, refuse_coverage
+from detap.analysis.outcome import NOT_ANALYSED, USUAL_IOU, Counts, Outcome
 from detap.core._curves import count_above
 from detap.core.curves import average_precisions
 from detap.core.nearest import CLASSIFICATION, LOCALISATION, Surroundings
@@ -155,7 +155,7 @@ def errors(
     Raises
     ------
     UsageError
-        Where the convention is unknown, the protocol pairs by coverage, or has no such threshold.
+        Where the convention is unknown, the protocol ranks no detections, or has no such threshold.
     """
     if convention not in get_args(Convention):
         raise UsageError(
@@ -350,7 +350,7 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integ
     The ground truths that the protocol in force leaves out are its ignore regions. They stay out
     of the matching: a detection that has no match leaves AP where one of them covers it.
     """
-    refuse_coverage(result.protocol)
+    result.protocol.refuse_unranked(NOT_ANALYSED)
     scene = result._scene
     rules = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~scene.neutral).astype(np.int32)

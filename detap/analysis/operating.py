@@ -253,7 +253,7 @@ def sweeps(result: Result | Outcome, *, iou: float | None = None) -> Sweeps:
     Raises
     ------
     UsageError
-        Where the protocol pairs by coverage, or has no such threshold.
+        Where the protocol ranks no detections, or has no such threshold.
     """
     if isinstance(result, Outcome):
         threshold, iou = result.threshold, result.iou

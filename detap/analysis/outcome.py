@@ -18,6 +18,9 @@ from detap.tables.detection import Flags, Floats, Integers
 
 Counts = NDArray[np.int64]
 
+NOT_ANALYSED = "analyse with another protocol"
+"""What to do about one under which no detection is an error."""
+
 USUAL_IOU = 0.5
 
 
@@ -65,7 +68,7 @@ class Outcome:
         Raises
         ------
         UsageError
-            Where the protocol pairs by coverage, or has no such threshold.
+            Where the protocol ranks no detections, or has no such threshold.
         """
         if isinstance(result, Outcome):
             return result
@@ -181,29 +184,15 @@ def ratios(part: Counts, whole: Counts) -> Floats:
     return out
 
 
-def refuse_coverage(rules: Protocol) -> None:
-    """Refuse a protocol under which no detection is right or wrong.
-
-    Raises
-    ------
-    UsageError
-    """
-    if rules.pairing == "coverage":
-        raise UsageError(
-            f"protocol {rules.name} pairs by coverage, under which no detection is an error; "
-            "analyse with another protocol"
-        )
-
-
 def threshold_of(rules: Protocol, iou: float | None) -> int:
     """Return an IoU threshold as an index into those of a protocol.
 
     Raises
     ------
     UsageError
-        Where the protocol pairs by coverage, or has no such threshold.
+        Where the protocol ranks no detections, or has no such threshold.
     """
-    refuse_coverage(rules)
+    rules.refuse_unranked(NOT_ANALYSED)
     if iou is None:
         return rules.threshold_index(USUAL_IOU) or 0
     index = rules.threshold_index(iou)

@@ -121,7 +121,7 @@ def verdicts(
     Raises
     ------
     UsageError
-        Where there is no such image, the protocol pairs by coverage, or has no such threshold.
+        Where there is no such image, the protocol ranks no detections, or has no such threshold.
     """
     outcome = Outcome.of(result, iou)
     number = _number_of(image, outcome.scene.ground_truth.images)

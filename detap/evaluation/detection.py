@@ -118,14 +118,12 @@ def score_tables(
     if doubts:
         detections = replace(detections, notes=(*detections.notes, *sorted(doubts, key=str)))
     scene = Scene(ground_truth, detections.numbered_as(ground_truth), rules, threads)
-    if rules.pairing == "coverage":
-        return _result(scene, scene.cover())
     cells = every_cell(rules) if matches else [(0, 0)] if evidence else None
-    return _result(scene, scene.score(evidence=cells, curves=curves))
+    return _result(scene, scene.paired(evidence=cells, curves=curves))
 
 
 def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:
-    """Return the result on some of its images alone; no box is matched again.
+    """Return the result on some of its images alone; no box that was ranked is matched again.
 
     Parameters
     ----------
@@ -147,8 +145,8 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
         return source.on_images(numbers, threads=threads)
     truth, detections = select(source.ground_truth, source.detections, images=kept)
     scene = Scene(truth, detections, result.protocol, threads)
-    if result.protocol.pairing == "coverage":
-        return _result(scene, scene.cover())
+    if result.protocol.pairing != "ranked":
+        return _result(scene, scene.paired())
     return _result(scene, finish(result.evidence.of_images(numbers), threads=threads))
 
 

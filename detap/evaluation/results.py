@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from detap.core import curves as core_curves
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores, finish
-from detap.errors import Note, UsageError
+from detap.errors import Note
 from detap.evaluation.scene import Scene
 from detap.protocols import Measure, Protocol
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
@@ -274,9 +274,9 @@ class Result:
         Raises
         ------
         UsageError
-            Where the protocol pairs by coverage.
+            Where the protocol does not rank detections: it pairs by coverage or by ground truth.
         """
-        self._refuse_coverage()
+        self._refuse_unranked()
         return self._evidence or self._source.evidence()
 
     def evidence_with(self, *cells: Cell) -> Evidence:
@@ -296,15 +296,11 @@ class Result:
         return self.evidence if {*cells} <= {*self.evidence.cells} else self._matched(cells)
 
     def _matched(self, cells: Iterable[Cell]) -> Evidence:
-        self._refuse_coverage()
+        self._refuse_unranked()
         return self._scene.matched(tuple(cells))
 
-    def _refuse_coverage(self) -> None:
-        rules = self.protocol
-        if rules.pairing == "coverage":
-            raise UsageError(
-                f"protocol {rules.name} pairs by coverage: no detection is right or wrong there"
-            )
+    def _refuse_unranked(self) -> None:
+        self.protocol.refuse_unranked("evaluate with another protocol for that")
 
     @cached_property
     def matches(self) -> Matches | None:
@@ -544,7 +540,10 @@ def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
         "id": ids,
         "AP": [nan] * classes,
     }
-    columns |= {name: values.tolist() for name, values in result.by_class.items()}
+    numbers = {name: values.tolist() for name, values in result.by_class.items()}
+    if protocol.headline != "AR":
+        columns["AP"] = next(iter(numbers.values()))
+    columns |= numbers
     if protocol.headline == "mAP":
         columns["recall"] = result.recall[:, :, 0, -1].mean(axis=0).tolist()
     columns |= {

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.choosing import score_choices
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, score
@@ -13,6 +14,7 @@ from detap.core.overlap import pixel_areas
 from detap.core.proposals import coverage, finish_coverage, reached_thresholds
 from detap.core.rules import Rules
 from detap.errors import Note, UsageError
+from detap.evaluation.choosing import Choosers, parts_of, unscored
 from detap.protocols import Protocol
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
@@ -116,9 +118,33 @@ class Scene:
         assert evidence is not None
         return evidence
 
-    def cover(self) -> Scores:
-        """Pair ground truths off with proposals by falling overlap."""
-        return finish_coverage(*self.covered(), rules_of(self.protocol))
+    def paired(self, *, evidence: Iterable[Cell] | None = None, curves: bool = True) -> Scores:
+        """Pair detections with ground truths as the protocol has it, and score them.
+
+        Evidence is kept, and curves matter, where detections are ranked.
+        """
+        if self.protocol.pairing == "coverage":
+            return finish_coverage(*self.covered(), rules_of(self.protocol))
+        if self.protocol.pairing == "ground-truth":
+            return self.chosen()
+        return self.score(evidence=evidence, curves=curves)
+
+    def chosen(self) -> Scores:
+        """Let ground truths choose detections."""
+        detections, truths = self.boxes()
+        columns = Choosers(
+            detections, truths, self.neutral, self.absorbing, self.ground_truth.extra
+        )
+        parts, low = parts_of(self.protocol, self.classes, columns)
+        return score_choices(
+            detections,
+            truths,
+            parts,
+            low,
+            images=len(self.images),
+            classes=len(self.classes),
+            rules=rules_of(self.protocol),
+        )
 
     def covered(self) -> tuple[NDArray[np.uint64], Flags, NDArray[np.int64]]:
         """Return at which thresholds each ground truth is covered by a proposal.
@@ -178,8 +204,24 @@ class Scene:
         # Of classes that the ground truth does not even list, the VOC reader has said so.
         said = any(note.code == "unknown-classes" for note in self.detections.notes)
         of_truth = len(self.ground_truth.classes) if said else len(self.classes)
-        strangers = notes_of_strangers(scores.counts, self.classes[:of_truth])
-        return [*self.notes_of_flags(), *strangers]
+        left = unscored(self.protocol, self.classes)
+        counts = np.where(left, 0, scores.counts)
+        strangers = notes_of_strangers(counts, self.classes[:of_truth])
+        return [*self.notes_of_flags(), *strangers, *self._notes_of_unscored(left, scores)]
+
+    def _notes_of_unscored(self, left: Flags, scores: Scores) -> Iterator[Note]:
+        """Say of which classes there are detections that the protocol does not score."""
+        names = [name for name, is_left in zip(self.classes, left, strict=True) if is_left]
+        count = int(scores.counts[2, left].sum())
+        if count:
+            yield Note(
+                "classes-not-scored",
+                f"{self.protocol.name} does not score classes of which there are detections "
+                f"(of {', '.join(names[:3])}{', ...' * (len(names) > 3)}); --class-iou says which "
+                "it does",
+                count,
+                warning=False,
+            )
 
     def notes_of_flags(self) -> list[Note]:
         """Return what is worth saying about ground truths that the protocol counts."""

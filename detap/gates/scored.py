@@ -130,7 +130,7 @@ class SliceNumbers:
 
 
 def _numbers(result: Result, score: Threshold | None) -> Numbers:
-    known = () if result.protocol.pairing == "coverage" else AT_THRESHOLD
+    known = AT_THRESHOLD if result.protocol.pairing == "ranked" else ()
 
     @cache
     def point() -> OperatingPoint:

@@ -65,6 +65,8 @@ RECALL_GRIDS: dict[str, tuple[float, ...]] = {
     "hundredths": tuple(i / 100 for i in range(101)),
     # torch.linspace(0, 1, 101), as torchmetrics has it.
     "float32": linspace32(0.0, 1.0, 101),
+    # The points of the KITTI benchmark but the first.
+    "fortieths": tuple(i / 40 for i in range(1, 41)),
 }
 """The recall levels at which interpolated precision is read, by the name of who makes them so."""
 
@@ -101,6 +103,8 @@ PROPOSAL_AREAS = (
     AreaRange("256-512", 256.0**2, 512.0**2, "-256-512"),
     AreaRange("512-inf", 512.0**2, 1e10, "-512-inf"),
 )
+KITTI_LEVELS = tuple(AreaRange(n, -inf, inf, f"-{n}") for n in ("moderate", "easy", "hard"))
+"""KITTI's levels, the quoted one first: of any area; what else is asked of objects differs."""
 
 
 # --- kinds of values
@@ -251,6 +255,76 @@ class Number(Kind):
         if self.high != inf:
             found["maximum"] = self.high
         return found
+
+
+class Numbers(Kind):
+    """Several numbers, none of which need be whole or ascend: ``25,40,25``; or none."""
+
+    metavar = "LIST"
+    says = "numbers, or `none`"
+    forms = "`25`; `25,40,25`; `none`"
+    _one = Number(0)
+
+    def accept(self, name: str, value: Any) -> tuple[float, ...]:
+        return tuple(self._one.accept(name, entry) for entry in _listed(name, value))
+
+    def parse(self, text: str) -> tuple[float, ...]:
+        return () if text == "none" else tuple(map(self._one.parse, text.split(",")))
+
+    def spell(self, value: Any) -> str:
+        return ",".join(map(exact, value)) or "none"
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "array", "items": self._one.schema()}
+
+
+class Word(Kind):
+    """A name."""
+
+    def accept(self, name: str, value: Any) -> str:
+        if not (isinstance(value, str) and value):
+            raise _refuse(name, value, "is no name")
+        return value
+
+    def parse(self, text: str) -> str:
+        return text
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": "string"}
+
+
+class ByClass(Kind):
+    """A value for each of some classes, by name: ``Car=0.7,Cyclist=0.5``; or none."""
+
+    metavar = "CLASS=..."
+
+    def __init__(self, one: Kind, says: str, example: str) -> None:
+        self.one, self.says = one, says
+        self.forms = f"`{example}`; `none`"
+
+    def accept(self, name: str, value: Any) -> tuple[tuple[str, Any], ...]:
+        given = value.items() if hasattr(value, "items") else _listed(name, value)
+        pairs = [_listed(name, pair) for pair in given]
+        if any(len(pair) != 2 for pair in pairs):
+            raise _refuse(name, value, "is no pairs of a class and what it has")
+        word = Word()
+        return tuple((word.accept(name, k), self.one.accept(name, v)) for k, v in pairs)
+
+    def parse(self, text: str) -> tuple[tuple[str, Any], ...]:
+        return () if text == "none" else tuple(self._pair(part) for part in text.split(","))
+
+    def _pair(self, text: str) -> tuple[str, Any]:
+        name, equals, value = text.rpartition("=")
+        if not (name and equals and value):
+            raise ValueError(f"{text!r} is not class=value")
+        return name, self.one.parse(value)
+
+    def spell(self, value: Any) -> str:
+        return ",".join(f"{name}={self.one.spell(entry)}" for name, entry in value) or "none"
+
+    def schema(self) -> dict[str, Any]:
+        pair = {"type": "array", "prefixItems": [{"type": "string"}, self.one.schema()]}
+        return {"type": "array", "items": pair | {"minItems": 2, "maxItems": 2}}
 
 
 class Decimals(Kind):
@@ -412,14 +486,15 @@ class Cutoffs(Kind):
 
 
 class Areas(Kind):
-    """Area ranges: ``coco``, ``proposals``, ``none``, or ``small=0:1024,large=1024:1e10``."""
+    """Area ranges: those of a name, or ``small=0:1024,large=1024:1e10``."""
 
     metavar = "RANGES"
     says = "ranges"
-    forms = "`coco`, `proposals`, `none`, or `small=0:1024,large=1024:`"
+    forms = "`coco`, `proposals`, `kitti`, `none`, or `small=0:1024,large=1024:`"
     named: ClassVar[dict[str, tuple[AreaRange, ...]]] = {
         "coco": COCO_AREAS,
         "proposals": PROPOSAL_AREAS,
+        "kitti": KITTI_LEVELS,
         "none": (ANY_AREA,),
     }
     _suffixes: ClassVar[dict[str, str]] = {"small": "s", "medium": "m", "large": "l"}
@@ -441,7 +516,7 @@ class Areas(Kind):
         low, high = (
             _real(f"end of area range {band.name!r}", end) for end in (band.low, band.high)
         )
-        if band != ANY_AREA and not 0 <= low <= high:
+        if (low, high) != (-inf, inf) and not 0 <= low <= high:
             raise UsageError(
                 f"area range {band.name!r} goes from {exact(low)} to {exact(high)}; "
                 "it must ascend from 0 or more"
@@ -476,8 +551,7 @@ class Areas(Kind):
 
     def spell(self, value: Any) -> str:
         return ",".join(
-            "any" if band == ANY_AREA else f"{band.name}={exact(band.low)}-{exact(band.high)}"
-            for band in value
+            "any" if band == ANY_AREA else f"{band.name}={_ends(band)}" for band in value
         )
 
     def schema(self) -> dict[str, Any]:
@@ -493,6 +567,11 @@ class Areas(Kind):
             "properties": ends,
         }
         return {"type": "array", "minItems": 1, "items": item}
+
+
+def _ends(band: AreaRange) -> str:
+    any_area = (band.low, band.high) == (-inf, inf)
+    return "any" if any_area else f"{exact(band.low)}-{exact(band.high)}"
 
 
 def exact(value: float) -> str:

@@ -11,17 +11,38 @@ from detap.protocols.axes import (
     SAME_THRESHOLD,
     AreaRange,
     Areas,
+    ByClass,
     Decimals,
     Flags,
     Limits,
     Number,
+    Numbers,
     Rules,
     Thresholds,
+    Word,
+    axes,
     axis,
 )
 from detap.protocols.measures import Measure
 
-Interpolation = Literal["11-point", "all-point", "101-point"]
+Interpolation = Literal["11-point", "all-point", "101-point", "40-point"]
+
+
+_BY_RANGE = ("height_min", "occlusion_max", "truncation_max")
+_OF_GROUND_TRUTH = ("class_iou", "neighbour_classes", *_BY_RANGE)
+"""What pairing by ground truth alone looks at."""
+
+_OF_RANKING = (
+    "candidate",
+    "equal_iou",
+    "detection_limits",
+    "limit_scope",
+    "ties",
+    "class_agnostic",
+    "empty_images",
+    "id_zero",
+)
+"""What it does not look at: no detection claims, and none is ranked."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,11 +142,13 @@ class Protocol(Rules):
         "How the precision-recall curve becomes its average precision.",
         option="--ap",
     )
-    recall_grid: Literal["matlab", "arange", "linspace", "hundredths", "float32"] = axis(
-        "linspace",
-        "Who makes the recall levels of 11 or 101 points.",
-        "Who makes the recall levels: the first two have 11, the others 101; they differ in their "
-        "last bits.",
+    recall_grid: Literal["matlab", "arange", "linspace", "hundredths", "float32", "fortieths"] = (
+        axis(
+            "linspace",
+            "Who makes the recall levels of 11, 101 or 40 points.",
+            "Who makes the recall levels: the first two have 11, the next three 101; they differ "
+            "in their last bits. The last has 40, from 1/40 to 1.",
+        )
     )
     precision_guard: float = axis(0.0, "Added to TP + FP in the precision.", kind=Number(0, 1))
     absent_class: Literal["undefined", "zero"] = axis(
@@ -134,11 +157,56 @@ class Protocol(Rules):
         "The AP of a class without ground truth that counts. Undefined stays outside the mean.",
     )
     class_agnostic: bool = axis(False, "Score classes as one.", "All classes are scored as one.")
-    pairing: Literal["ranked", "coverage"] = axis(
+    pairing: Literal["ranked", "coverage", "ground-truth"] = axis(
         "ranked",
-        "Detections claim ground truths by falling score, or (proposals) by falling IoU.",
+        "Detections claim ground truths by falling score, or (proposals) by falling IoU, or "
+        "ground truths choose detections (KITTI).",
         "Detections claim ground truths by falling score; or ground truths and proposals are "
-        "paired off by falling IoU, whatever the score.",
+        "paired off by falling IoU, whatever the score; or ground truths, in file order, choose "
+        "detections, first by score and then by overlap (KITTI).",
+    )
+    class_iou: tuple[tuple[str, float], ...] = axis(
+        (),
+        "Pairing by ground truth: the classes scored and their IoU thresholds: Car=0.7; or none: "
+        "all, at --iou.",
+        "Pairing by ground truth: which classes are scored, and at which threshold each; `none` is "
+        "all classes, at `iou_thresholds`. Changing `iou_thresholds` sets them all. Here and "
+        "below, names are compared without regard to case.",
+        kind=ByClass(
+            Number(0, 1, above=True, metavar="IOU"),
+            "classes and thresholds, or `none`",
+            "Car=0.7,Cyclist=0.5",
+        ),
+    )
+    neighbour_classes: tuple[tuple[str, str], ...] = axis(
+        (),
+        "Pairing by ground truth: classes whose ground truths are neutral to another: Car=Van; "
+        "*=DontCare is to all; or none.",
+        "Pairing by ground truth: classes so like another that their ground truths are neutral to "
+        "it; those of `*=DontCare` are to all.",
+        kind=ByClass(Word(), "classes and neighbours, or `none`", "Car=Van,*=DontCare"),
+    )
+    height_min: tuple[float, ...] = axis(
+        (),
+        "Pairing by ground truth: least height in pixels, for each of --area-ranges or for all; "
+        "or none.",
+        "Pairing by ground truth: ground truths not higher than this, in pixels, are neutral, and "
+        "so are lower detections. One for each area range, or one for all.",
+        kind=Numbers(),
+    )
+    occlusion_max: tuple[float, ...] = axis(
+        (),
+        "Pairing by ground truth: most occlusion, as KITTI's labels have it, likewise; or none.",
+        "Pairing by ground truth: ground truths more occluded than this, as KITTI's labels tell "
+        "it, are neutral. Likewise.",
+        kind=Numbers(),
+    )
+    truncation_max: tuple[float, ...] = axis(
+        (),
+        "Pairing by ground truth: most truncation, from 0 to 1, likewise; or none.",
+        "Pairing by ground truth: ground truths more truncated than this, from 0 to 1, are "
+        "neutral. Likewise.",
+        kind=Numbers(),
     )
     empty_images: Literal["counted", "left-out"] = axis(
         "counted",
@@ -171,6 +239,35 @@ class Protocol(Rules):
         super().__post_init__()
         if not set(self.absorbing) <= set(self.neutral):
             raise UsageError("only neutral ground truths can absorb detections")
+        by_truth = self.pairing == "ground-truth"
+        self._refuse_other(_OF_RANKING if by_truth else _OF_GROUND_TRUTH)
+        for name in _BY_RANGE:
+            if len(getattr(self, name)) not in (0, 1, len(self.area_ranges)):
+                raise UsageError(
+                    f"{name.replace('_', ' ')} has {len(getattr(self, name))} values, and there "
+                    f"are {len(self.area_ranges)} area ranges: give one for each, or one for all"
+                )
+        if by_truth:
+            self._check_points()
+
+    def _refuse_other(self, names: tuple[str, ...]) -> None:
+        """Refuse axes that the pairing does not look at: they would seem to have been heeded."""
+        for entry in axes(Protocol):
+            if entry.name in names and getattr(self, entry.name) != entry.default:
+                raise UsageError(
+                    f"{entry.name.replace('_', ' ')} has no say where pairing is {self.pairing}: "
+                    f"leave out {entry.option}, or start from another --protocol"
+                )
+
+    def _check_points(self) -> None:
+        if len(self.iou_thresholds) > 1:
+            raise UsageError("pairing by ground truth takes one IoU threshold")
+        points = [40 * level for level in self.recall_levels]
+        if not points or any(abs(point - round(point)) > SAME_THRESHOLD for point in points):
+            raise UsageError(
+                f"pairing by ground truth gives precision at 41 points, from which "
+                f"{self.interpolation} interpolation cannot be taken: use 40-point or 11-point"
+            )
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
@@ -190,13 +287,34 @@ class Protocol(Rules):
         """The T thresholds that overlaps are compared with, after the ceiling."""
         return tuple(min(t, self.iou_ceiling) for t in self.iou_thresholds)
 
+    def refuse_unranked(self, remedy: str) -> None:
+        """Refuse what asks of each detection whether it is right, where that is not known.
+
+        Raises
+        ------
+        UsageError
+        """
+        if self.pairing != "ranked":
+            raise UsageError(
+                f"protocol {self.name} pairs by {self.pairing.replace('-', ' ')}, under which no "
+                f"detection is right or wrong by itself; {remedy}"
+            )
+
+    @property
+    def asks_of_objects(self) -> bool:
+        """Whether the ranges ask more of an object than its area."""
+        return any(getattr(self, name) for name in _BY_RANGE)
+
     def with_changes(self, **changes: Any) -> "Protocol":
         """Return these rules with other values in some fields, and with what goes with them.
 
         An interpolation brings a recall grid of as many levels; ground truths that are no longer
-        neutral no longer absorb.
+        neutral no longer absorb; a threshold is that of all classes.
         """
         rules = self
+        if "iou_thresholds" in changes and "class_iou" not in changes and self.class_iou:
+            threshold = changes["iou_thresholds"][0]
+            changes["class_iou"] = tuple((name, threshold) for name, _ in self.class_iou)
         if "interpolation" in changes:
             rules = rules.with_interpolation(changes.pop("interpolation"))
         if "neutral" in changes and "absorbing" not in changes:
@@ -206,7 +324,7 @@ class Protocol(Rules):
 
     def with_interpolation(self, interpolation: Interpolation) -> "Protocol":
         """Return the protocol with another interpolation, and a recall grid that goes with it."""
-        grids = {"11-point": "matlab", "101-point": "linspace"}
+        grids = {"11-point": "matlab", "101-point": "linspace", "40-point": "fortieths"}
         grid: Any = grids.get(interpolation, self.recall_grid)
         if self.interpolation == interpolation:
             grid = self.recall_grid

@@ -71,7 +71,7 @@ def named(rules: "Protocol", name: str) -> Measure:
         Where there is none, with near names.
     """
     limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
-    thresholds = (None, *range(len(rules.iou_thresholds)))
+    thresholds = (None, *range(len(rules.iou_thresholds) if not rules.class_iou else 0))
     candidates = [
         *summary(rules),
         *(_precision(rules, t, a) for a in bands for t in thresholds if rules.headline != "AR"),
@@ -117,7 +117,7 @@ def _measure(
     title = (
         f"mean {what}" if rules.headline == "mAP" else what,
         f"IoU {_iou(rules, threshold)}",
-        f"{rules.area_ranges[area].name} areas",
+        f"{rules.area_ranges[area].name} {'objects' if rules.asks_of_objects else 'areas'}",
         _detections(rules, limit),
     )
     return Measure(name, quantity, *place, title)
@@ -132,6 +132,8 @@ def _percent(threshold: float) -> str:
 
 def _iou(rules: "Protocol", threshold: int | None) -> str:
     values = rules.iou_thresholds if threshold is None else rules.iou_thresholds[threshold:][:1]
+    if rules.class_iou:
+        values = tuple(sorted({value for _, value in rules.class_iou}))
     if len(values) == 1:
         return format(values[0], ".6g")
     return f"{values[0]:.6g}\N{EN DASH}{values[-1]:.6g}"

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from detap.protocols.axes import COCO_AREAS, PROPOSAL_AREAS, linspace
+from detap.protocols.axes import COCO_AREAS, KITTI_LEVELS, PROPOSAL_AREAS, linspace
 from detap.protocols.detection import Protocol
 
 COCO_IOU_CEILING = 1 - 1e-10
@@ -44,6 +44,24 @@ _COCO = Protocol(
     precision_guard=COCO_PRECISION_GUARD,
     source="pycocotools 2.0.11, COCOeval with iouType bbox",
 )
+_KITTI = Protocol(
+    name="kitti",
+    strict_iou=True,
+    neutral=("difficult",),
+    absorbing=("difficult",),
+    area_ranges=KITTI_LEVELS,
+    interpolation="40-point",
+    recall_grid="fortieths",
+    pairing="ground-truth",
+    class_iou=(("Car", 0.7), ("Pedestrian", 0.5), ("Cyclist", 0.5)),
+    neighbour_classes=(("Car", "Van"), ("Pedestrian", "Person_sitting"), ("*", "DontCare")),
+    height_min=(25, 40, 25),
+    occlusion_max=(1, 0, 2),
+    truncation_max=(0.3, 0.15, 0.5),
+    headline="mAP",
+    source="evaluate_object.cpp of the KITTI development kit, in 2D, through "
+    "traveller59/kitti-object-eval-python 9f385f8",
+)
 
 Protocol.presets |= {
     rules.name: rules
@@ -69,6 +87,14 @@ Protocol.presets |= {
             name="coco-strict",
             id_zero="no-match",
             source="pycocotools 2.0.11, COCOeval with iouType bbox, its annotation id 0 included",
+        ),
+        _KITTI,
+        replace(
+            _KITTI,
+            name="kitti-r11",
+            interpolation="11-point",
+            recall_grid="arange",
+            source="the same, as it was until October 2019",
         ),
         replace(
             _COCO,

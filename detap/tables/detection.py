@@ -119,7 +119,11 @@ class _Table:
         rows : (N,) bool or (n,) integer array
             A mask, or row numbers in the order wanted.
         """
-        return replace(self, **{name: column[rows] for name, column in self.columns().items()})
+        return self.with_columns({name: column[rows] for name, column in self.columns().items()})
+
+    def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
+        """Return the table with other columns, named as in :meth:`columns`, and other fields."""
+        return replace(self, **columns, **changes)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -138,6 +142,8 @@ class GroundTruth(_Table):
         Width and height of each image in pixels, NaN where unknown.
     format : str
         What it was read as, which says how images are called; empty for arrays.
+    extra : mapping of str to (G,) float64
+        What else is known of each row and a protocol may ask for, such as KITTI's ``occluded``.
     """
 
     _title = "ground truth"
@@ -150,6 +156,7 @@ class GroundTruth(_Table):
     zero_id: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
     image_sizes: Floats | None = None
     format: str = ""
+    extra: Mapping[str, Floats] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.zero_id) != len(self.image):
@@ -160,7 +167,13 @@ class GroundTruth(_Table):
         """Return every column with one entry per row, by name."""
         names = ("image", "label", "corners", "box_area", "area")
         flags = ("crowd", "difficult", "ignore", "group_of", "zero_id")
-        return {name: getattr(self, name) for name in names + flags}
+        return {name: getattr(self, name) for name in names + flags} | dict(self.extra)
+
+    def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
+        """Return the table with other columns; extra ones that are not given are left out."""
+        extra = {name: columns[name] for name in self.extra if name in columns}
+        own = {name: column for name, column in columns.items() if name not in extra}
+        return replace(self, **own, extra=extra, **changes)
 
     def of_format(self, name: str) -> "GroundTruth":
         """Return the same table, read as this format."""
@@ -179,6 +192,7 @@ class GroundTruth(_Table):
         difficult: ArrayLike | None = None,
         ignore: ArrayLike | None = None,
         group_of: ArrayLike | None = None,
+        extra: Mapping[str, ArrayLike] | None = None,
         images: Sequence[Name] | None = None,
         classes: Sequence[Name] | Mapping[Name, str] | None = None,
         as_is: bool = False,
@@ -197,6 +211,8 @@ class GroundTruth(_Table):
             The annotated area; the box's where left out.
         crowd, difficult, ignore, group_of : (G,) array of bool, optional
             False where left out.
+        extra : mapping of str to (G,) array of float, optional
+            Further columns that a protocol asks for: ``occluded`` and ``truncated`` for KITTI's.
         images : sequence of int or str, optional
             All images, those without any ground truth too; by default those of `image`, sorted.
         classes : sequence, or mapping of identifier to name, optional
@@ -229,6 +245,14 @@ class GroundTruth(_Table):
                 ("group_of", group_of),
             )
         }
+        more = {
+            name: rows.numbers(name, values, (rows.length,))
+            for name, values in ({} if extra is None else extra).items()
+        }
+        for name, column in more.items():
+            if name in cls.__dataclass_fields__:
+                rows.fail(f"extra has a column {name}, which is a field of its own")
+            rows.refuse(name, column, ~np.isfinite(column), "finite")
         return cls(
             image=rows.number("image", rows.image, all_images),
             label=rows.number("label", rows.label, ids),
@@ -242,6 +266,7 @@ class GroundTruth(_Table):
             difficult=flags["difficult"],
             ignore=flags["ignore"],
             group_of=flags["group_of"],
+            extra=more,
             notes=rows.notes,
         )
 

@@ -222,13 +222,12 @@ def _stacked(
     columns: dict[str, Any] = {
         name: np.concatenate([table.columns()[name] for table in tables])
         for name in tables[0].columns()
-        if name not in ("image", "label")
+        if name not in ("image", "label") and all(name in table.columns() for table in tables)
     }
-    return replace(
-        tables[0],
+    return tables[0].with_columns(
+        columns,
         image=np.concatenate([_renumbered(t.image, t.images, images) for t in tables]),
         label=np.concatenate([_renumbered(t.label, t.class_ids, classes[0]) for t in tables]),
-        **columns,
         images=images,
         classes=classes[1],
         class_ids=classes[0],

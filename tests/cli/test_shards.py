@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from detap.protocols import PRESETS
+from tests.cases import BY_IMAGE
 from tests.cli.conftest import Ended
 
 Run = Callable[..., Ended]
@@ -119,7 +119,7 @@ def apart(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("apart")
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
-@pytest.mark.parametrize("protocol", PRESETS)
+@pytest.mark.parametrize("protocol", BY_IMAGE)
 def test_shards_give_the_numbers_of_one_run(
     shards: Path, detap: Run, protocol: str, files: tuple[str, ...]
 ) -> None:

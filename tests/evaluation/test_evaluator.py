@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 import detap
 from detap.errors import InputError, UsageError
 from detap.evaluation.loop.evaluator import Evaluator
-from detap.protocols import PRESETS, Protocol
+from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth
-from tests.cases import Case, Found, cases
+from tests.cases import BY_IMAGE, Case, Found, cases
 from tests.laws.test_laws import assert_same_result
 
 BOX = [0.0, 0.0, 10.0, 10.0]
@@ -79,7 +79,7 @@ def batches(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
     return case, [order[a:b] for a, b in pairwise(cuts)]
 
 
-@given(batches(), st.sampled_from([*PRESETS.values()]))
+@given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_batches_give_what_the_whole_file_gives(
     dealt: tuple[Case, list[list[int]]], rules: Protocol
 ) -> None:
@@ -92,7 +92,7 @@ def test_batches_give_what_the_whole_file_gives(
     assert_same_result(evaluator.compute(), detap.evaluate(*whole.tables(), rules))
 
 
-@given(batches(), st.sampled_from([*PRESETS.values()]))
+@given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_batches_that_bring_their_ground_truth_give_the_same(
     dealt: tuple[Case, list[list[int]]], rules: Protocol
 ) -> None:
@@ -323,7 +323,7 @@ def ranks(draw: st.DrawFn) -> tuple[Case, list[list[int]]]:
     return case, draw(st.permutations(dealt))
 
 
-@given(ranks(), st.sampled_from([*PRESETS.values()]))
+@given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
 def test_what_processes_saw_adds_up_to_the_whole(
     dealt: tuple[Case, list[list[int]]], rules: Protocol
 ) -> None:
@@ -338,7 +338,7 @@ def test_what_processes_saw_adds_up_to_the_whole(
     assert_same_result(merged, detap.evaluate(*whole.tables(), rules))
 
 
-@given(ranks(), st.sampled_from([*PRESETS.values()]))
+@given(ranks(), st.sampled_from([*BY_IMAGE.values()]))
 def test_processes_whose_batches_bring_the_ground_truth_add_up_too(
     dealt: tuple[Case, list[list[int]]], rules: Protocol
 ) -> None:
@@ -353,7 +353,7 @@ def test_processes_whose_batches_bring_the_ground_truth_add_up_too(
     assert_same_result(detap.merge(blobs).compute(), detap.evaluate(*whole.tables(), rules))
 
 
-@given(batches(), st.sampled_from([*PRESETS.values()]))
+@given(batches(), st.sampled_from([*BY_IMAGE.values()]))
 def test_boxes_that_are_not_kept_change_no_number(
     dealt: tuple[Case, list[list[int]]], rules: Protocol
 ) -> None:

@@ -199,8 +199,8 @@ def test_weights_beyond_a_byte_are_refused() -> None:
 def test_pairing_by_coverage_cannot_be_resampled() -> None:
     result = evaluate(*scene(5), "proposals")
     message = (
-        "protocol proposals pairs by coverage, whose recall cannot be resampled; "
-        "leave out --confidence"
+        "protocol proposals pairs by coverage, under which no detection is right or wrong by "
+        "itself; leave out --confidence"
     )
     with pytest.raises(UsageError, match=f"^{message}$"):
         resampled(result, draw_weights(IMAGES, 2, seed=0), ["AR100"])

@@ -137,5 +137,5 @@ def test_bits_say_what_the_arrays_of_matches_say(case: Case, rules: Protocol) ->
 
 def test_pairing_by_coverage_leaves_no_evidence() -> None:
     truth, found = Case().tables()
-    with pytest.raises(UsageError, match="pairs by coverage: no detection is right or wrong there"):
+    with pytest.raises(UsageError, match="pairs by coverage, under which no detection is right or"):
         _ = evaluate(truth, found, "proposals").evidence

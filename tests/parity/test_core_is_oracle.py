@@ -19,7 +19,7 @@ from detap.protocols import (
     protocol,
 )
 from detap.tables.detection import Detections, GroundTruth
-from tests.cases import Case, cases, crowded_cases
+from tests.cases import BY_IMAGE, Case, cases, crowded_cases
 from tests.oracle import score
 from tests.parity.compare import assert_same_bits
 from tests.parity.test_coco import in_file_order
@@ -102,7 +102,7 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
     return replace(rules, **changes)
 
 
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", BY_IMAGE)
 @given(cases(), st.sampled_from(THREADS))
 @settings(max_examples=40)
 def test_every_preset(name: str, case: Case, threads: int) -> None:
@@ -152,7 +152,7 @@ def test_proposals(
 @settings(max_examples=10)
 def test_threads_change_no_bit(case: Case) -> None:
     truth, detections = case.tables()
-    for name in PRESETS:
+    for name in BY_IMAGE:
         one = evaluate(truth, detections, name, threads=1, matches=True)
         for threads in (2, 3, 8):
             more = evaluate(truth, detections, name, threads=threads, matches=True)

@@ -15,12 +15,13 @@ from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
-from detap.protocols import PRESETS, Protocol, protocol
+from detap.protocols import Protocol, protocol
+from tests.cases import BY_IMAGE
 from tests.parity.compare import assert_same_bits
 
 Tables = tuple[detap.GroundTruth, detap.Detections]
 RULES = [
-    *PRESETS.values(),
+    *BY_IMAGE.values(),
     replace(protocol("coco"), class_agnostic=True),
     replace(protocol("coco"), limit_scope="image"),
     replace(protocol("coco"), detection_limits=(None,)),

@@ -56,7 +56,7 @@ def analysis_blocks(result: Result, asked: Questions) -> Iterator[Block]:
     Raises
     ------
     UsageError
-        Where the protocol pairs by coverage, or scores that should be calibrated are no shares.
+        Where the protocol ranks no detections, or scores that should be calibrated are no shares.
     """
     if asked == Questions():
         return

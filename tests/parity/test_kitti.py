@@ -1,0 +1,416 @@
+"""Pairing by ground truth: known numbers of the KITTI kit, the plain oracle, and cases by hand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from detap.core import choosing
+from detap.errors import UsageError
+from detap.evaluation.detection import Result, evaluate, on_images
+from detap.evaluation.partial.partial import Partial
+from detap.evaluation.tie_range import tie_range
+from detap.protocols import Protocol, protocol
+from detap.tables.detection import Detections, GroundTruth
+from tests.oracle import kitti
+from tests.oracle.kitti import Found, Image, Label
+
+LEVELS = {"easy": kitti.EASY, "moderate": kitti.MODERATE, "hard": kitti.HARD}
+NAMES = ("Car", "Pedestrian", "Cyclist")
+R40, R11 = protocol("kitti"), protocol("kitti-r11")
+BOX = (0.0, 0.0, 50.0, 50.0)
+
+
+def tables(images: list[Image]) -> tuple[GroundTruth, Detections]:
+    labels = [(n, label) for n, image in enumerate(images) for label in image.labels]
+    found = [(n, each) for n, image in enumerate(images) for each in image.found]
+    truth = GroundTruth.from_arrays(
+        image=np.array([n for n, _ in labels], np.int64),
+        label=np.array([label.type for _, label in labels], str),
+        boxes=np.array([label.box for _, label in labels]).reshape(-1, 4),
+        difficult=np.array([label.type == "DontCare" for _, label in labels], np.bool_),
+        extra={
+            "truncated": np.array([label.truncated for _, label in labels], float),
+            "occluded": np.array([label.occluded for _, label in labels], float),
+        },
+        images=range(len(images)),
+        classes=sorted({label.type for _, label in labels} | {*NAMES}),
+    )
+    detections = Detections.from_arrays(
+        image=np.array([n for n, _ in found], np.int64),
+        label=np.array([each.type for _, each in found], str),
+        boxes=np.array([each.box for _, each in found]).reshape(-1, 4),
+        score=np.array([each.score for _, each in found], float),
+    )
+    return truth, detections
+
+
+def run(images: list[Image], rules: Protocol = R40) -> Result:
+    return evaluate(*tables(images), rules)
+
+
+def average(images: list[Image], name: str, level: str, rules: Protocol = R40) -> float:
+    result = run(images, rules)
+    where = result.classes.index(name), result.area_ranges.index(level)
+    return float(result.average_precision[0][where])
+
+
+def cyclist(box: kitti.Box = BOX) -> Label:
+    return Label("Cyclist", 0.0, 0, box)
+
+
+def claim(score: float, box: kitti.Box = BOX, type: str = "Cyclist") -> Found:
+    return Found(type, box, score)
+
+
+# --- numbers of the kit
+
+
+def real(folder: Path) -> list[Image]:
+    images = []
+    for file in sorted((folder / "label_2").iterdir()):
+        labels = [line.split() for line in file.read_text("utf-8").splitlines()]
+        found = [
+            line.split()
+            for line in (folder / "results/data" / file.name).read_text("utf-8").splitlines()
+        ]
+        images.append(
+            Image(
+                [Label(c[0], float(c[1]), float(c[2]), _box(c)) for c in labels],
+                [Found(c[0], _box(c), float(c[15])) for c in found],
+            )
+        )
+    return images
+
+
+def _box(columns: list[str]) -> kitti.Box:
+    x1, y1, x2, y2 = map(float, columns[4:8])
+    return x1, y1, x2, y2
+
+
+@pytest.fixture(scope="module")
+def staged(real_data: Path) -> tuple[list[Image], dict[str, dict[str, float]]]:
+    folder = real_data / "kitti-from-voc"
+    expected: dict[str, Any] = json.loads((folder / "expected.json").read_text("utf-8"))
+    return real(folder), expected["numbers"]
+
+
+def test_the_numbers_of_the_kit(staged: tuple[list[Image], dict[str, dict[str, float]]]) -> None:
+    images, numbers = staged
+    assert len(numbers) == 9
+    for rules, key in ((R40, "AP_R40"), (R11, "AP_R11")):
+        result = run(images, rules)
+        for what, due in numbers.items():
+            name, level = what.split(".")
+            where = result.classes.index(name), result.area_ranges.index(level)
+            assert result.average_precision[0][where] == pytest.approx(due[key], abs=1e-12), what
+
+
+def test_the_oracle_has_them_too(
+    staged: tuple[list[Image], dict[str, dict[str, float]]],
+) -> None:
+    images, numbers = staged
+    for what, due in numbers.items():
+        name, level = what.split(".")
+        points = kitti.precision(images, name.lower(), LEVELS[level])
+        assert points is not None
+        assert kitti.r40(points) == pytest.approx(due["AP_R40"], abs=1e-12)
+        assert kitti.r11(points) == pytest.approx(due["AP_R11"], abs=1e-12)
+
+
+# --- the oracle
+
+
+BOXES = st.tuples(
+    st.sampled_from((0, 3, 60)),
+    st.sampled_from((0, 2)),
+    st.sampled_from((30, 33)),
+    st.sampled_from((20, 24, 25, 26, 40, 41, 44)),
+).map(lambda b: (float(b[0]), float(b[1]), float(b[0] + b[2]), float(b[1] + b[3])))
+TYPES = ("Car", "Van", "Pedestrian", "Person_sitting", "Cyclist", "Truck", "DontCare")
+IMAGES = st.lists(
+    st.builds(
+        Image,
+        st.lists(
+            st.builds(
+                Label,
+                st.sampled_from(TYPES),
+                st.sampled_from((0.0, 0.15, 0.2, 0.3, 0.5, 0.9)),
+                st.sampled_from((0, 1, 2, 3)),
+                BOXES,
+            ),
+            max_size=5,
+        ),
+        st.lists(
+            st.builds(
+                Found,
+                st.sampled_from((*NAMES, "Van", "Truck")),
+                BOXES,
+                st.sampled_from((0.1, 0.5, 0.9, -2.0)),
+            ),
+            max_size=6,
+        ),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(IMAGES, st.sampled_from((1, 3, 1 << 20)))
+@settings(max_examples=300)
+@example(
+    # A ground truth that a low detection of another class is the best on, by score.
+    [Image([cyclist((0, 0, 50, 26))], [claim(0.9, (0, 0, 50, 24), "Car"), claim(0.5)])],
+    1,
+)
+def test_every_point_is_the_oracle_s(images: list[Image], at_once: int) -> None:
+    before, choosing._PAIRS = choosing._PAIRS, at_once
+    try:
+        result, eleven = run(images), run(images, R11)
+    finally:
+        choosing._PAIRS = before
+    for name in NAMES:
+        label = result.classes.index(name)
+        for a, level in enumerate(result.area_ranges):
+            points = kitti.precision(images, name.lower(), LEVELS[level])
+            ours = result.precision[0, :, label, a]
+            if points is None:
+                assert np.isnan(ours).all()
+                assert np.isnan(result.average_precision[0, label, a])
+                continue
+            assert ours.tolist() == points[1:]
+            assert eleven.precision[0, :, label, a].tolist() == points[::4]
+            assert result.average_precision[0, label, a] == pytest.approx(kitti.r40(points))
+            assert eleven.average_precision[0, label, a] == pytest.approx(kitti.r11(points))
+        _same_counts(result, label, images, name)
+
+
+def _same_counts(result: Result, label: int, images: list[Image], name: str) -> None:
+    tallies = [kitti.tally(image, name.lower(), kitti.MODERATE, -10.0) for image in images]
+    assert result.true_positives[label] == sum(tally.right for tally in tallies)
+    assert result.false_positives[label] == sum(tally.wrong for tally in tallies)
+    of_class = [label for image in images for label in image.labels if label.type == name]
+    due = [kitti.due(each, name.lower(), kitti.MODERATE) == kitti.COUNTS for each in of_class]
+    assert result.ground_truths[label] == sum(due)
+    assert result.neutral[label] == len(due) - sum(due)
+    missed = sum(tally.missed for tally in tallies)
+    if sum(due):
+        right = result.true_positives[label]
+        assert result.recall[0, label, 0, 0] == (right / (right + missed) if right else 0.0)
+
+
+# --- by hand
+
+
+def test_two_objects_of_which_one_costs_a_false_positive() -> None:
+    """Scores found are .9 and .7; recall 0 and 1/40 are sampled there, and nothing is beyond."""
+    images = [
+        Image([cyclist()], [claim(0.9), claim(0.8, (100, 0, 150, 50))]),
+        Image([cyclist()], [claim(0.7)]),
+    ]
+    # Precision 1 at score .9, 2/3 at score .7: points 0 and 1 of 41.
+    assert average(images, "Cyclist", "moderate") == pytest.approx(2 / 3 / 40)
+    assert average(images, "Cyclist", "moderate", R11) == pytest.approx(1 / 11)
+
+
+@pytest.mark.parametrize("count", [1, 2, 40, 41, 60])
+def test_few_objects_fill_few_of_the_points(count: int) -> None:
+    """Each score found is a point, up to 41: one object, found, has a point at recall 0 alone."""
+    images = [Image([cyclist()], [claim(1 - 0.01 * n)]) for n in range(count)]
+    due = min(count - 1, 40) / 40
+    assert average(images, "Cyclist", "easy") == pytest.approx(due)
+
+
+def test_points_are_nearest_to_steps_of_one_in_forty() -> None:
+    # 100 to be found: step 1/40 is nearest to 2/100 or 3/100, equally near: the later is taken.
+    scores = np.linspace(1, 0.01, 100)
+    points = choosing.sampled(scores, 100)
+    assert len(points) == 41
+    assert points[0] == scores[0]
+    assert points[-1] == scores[-1]
+    assert len(choosing.sampled(np.zeros(0), 3)) == 0
+
+
+def test_the_overlap_must_exceed_the_threshold() -> None:
+    exactly_half = claim(0.9, (0, 0, 50, 25))
+    more = claim(0.9, (0, 0, 50, 26))
+    for found, due in ((exactly_half, 0), (more, 1)):
+        result = run([Image([cyclist()], [found])])
+        assert result.true_positives[result.classes.index("Cyclist")] == due
+
+
+def test_each_level_asks_for_height_occlusion_and_truncation() -> None:
+    labels = {
+        "easy": Label("Cyclist", 0.15, 0, (0, 0, 50, 40.5)),
+        "as low as easy": Label("Cyclist", 0.15, 0, (0, 0, 50, 40)),
+        "partly hidden": Label("Cyclist", 0.15, 1, (0, 0, 50, 41)),
+        "largely hidden": Label("Cyclist", 0.15, 2, (0, 0, 50, 41)),
+        "unknown": Label("Cyclist", 0.0, 3, (0, 0, 50, 41)),
+        "cut off": Label("Cyclist", 0.31, 0, (0, 0, 50, 41)),
+        "too low": Label("Cyclist", 0.0, 0, (0, 0, 50, 25)),
+    }
+    due = {
+        "easy": ("moderate", "easy", "hard"),
+        "as low as easy": ("moderate", "hard"),
+        "partly hidden": ("moderate", "hard"),
+        "largely hidden": ("hard",),
+        "unknown": (),
+        "cut off": ("hard",),
+        "too low": (),
+    }
+    for name, label in labels.items():
+        result = run([Image([label], [])])
+        defined = ~np.isnan(result.average_precision[0, result.classes.index("Cyclist")])
+        assert tuple(np.array(result.area_ranges)[defined]) == due[name], name
+
+
+def test_a_van_is_neutral_to_cars_and_a_truck_is_not() -> None:
+    car = Label("Car", 0, 0, (200, 0, 250, 50))
+    for kind, wrong in (("Van", 0), ("van", 0), ("Truck", 1)):
+        result = run([Image([car, Label(kind, 0, 0, BOX)], [claim(0.9, BOX, "Car")])])
+        assert result.false_positives[result.classes.index("Car")] == wrong
+
+
+def test_what_lies_in_a_region_not_cared_about_is_taken_out() -> None:
+    """By the share of the detection's own area: the region is far larger."""
+    region = Label("DontCare", -1, -1, (100, 0, 400, 300))
+    inside, across = claim(0.9, (150, 0, 200, 50)), claim(0.9, (75, 0, 125, 50))
+    for found, wrong in ((inside, 0), (across, 1)):  # half of a detection is not more than .5
+        result = run([Image([cyclist(), region], [found])])
+        assert result.false_positives[result.classes.index("Cyclist")] == wrong
+
+
+def test_a_low_detection_is_taken_where_nothing_better_is_and_counts_nowhere() -> None:
+    low, right = claim(0.9, (0, 0, 50, 24)), claim(0.5, (0, 0, 50, 30))
+    label = cyclist((0, 0, 50, 30))
+    result = run([Image([label], [low])])
+    at = result.classes.index("Cyclist")
+    assert (result.true_positives[at], result.false_positives[at]) == (0, 0)
+    result = run([Image([label], [low, right])])
+    assert (result.true_positives[at], result.false_positives[at]) == (1, 0)
+    # By score the low one is chosen: no score is found to look at.
+    assert result.average_precision[0, at, 0] == 0
+
+
+def test_the_overlap_decides_at_each_score_and_not_the_score() -> None:
+    """By score the second ground truth is left the worse box; by overlap each has its own."""
+    left, right = (0.0, 0.0, 50.0, 50.0), (10.0, 0.0, 60.0, 50.0)
+    images = [
+        Image([cyclist(left), cyclist(right)], [claim(0.9, right), claim(0.8, left)]),
+    ]
+    # By score: the left one takes .9, the right one .8; both overlap both by 2/3.
+    # At .9 the box is the left one's again: 1 of 1. At .8 each has its own: 2 of 2.
+    assert average(images, "Cyclist", "moderate") == pytest.approx(1 / 40)
+    result = run(images)
+    assert result.recall[0, result.classes.index("Cyclist"), 0, 0] == 1
+
+
+# --- what goes with it
+
+
+def test_summary_titles_and_counts() -> None:
+    images = [Image([cyclist()], [claim(0.9), claim(0.8)]), Image([cyclist()], [claim(0.7)])]
+    result = run(images)
+    assert list(result.summary) == ["mAP-moderate", "mAP-easy", "mAP-hard"]
+    assert result.protocol.measures()[0].title == (
+        "mean average precision",
+        "IoU 0.5\N{EN DASH}0.7",
+        "moderate objects",
+        "all detections",
+    )
+    at = result.classes.index("Cyclist")
+    assert (result.true_positives[at], result.false_positives[at]) == (2, 1)
+    assert result.duplicates[at] == 1
+
+
+def test_classes_that_are_not_scored_are_said() -> None:
+    images = [Image([cyclist(), Label("Truck", 0, 0, BOX)], [claim(0.9, BOX, "Truck")])]
+    (note,) = (n for n in run(images).notes if n.code == "classes-not-scored")
+    assert (note.count, note.warning) == (1, False)
+    assert "Truck" in note.message
+
+
+def test_only_the_images_asked_for_decide_where_to_look() -> None:
+    images = [
+        Image([cyclist()], [claim(0.9 - 0.1 * n), claim(0.85, (99, 0, 149, 50))]) for n in range(4)
+    ]
+    part, alone = on_images(run(images), [0, 2]), run([images[0], images[2]])
+    assert part.summary == alone.summary
+
+
+def test_slices_of_rows_keep_their_further_columns() -> None:
+    truth, _ = tables([Image([cyclist(), Label("Car", 0.5, 2, BOX)], [])])
+    assert truth.select(np.array([1])).extra["occluded"].tolist() == [2.0]
+
+
+def test_what_ranks_detections_is_refused() -> None:
+    result = run([Image([cyclist()], [claim(0.9)])])
+    said = "protocol kitti pairs by ground truth, under which no detection is right or wrong by"
+    for ask in (
+        lambda: result.evidence,
+        result.curves,
+        result.errors,
+        result.operating_point,
+        result.confusion,
+        result.calibration,
+        lambda: tie_range(result),
+        lambda: Partial.of(result),
+        result.with_matches,
+    ):
+        with pytest.raises(UsageError, match=said):
+            ask()
+
+
+def test_columns_that_are_missing_are_named() -> None:
+    truth = GroundTruth.from_arrays(image=[1], label=["Car"], boxes=[BOX])
+    found = Detections.from_arrays(image=[1], label=["Car"], boxes=[BOX], score=[1.0])
+    with pytest.raises(UsageError, match=r"how far each ground truth is occluded.*--occlusion-max"):
+        evaluate(truth, found, "kitti")
+    rules = R40.with_changes(occlusion_max=(), truncation_max=())
+    assert evaluate(truth, found, rules).true_positives.tolist() == [1]
+
+
+def test_other_classes_than_are_scored_are_named() -> None:
+    truth = GroundTruth.from_arrays(image=[1], label=["bird"], boxes=[BOX])
+    found = Detections.from_arrays(image=[1], label=["bird"], boxes=[BOX], score=[1.0])
+    with pytest.raises(UsageError, match="scores Car, Pedestrian, Cyclist, and there is none"):
+        evaluate(truth, found, R40.with_changes(occlusion_max=(), truncation_max=()))
+    rules = R40.with_changes(occlusion_max=(), truncation_max=(), class_iou=())
+    assert evaluate(truth, found, rules).true_positives.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"height_min": (1, 2)}, "height min has 2 values, and there are 3 area ranges"),
+        ({"ties": "image"}, "ties has no say where pairing is ground-truth: leave out --ties"),
+        ({"detection_limits": (100,)}, "leave out --max-dets"),
+        ({"interpolation": "101-point"}, "101-point interpolation cannot be taken: use 40-point"),
+        ({"interpolation": "all-point"}, "all-point interpolation cannot be taken"),
+        ({"iou_thresholds": (0.5, 0.7)}, "takes one IoU threshold"),
+        ({"pairing": "ranked"}, "class iou has no say where pairing is ranked"),
+        ({"class_iou": (("Car", 0.0),)}, "0.0 is not above 0"),
+        ({"class_iou": (("Car",),)}, "is no pairs of a class and what it has"),
+        ({"neighbour_classes": (("Car", ""),)}, "'' is no name"),
+    ],
+)
+def test_axes_that_do_not_go_together(changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        R40.with_changes(**changes)
+
+
+def test_a_threshold_is_that_of_all_classes() -> None:
+    rules = R40.with_changes(iou_thresholds=(0.6,))
+    assert rules.class_iou == (("Car", 0.6), ("Pedestrian", 0.6), ("Cyclist", 0.6))
+
+
+def test_one_value_goes_for_all_levels() -> None:
+    rules = R40.with_changes(height_min=(60,))
+    result = run([Image([cyclist()], [])], rules)
+    assert result.ground_truths.sum() == 0
+    with pytest.raises(UsageError, match="has no number 'mAP50-easy'"):
+        rules.measure("mAP50-easy")
