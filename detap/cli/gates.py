@@ -128,6 +128,13 @@ def interval_options(earlier: str) -> Callable[[Any], Any]:
             metavar="N",
             help="Seed of the resamples. [default: 0]",
         ),
+        _gate(
+            "--resolve-drop",
+            type=Share(),
+            metavar="X",
+            help="Say how many samples it would take to tell a drop of X from noise: of "
+            f"{earlier}'s detector, or else of one as noisy.",
+        ),
     )
 
 
@@ -216,6 +223,7 @@ class Gates(NamedTuple):
             confidence=options.pop("confidence", None),
             resamples=options.pop("resamples", None),
             seed=options.pop("seed", None),
+            resolve_drop=options.pop("resolve_drop", None),
             fewest=options.pop("min_ground_truths", None),
             allow_different=options.pop("allow_different", False),
         )
@@ -229,14 +237,16 @@ class Gates(NamedTuple):
     @property
     def any(self) -> bool:
         """Whether there is anything to judge or to slice."""
-        return bool(self.demands.limits or self.slices or self.slice_by)
+        asked = self.demands.limits or self.demands.resolve_drop
+        return bool(asked or self.slices or self.slice_by)
 
     @property
     def want_evidence(self) -> bool:
         """Whether more is asked of the detections than the numbers of the protocol."""
         measures = [str(limit.name).rpartition(".")[2] for limit in self.demands.limits]
         point = any(measure in AT_THRESHOLD for measure in measures)
-        return point or any((self.before, self.slices, self.slice_by))
+        others = (self.before, self.slices, self.slice_by, self.demands.resolve_drop)
+        return point or any(others)
 
     @property
     def want_digests(self) -> bool:

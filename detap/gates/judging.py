@@ -14,8 +14,10 @@ from detap.names import printable
 from detap.spelling import share
 
 if TYPE_CHECKING:
+    from detap.analysis.resolution import Resolution
     from detap.gates.culprits import Culprits
     from detap.gates.names import Numbers
+    from detap.gates.resolving import Spread
     from detap.gates.verdicts import Gate, Kind, Limit, Noise
 
 DEFAULT_RESAMPLES = 1000
@@ -84,6 +86,8 @@ class Demands(NamedTuple):
         Whether a baseline may be of another ground truth or protocol.
     spell : Spelling
         How all of it was spelt.
+    resolve_drop : float or None
+        A wished-for drop: how many images would tell it from noise?
     """
 
     limits: "tuple[Limit, ...]"
@@ -93,6 +97,7 @@ class Demands(NamedTuple):
     fewest: int
     allow_different: bool
     spell: Spelling
+    resolve_drop: float | None = None
 
     @classmethod
     def of(
@@ -105,6 +110,7 @@ class Demands(NamedTuple):
         confidence: float | None = None,
         resamples: int | None = None,
         seed: int | None = None,
+        resolve_drop: float | None = None,
         fewest: int | None = None,
         allow_different: bool = False,
     ) -> Self:
@@ -116,7 +122,7 @@ class Demands(NamedTuple):
         spell : Spelling
         baseline, before : bool
             Whether there is an earlier report, or an earlier detector or ranking.
-        confidence, resamples, seed, fewest, allow_different
+        confidence, resamples, seed, resolve_drop, fewest, allow_different
             As above; None is the default.
 
         Raises
@@ -132,16 +138,16 @@ class Demands(NamedTuple):
         if changes and not (baseline or before):
             asked = next(limit.kind for limit in limits if limit.kind in _CHANGES)
             raise UsageError(f"{spell(f'max_{asked}')} needs {either} to compare with")
-        if (baseline or before) and not changes:
+        if (baseline or (before and resolve_drop is None)) and not changes:
             given = kept if baseline else earlier
             raise UsageError(f"{given} needs {may_move}, which says how much may be lost")
-        if confidence is not None and not before:
+        if confidence is not None and not before and resolve_drop is None:
             raise UsageError(
                 f"{spell('confidence')} needs {spell.earlier}: a report's numbers alone do not "
                 "tell how noisy they are"
             )
         for name, value in (("resamples", resamples), ("seed", seed)):
-            if value is not None and confidence is None:
+            if value is not None and confidence is None and resolve_drop is None:
                 raise UsageError(f"{spell(name)} is of no use without {spell('confidence')}")
         if allow_different and not baseline:
             raise UsageError(f"{spell('allow_different')} is of no use without {kept}")
@@ -153,6 +159,7 @@ class Demands(NamedTuple):
             (DEFAULT_FEWEST if confidence is not None else 0) if fewest is None else fewest,
             allow_different,
             spell,
+            resolve_drop,
         )
 
 
@@ -185,8 +192,8 @@ class Subject(Protocol):
     def numbers(self) -> "Numbers":
         """Return all that gates can name."""
 
-    def noise(self, before: Self, demands: Demands) -> "Noise":
-        """Return the intervals of its drops from an earlier one."""
+    def noise(self, before: Self | None, demands: Demands) -> "Spread":
+        """Return how noisy its drops from an earlier one are, or its own numbers without one."""
 
     def blame(
         self,
@@ -223,11 +230,14 @@ class Judged(NamedTuple):
         What is to be said although it failed nothing.
     culprits : Culprits or None
         What the gates that did not pass are about.
+    resolution : Resolution or None
+        What the images can show.
     """
 
     gates: "tuple[Gate, ...]" = ()
     notes: tuple[Note, ...] = ()
     culprits: "Culprits | None" = None
+    resolution: "Resolution | None" = None
 
     @property
     def failed(self) -> bool:
@@ -270,15 +280,30 @@ def judge(
     then = None if before is None else before.numbers()
     if kept is not None:
         then = _held_to(kept, demands, numbers, then, record)
-    noise = None
-    if demands.confidence is not None and before is not None:
-        noise = now.noise(before, demands)
+    by_intervals = demands.confidence is not None and before is not None
+    spread = noise = None
+    if by_intervals or demands.resolve_drop is not None:
+        spread = now.noise(before, demands)
+        noise = spread if by_intervals else None
     case = _Case(numbers, then, noise, demands)
     gates = check(demands.limits, numbers, then, noise=noise, min_ground_truths=demands.fewest)
+    shown, notes = _shown(gates, numbers, spread, demands)
     if not gates:
-        return Judged()
+        return Judged(resolution=shown)
     blame = now.blame(gates, then, before, noise)
-    return Judged(tuple(gates), tuple(_overlooked(gates, case)), blame)
+    return Judged(tuple(gates), (*_overlooked(gates, case), *notes), blame, shown)
+
+
+def _shown(
+    gates: "Sequence[Gate]", numbers: "Numbers", spread: "Spread | None", demands: Demands
+) -> "tuple[Resolution | None, list[Note]]":
+    """Return what the images can show, and a warning where gates ask for more."""
+    if spread is None:
+        return None, []
+    from detap.gates.resolving import resolved, too_fine  # only where it is known
+
+    found = resolved(gates, numbers, spread, demands)
+    return found, too_fine(found)
 
 
 def _held_to(
@@ -395,7 +420,7 @@ def _falls(
     from detap.gates.names import escaped, row_key  # imported already
 
     assert gate.stands_for is not None
-    assert gate.baseline is not None
+    assert gate.bound is not None
     assert case.then is not None
     tag = gate.stands_for.slice
     now, then = case.numbers.part(tag), case.then.part(tag)
@@ -404,8 +429,6 @@ def _falls(
     measure = next((name for name in called if now.row_has(name) and then.row_has(name)), None)
     if measure is None:
         return
-    limit = float(gate.limit.removesuffix("%"))
-    limit *= gate.baseline / 100 if gate.limit.endswith("%") else 1
     was = dict(zip(map(row_key, then.rows), then.by_row(measure), strict=True))
     prefix = f"slice:{escaped(tag)}." if tag is not None else ""
     for place, (row, value) in enumerate(zip(now.rows, now.by_row(measure), strict=True)):
@@ -413,8 +436,8 @@ def _falls(
         drop = was.get(row_key(row), value) - value
         if not count or isnan(drop) or (tag, place) in held:
             continue
-        far = limit + _STANDARD_ERRORS * sqrt(1 / (2 * int(count)))
-        if drop > max(far, _TIMES_THE_LIMIT * limit):
+        far = gate.bound + _STANDARD_ERRORS * sqrt(1 / (2 * int(count)))
+        if drop > max(far, _TIMES_THE_LIMIT * gate.bound):
             label = f"{now.unit}:{escaped(str(row['name']))}.{measure}"
             yield _Fall(
                 drop,

@@ -4,13 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from detap.errors import UsageError
 from detap.gates.judging import Demands
-from detap.gates.names import Name, Numbers
-from detap.gates.verdicts import Gate, Interval, Noise
-from detap.names import printable
+from detap.gates.names import Numbers
+from detap.gates.verdicts import Gate, Noise
 
 if TYPE_CHECKING:
+    from detap.gates.queries import QueryIntervals
     from detap.ranking.retrieval import RetrievalResult
 
 
@@ -43,11 +42,12 @@ class Ranked:
             unit=self.unit,
         )
 
-    def noise(self, before: "Ranked", demands: Demands) -> "QueryIntervals":
-        """Return the intervals of the drops from an earlier ranking."""
-        assert before.result is not None
+    def noise(self, before: "Ranked | None", demands: Demands) -> "QueryIntervals":
+        """Return how noisy the drops from an earlier ranking are, or the numbers without one."""
+        from detap.gates.queries import QueryIntervals  # only with intervals
+
         assert self.result is not None
-        return QueryIntervals(before.result, self.result, demands)
+        return QueryIntervals(None if before is None else before.result, self.result, demands)
 
     def blame(
         self,
@@ -58,35 +58,3 @@ class Ranked:
     ) -> None:
         """Return nothing: the table has every query."""
         return
-
-
-class QueryIntervals:
-    """Intervals of drops of means over queries."""
-
-    def __init__(self, then: "RetrievalResult", now: "RetrievalResult", demands: Demands) -> None:
-        assert demands.confidence is not None
-        self.confidence = demands.confidence
-        self._then, self._now, self._demands = then, now, demands
-
-    def interval(self, name: Name) -> Interval:
-        """Return the interval of the drop of a number.
-
-        Raises
-        ------
-        UsageError
-            Where it is not a mean over queries.
-        """
-        from detap.ranking.bootstrap import drop_interval
-
-        if name.row is not None or name.smallest:
-            raise UsageError(
-                f"{printable(name.text)!r} is of one query: it has no interval; leave it or "
-                "--confidence out"
-            )
-        return drop_interval(
-            self._then.contributions(name.measure),
-            self._now.contributions(name.measure),
-            confidence=self.confidence,
-            resamples=self._demands.resamples,
-            seed=self._demands.seed,
-        )

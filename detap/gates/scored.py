@@ -10,6 +10,7 @@ import numpy as np
 
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
 from detap.analysis.operating import OperatingPoint, Threshold, operating_point
+from detap.analysis.resolution import LEVEL
 from detap.errors import UsageError
 from detap.evaluation.detection import on_images
 from detap.evaluation.results import Result, class_rows
@@ -18,7 +19,7 @@ from detap.gates.baseline import rows_beside
 from detap.gates.culprits import Culprits, culprits
 from detap.gates.judging import Demands
 from detap.gates.names import Name, Numbers, resolve
-from detap.gates.verdicts import CHANGES, Gate, Interval, Limit, Noise
+from detap.gates.verdicts import CHANGES, Gate, Interval, Noise
 from detap.protocols import Protocol
 from detap.protocols.measures import AT_THRESHOLD
 from detap.tables.detection import Floats
@@ -71,10 +72,9 @@ class Scored:
         }
         return replace(whole, slices=slices)
 
-    def noise(self, before: "Scored", demands: Demands) -> "Intervals":
-        """Return the intervals of the drops from an earlier detector."""
-        limits = [limit for limit in demands.limits if limit.kind in CHANGES]
-        return Intervals(self, before, limits, demands)
+    def noise(self, before: "Scored | None", demands: Demands) -> "Intervals":
+        """Return how noisy the drops from an earlier detector are, or the numbers without one."""
+        return Intervals(self, before, demands)
 
     def blame(
         self,
@@ -168,66 +168,93 @@ def in_protocol(rules: Protocol, row_measure: str) -> str:
 class Intervals:
     """Intervals of drops, by paired resamples that are drawn once per slice.
 
+    Without an earlier detector there are no drops, and the resamples are of the numbers themselves.
+
     Parameters
     ----------
     now, then : Scored
         The detector and the one before it, on the same images.
-    limits : sequence of Limit
-        Which numbers will be asked for.
     demands : Demands
-        The confidence, the resamples and their seed: see docs/bootstrap.md.
+        The limits, the confidence, the resamples and their seed: see docs/bootstrap.md.
 
     Raises
     ------
     UsageError
-        Where a number cannot be resampled.
+        Where an interval is asked for of a number that cannot be resampled.
     """
 
-    def __init__(
-        self, now: Scored, then: Scored, limits: Sequence[Limit], demands: Demands
-    ) -> None:
-        assert demands.confidence is not None
-        self.confidence = demands.confidence
-        numbers = now.numbers()
-        names = [name for limit in limits for name in resolve(limit.name, numbers)]
-        for name in names:
-            if numbers.at_threshold(name):
-                _refuse_interval(name)
-        self._pairs: dict[str | None, tuple[Resampled, Resampled] | None] = {}
-        for tag in dict.fromkeys(name.slice for name in names):
-            wanted = sorted({_measure(now, name) for name in names if name.slice == tag})
-            before, after = then.part(tag), now.part(tag)
-            if before is None or after is None:
-                self._pairs[tag] = None
+    unit = "image"
+
+    def __init__(self, now: Scored, then: Scored | None, demands: Demands) -> None:
+        self.confidence = LEVEL if demands.confidence is None else demands.confidence
+        self.paired = then is not None
+        self._now, self._numbers = now, now.numbers()
+        measures = self._measures(demands, judged=self.paired and demands.confidence is not None)
+        self._drawn: dict[str | None, tuple[Resampled | None, Resampled]] = {}
+        for tag, wanted in measures.items():
+            before, after = None if then is None else then.part(tag), now.part(tag)
+            if after is None or (self.paired and before is None):
                 continue
-            images = len(after.images)
-            weights = draw_weights(images, demands.resamples, demands.seed)
-            self._pairs[tag] = (
-                resampled(before, weights, wanted, threads=then.threads),
+            weights = draw_weights(len(after.images), demands.resamples, demands.seed)
+            self._drawn[tag] = (
+                None if before is None else resampled(before, weights, wanted, threads=now.threads),
                 resampled(after, weights, wanted, threads=now.threads),
             )
-        self._now = now
+
+    def _measures(self, demands: Demands, *, judged: bool) -> dict[str | None, list[str]]:
+        """Return what is resampled of each slice: what limits name, and else the headline."""
+        found: dict[str | None, set[str]] = {}
+        for limit in demands.limits:
+            for name in resolve(limit.name, self._numbers):
+                measure = self._measure(name)
+                if measure is not None:
+                    found.setdefault(name.slice, set()).add(measure)
+                elif judged and limit.kind in CHANGES:
+                    _refuse_interval(name)
+        if not found:
+            found[None] = {self._numbers.headline}
+        return {tag: sorted(measures) for tag, measures in found.items()}
+
+    def _measure(self, name: Name) -> str | None:
+        """Return what the protocol calls a number; None where it cannot be resampled."""
+        if self._numbers.at_threshold(name):
+            return None
+        rules, measure = self._now.whole.protocol, name.measure
+        if name.row is not None or name.smallest:
+            measure = in_protocol(rules, measure)
+        try:
+            rules.measure(measure)
+        except KeyError:
+            return None
+        return measure
 
     def interval(self, name: Name) -> Interval:
         """Return the interval of the drop of a number."""
-        pair = self._pairs[name.slice]
-        if pair is None:
-            return nan, nan
-        measure = _measure(self._now, name)
-        before, after = (_series(one, name, measure) for one in pair)
-        return interval(before - after, self.confidence)
+        drops = self.drop(name)
+        return (nan, nan) if drops is None else interval(drops, self.confidence)
 
+    def drop(self, name: Name) -> Floats | None:
+        """Return the drop of a number in each resample; None where it has none."""
+        before, after = (self._series(name, side) for side in range(2))
+        return None if before is None or after is None else before - after
 
-def _measure(scored: Scored, name: Name) -> str:
-    rules = scored.whole.protocol
-    measure = name.measure
-    if name.row is not None or name.smallest:
-        measure = in_protocol(rules, measure)
-    try:
-        rules.measure(measure)
-    except KeyError:
-        _refuse_interval(name)
-    return measure
+    def number(self, name: Name) -> Floats | None:
+        """Return a number in each resample; None where it cannot be resampled."""
+        return self._series(name, 1)
+
+    def _series(self, name: Name, side: int) -> Floats | None:
+        measure, drawn = self._measure(name), self._drawn.get(name.slice)
+        one = None if drawn is None else drawn[side]
+        if measure is None or one is None or measure not in one.overall:
+            return None
+        if name.row is not None and name.row >= len(one.by_class[measure]):
+            return None  # a class of the baseline alone
+        return _series(one, name, measure)
+
+    def count(self, tag: str | None) -> int:
+        """Return how many images there are, in a slice or in all."""
+        part = self._now.part(tag)
+        return 0 if part is None else len(part.images)
 
 
 def _refuse_interval(name: Name) -> NoReturn:

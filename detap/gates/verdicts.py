@@ -97,8 +97,9 @@ class Gate:
         The bound as it was given.
     message : str
         A sentence that says why.
-    baseline, drop : float or None
-        Of a drop or rise: what the number was, and by how much it fell (below 0 where it rose).
+    baseline, drop, bound : float or None
+        Of a drop or rise: what the number was, by how much it fell (below 0 where it rose), and by
+        how much it may move.
     interval : (float, float) or None
         The interval of that drop.
     confidence : float or None
@@ -116,6 +117,7 @@ class Gate:
     message: str
     baseline: float | None = None
     drop: float | None = None
+    bound: float | None = None
     interval: Interval | None = None
     confidence: float | None = None
     ground_truths: int | None = None
@@ -314,6 +316,7 @@ def _change(limit: Limit, name: Name, numbers: Numbers, against: _Against) -> Ga
         limit.text,
         message,
         drop=float(moved if limit.kind == "drop" else -moved),
+        bound=float(bound),
         interval=interval,
         **facts,
     )

@@ -18,37 +18,49 @@ _BLOCK = 1 << 22
 def drop_interval(
     then: Floats, now: Floats, *, confidence: float, resamples: int, seed: int
 ) -> tuple[float, float]:
-    """Return the interval of the drop of a mean from `then` to `now`.
+    """Return the interval of the drop of a mean from `then` to `now`; NaN where none has both.
 
     Parameters
     ----------
-    then, now : (Q,) float64
-        What each query adds to the mean; NaN where it is left out of it.
+    then, now, resamples, seed
+        As for :func:`resampled_means`, of which the drop is taken.
     confidence : float
         Between 0 and 1.
+    """
+    before, after = (resampled_means(x, resamples=resamples, seed=seed) for x in (then, now))
+    return interval(before - after, confidence)
+
+
+def resampled_means(values: Floats, *, resamples: int, seed: int) -> Floats:
+    """Return a mean over queries in each resample of them.
+
+    Parameters
+    ----------
+    values : (Q,) float64
+        What each query adds to the mean; NaN where it is left out of it.
     resamples : int
-        How many are drawn.
+        B, how many are drawn.
     seed : int
-        The same one gives the same interval.
+        The same one gives the same resamples, of as many queries.
 
     Returns
     -------
-    (float, float)
-        NaN where no resample has both means.
+    (B,) float64
+        NaN where no query of a resample counts.
     """
-    queries = len(then)
+    queries = len(values)
     if not queries:
-        return float("nan"), float("nan")
+        return np.full(resamples, np.nan)
     stream = np.random.PCG64(seed)
-    drops = []
+    means = []
     step = max(1, _BLOCK // queries)
     for first in range(0, resamples, step):
         count = min(step, resamples - first)
         raw = np.asarray(stream.random_raw(count * queries), np.uint64).reshape(count, queries)
         # The upper half of each word, scaled to the number of queries: the same in any numpy.
         chosen = ((raw >> np.uint64(32)) * np.uint64(queries) >> np.uint64(32)).astype(np.int64)
-        drops.append(_means(then[chosen]) - _means(now[chosen]))
-    return interval(np.concatenate(drops), confidence)
+        means.append(_means(values[chosen]))
+    return np.concatenate(means)
 
 
 def _means(values: Floats) -> Floats:

@@ -5,6 +5,8 @@ version runs in the test suite; this is the long one:
 
     python -m tests.gate.simulation --pairs 2000
     python -m tests.gate.simulation --pairs 200 --voc2007 ../shared/data/voc2007-test
+
+With --power, instead: how often a drop is told from noise that is said to be in 80 of 100 cases.
 """
 
 import argparse
@@ -17,7 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap import evaluate
-from detap.analysis.bootstrap import draw_weights, interval, resampled
+from detap.analysis.bootstrap import Weights, draw_weights, interval, resampled
+from detap.analysis.resolution import Criterion, units_needed
+from detap.evaluation.results import Result
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
 
 Floats = NDArray[np.float64]
@@ -133,6 +137,66 @@ def true_drop(world: World, pair: tuple[Quality, Quality], images: int = 20_000)
     return first - second
 
 
+@dataclass(frozen=True)
+class Pool:
+    """Many images with two detectors: what is drawn from, so that the true drop is known."""
+
+    pair: tuple[Result, Result]
+    name: str = "AP"
+
+    @classmethod
+    def of(cls, world: World, pair: tuple[Quality, Quality], images: int = 2000) -> "Pool":
+        rng = np.random.default_rng(1)
+        large = replace(world, images=images)
+        truth = large.truth(rng)
+        first, second = (
+            evaluate(truth, large.detections(truth, quality, rng), "coco") for quality in pair
+        )
+        return cls((first, second))
+
+    def drop(self, label: int | None = None) -> float:
+        """Return the true drop, of all classes or of one."""
+        first, second = (
+            result.measure(self.name)
+            if label is None
+            else float(result.measure_by_class(self.name)[label])
+            for result in self.pair
+        )
+        return first - second
+
+    def draw(
+        self, images: int, samples: int, resamples: int, *, label: int | None = None, seed: int = 0
+    ) -> list[Floats]:
+        """Return, of samples of so many images, the drops in their resamples, as a gate has them.
+
+        A resample of a sample is one of the pool too: only its weights are other ones.
+        """
+        rng = np.random.default_rng(seed)
+        size = len(self.pair[0].images)
+        found = []
+        for _ in range(samples):
+            sample = rng.integers(0, size, images)
+            drawn = sample[rng.integers(0, images, (resamples, images))]
+            weights = Weights.of(np.array([np.bincount(row, minlength=size) for row in drawn]))
+            before, after = (resampled(result, weights, [self.name]) for result in self.pair)
+            if label is None:
+                found.append(before.overall[self.name] - after.overall[self.name])
+            else:
+                found.append((before.by_class[self.name] - after.by_class[self.name])[label])
+        return found
+
+
+def named(samples: Sequence[Floats], criterion: Criterion) -> float:
+    """Return the smallest drop that samples say they can tell from noise, on the average."""
+    return float(np.mean([criterion.smallest(criterion.error(drops)) for drops in samples]))
+
+
+def share_found(samples: Sequence[Floats], criterion: Criterion, limit: float = 0.0) -> float:
+    """Return in which share of samples the interval of the drop is wholly above a limit."""
+    lows = [interval(drops, criterion.level)[0] for drops in samples]
+    return sum(low > limit for low in lows) / len(lows)
+
+
 def voc_trials(folder: Path, seeds: Sequence[int], *, resamples: int) -> Iterator[Trial]:
     """Yield null pairs of a real detector: the same, jittered by two seeds."""
     from detap.formats.voc import tables as voc
@@ -149,6 +213,28 @@ def voc_trials(folder: Path, seeds: Sequence[int], *, resamples: int) -> Iterato
             sides = moved[:, 2:] - moved[:, :2]
             tables.append(replace(found, corners=moved, box_area=sides[:, 0] * sides[:, 1]))
         yield trial(truth, tables, ("voc2012", "mAP"), resamples, seed)
+
+
+LITTLE = Quality(0.26, 0.085, 2.2)
+"""A little worse than GOOD."""
+
+
+def power(world: World, label: int | None, samples: int, resamples: int) -> str:
+    """Return how often a drop is found with as many images as a pilot of 200 says it takes."""
+    pool, criterion = Pool.of(world, (GOOD, LITTLE)), Criterion()
+    drop = pool.drop(label)
+    smallest = named(pool.draw(200, 100, resamples, label=label, seed=1), criterion)
+    images = units_needed(200, smallest, drop)
+    assert images is not None
+    shares = [
+        share_found(pool.draw(count, samples, resamples, label=label, seed=count), criterion)
+        for count in (images, images // 2)
+    ]
+    return (
+        f"true drop {drop:.4f}; 200 images tell {smallest:.4f}, so that it takes {images}: found "
+        f"in {shares[0]:.3f} of {samples} samples (expected 0.800), with half as many in "
+        f"{shares[1]:.3f} (expected 0.508)"
+    )
 
 
 def told(name: str, found: Sequence[Trial], true: float) -> str:
@@ -168,7 +254,17 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--voc2007", type=Path)
+    parser.add_argument("--power", action="store_true")
     options = parser.parse_args()
+    if options.power:
+        for name, world, label in (
+            ("AP of 3 even classes", EVEN, None),
+            ("one of them", EVEN, 1),
+            ("AP of 20 classes, most rare", RARE, None),
+            ("the commonest of them", RARE, 0),
+        ):
+            print(f"{name}: {power(world, label, options.pairs, options.resamples)}")
+        return
     seeds = range(options.pairs)
     if options.voc2007:
         found = list(voc_trials(options.voc2007, seeds, resamples=options.resamples))

@@ -65,7 +65,7 @@ def test_every_command_works_as_printed_one_after_the_other(folder: Path) -> Non
             assert ended.returncode == due, f"{command}\n{ended.stdout}{ended.stderr}"
             assert ended.stdout or ">" in command
             ran += 1
-    assert ran == 7
+    assert ran == 8
     assert (folder / "summary.md").read_text().startswith("## detap: 9 gates passed\n")
 
 

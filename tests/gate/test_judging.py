@@ -97,7 +97,7 @@ class Scored(NamedTuple):
     def numbers(self) -> Numbers:
         return self.all
 
-    def noise(self, before: "Scored", demands: Demands) -> Any:
+    def noise(self, before: "Scored | None", demands: Demands) -> Any:
         raise AssertionError
 
     def blame(self, *_: object) -> None:

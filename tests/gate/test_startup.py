@@ -10,6 +10,8 @@ __all__ = ["coco"]
 GATES = {
     "detap.gates.verdicts",
     "detap.gates.scored",
+    "detap.gates.resolving",
+    "detap.analysis.resolution",
     "detap.analysis.bootstrap",
     "detap.gates.baseline",
     "detap.evaluation.slices",

@@ -61,6 +61,13 @@ compare_options = stack(
         help="Seed of the resamples. [default: 0]",
     ),
     option(
+        "--resolve-drop",
+        group="Comparison",
+        type=Share(),
+        metavar="X",
+        help="Say how many images it would take to tell a drop of X from noise.",
+    ),
+    option(
         "--most",
         group="Comparison",
         type=Whole(1),
@@ -95,6 +102,8 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
+    if options["resolve_drop"] is not None and not options["resamples"]:
+        raise UsageError("--resolve-drop needs resamples: leave --resamples 0 out")
     outputs = Outputs.from_options(options, [*inputs.paths(), *inputs.meant(second)])
     outputs.refuse_others("a comparison", FORMATS)
     outputs.check()
@@ -125,6 +134,7 @@ def _compare(
         inputs=_described((truth, before, after), digests=outputs.want_digests),
         notes=tuple(dict.fromkeys((*comparison.first.notes, *comparison.second.notes))),
         most=options["most"],
+        drop=options["resolve_drop"],
     )
     chosen = selection(comparison.second, truth, after, options)
     report = report._replace(blocks=(*report.blocks, *chosen))

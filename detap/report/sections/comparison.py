@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from detap._version import __version__
 from detap.analysis.comparison import KINDS, difference
+from detap.analysis.resolution import resolution
 from detap.errors import Note
 from detap.evaluation.results import class_rows
 from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.sections.resolution import resolution_block
 
 if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison, Mistakes
@@ -20,6 +22,7 @@ def comparison_report(
     inputs: Sequence[Mapping[str, Any]] = (),
     notes: Sequence[Note] = (),
     most: int | None = 10,
+    drop: float | None = None,
 ) -> Report:
     """Return the report of two detectors side by side.
 
@@ -33,6 +36,8 @@ def comparison_report(
         What is to be said besides.
     most : int or None
         How many classes and images people are shown; JSON always has all that changed.
+    drop : float, optional
+        Of which it is said how many images tell it from noise.
     """
     rules = comparison.first.protocol
     numbers = tuple(_number(comparison, name) for name in comparison.names)
@@ -46,8 +51,20 @@ def comparison_report(
         titles={},
         table=Table(_columns("number", "number", comparison), numbers),
         notes=tuple(notes),
-        blocks=(_classes(comparison, most), *_of_mistakes(comparison, most)),
+        blocks=(
+            _classes(comparison, most),
+            *_of_mistakes(comparison, most),
+            *_resolution(comparison, most, drop),
+        ),
     )
+
+
+def _resolution(
+    comparison: "Comparison", most: int | None, drop: float | None
+) -> tuple[Block, ...]:
+    """Return what the images can show, where they were resampled."""
+    found = resolution(comparison, drop)
+    return () if found is None else (resolution_block(found, most),)
 
 
 def _columns(key: str, heading: str, comparison: "Comparison") -> tuple[Column, ...]:

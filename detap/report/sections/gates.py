@@ -95,12 +95,14 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
 
 
 def judged_blocks(judged: "Judged") -> tuple[Block, ...]:
-    """Return the parts of a report that tell of gates and of what made them fail, if any."""
-    if not judged.gates:
-        return ()
-    told = gate_block(judged.gates)
-    if judged.culprits is None:
-        return (told,)
-    from detap.report.sections.culprits import culprits_block  # seldom
+    """Return the parts of a report that tell of gates, of what made them fail, and of noise."""
+    blocks = [gate_block(judged.gates)] if judged.gates else []
+    if judged.culprits is not None:
+        from detap.report.sections.culprits import culprits_block  # seldom
 
-    return told, culprits_block(judged.culprits)
+        blocks.append(culprits_block(judged.culprits))
+    if judged.resolution is not None:
+        from detap.report.sections.resolution import resolution_block  # only with intervals
+
+        blocks.append(resolution_block(judged.resolution))
+    return tuple(blocks)

@@ -1,0 +1,67 @@
+"""How noisy numbers of a ranking are: means over queries, which are resampled."""
+
+from functools import cache, partial
+
+from detap.analysis.bootstrap import interval
+from detap.analysis.resolution import LEVEL
+from detap.errors import UsageError
+from detap.gates.judging import Demands
+from detap.gates.names import Name
+from detap.gates.verdicts import Interval
+from detap.names import printable
+from detap.ranking.bootstrap import resampled_means
+from detap.ranking.retrieval import RetrievalResult
+from detap.tables.detection import Floats
+
+
+class QueryIntervals:
+    """Intervals of drops of means over queries."""
+
+    unit = "query"
+
+    def __init__(
+        self, then: RetrievalResult | None, now: RetrievalResult, demands: Demands
+    ) -> None:
+        self.confidence = LEVEL if demands.confidence is None else demands.confidence
+        self.paired = then is not None
+        self._then, self._now = then, now
+        # Of one ranking each mean is drawn once, for interval and spread.
+        self._means = cache(partial(_means_of, resamples=demands.resamples, seed=demands.seed))
+
+    def interval(self, name: Name) -> Interval:
+        """Return the interval of the drop of a number.
+
+        Raises
+        ------
+        UsageError
+            Where it is not a mean over queries.
+        """
+        drops = self.drop(name)
+        if drops is None:
+            raise UsageError(
+                f"{printable(name.text)!r} is of one query: it has no interval; leave it or "
+                "--confidence out"
+            )
+        return interval(drops, self.confidence)
+
+    def drop(self, name: Name) -> Floats | None:
+        """Return the drop of a number in each resample; None where it has none."""
+        before, after = self._series(name, self._then), self._series(name, self._now)
+        return None if before is None or after is None else before - after
+
+    def number(self, name: Name) -> Floats | None:
+        """Return a number in each resample; None where it is not a mean over queries."""
+        return self._series(name, self._now)
+
+    def _series(self, name: Name, result: RetrievalResult | None) -> Floats | None:
+        if result is None or name.row is not None or name.smallest:
+            return None
+        return self._means(result, name.measure)
+
+    def count(self, tag: str | None) -> int:
+        """Return how many queries there are."""
+        return len(self._now.queries)
+
+
+def _means_of(result: RetrievalResult, measure: str, *, resamples: int, seed: int) -> Floats:
+    return resampled_means(result.contributions(measure), resamples=resamples, seed=seed)

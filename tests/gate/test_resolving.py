@@ -1,0 +1,328 @@
+"""What the images can show, in reports: worked by hand on recall, a share of the objects.
+
+Of 100 images with an object each, the earlier detector misses 10 and the later one 20 more. Recall
+falls by 0.2, and the fall is a mean of 100 numbers, 80 of which are 0 and 20 are 1: its standard
+error is sqrt(0.2 * 0.8 / 100) = 0.04. That of the earlier recall, 0.9, is 0.03, and of the later
+one, 0.7, sqrt(0.7 * 0.3 / 100) = 0.0458. 1,000 resamples have them to some 2 %.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from detap.core.resampling import resample
+from detap.errors import DetapWarning
+from detap.report import schema
+from detap.testing import assert_detections
+from tests.cli.conftest import Ended, detap, write_coco
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+FACTOR = 2.801585  # 1.959964 + 0.841621: 95 %, found in 80 %
+SOME = 0.06  # of what is drawn, three standard errors
+
+
+@pytest.fixture
+def case(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    images = range(1, 101)
+    truth = {
+        "images": [{"id": image, "width": 99, "height": 99} for image in images],
+        "categories": [{"id": 1, "name": "ant"}, {"id": 2, "name": "bee"}],
+        "annotations": [
+            {"id": image, "image_id": image, "category_id": 1 + image % 2, "iscrowd": 0}
+            | {"bbox": [0, 0, 50, 50], "area": 2500}
+            for image in images
+        ],
+    }
+    found = [
+        {"image_id": image, "category_id": 1 + image % 2, "bbox": [0, 0, 50, 50], "score": 0.5}
+        for image in images
+    ]
+    write_coco(tmp_path, truth, found[10:])
+    (tmp_path / "now.json").write_text(json.dumps(found[30:]))
+    return tmp_path
+
+
+def run(detap: Run, *words: str, now: str = "now.json") -> tuple[Ended, dict[str, Any]]:
+    files = ("--gt", "instances.json", "--dt", now, "-o", "report.json")
+    ended = detap("eval", *files, *words)
+    assert ended.status in (0, 1), ended.err
+    report = json.loads(Path("report.json").read_text())
+    Draft202012Validator(schema()).validate(report)
+    return ended, report
+
+
+EARLIER = ("--baseline-detections", "results.json")
+
+
+def test_a_gate_says_what_it_can_tell(case: Path, detap: Run) -> None:
+    words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05")
+    ended, report = run(detap, *words)
+    found = report["resolution"]
+    assert {key: found[key] for key in ("level", "power", "paired", "unit", "drop")} == {
+        "level": 0.95,
+        "power": 0.8,
+        "paired": True,
+        "unit": "image",
+        "drop": None,
+    }
+    (number,) = found["numbers"]
+    assert (number["name"], number["units"], number["limit"]) == ("AR100", 100, 0.05)
+    assert number["standard_error"] == pytest.approx(0.04, rel=SOME)
+    assert number["smallest_drop"] == pytest.approx(FACTOR * number["standard_error"], rel=1e-6)
+    assert number["fails_from"] == pytest.approx(0.05 + number["smallest_drop"])
+    # 100 (2.8016 * .04 / .05)^2 = 502
+    assert number["units_needed"] == pytest.approx(502, rel=2 * SOME)
+    # Of the 50 ants 10 more are missed, and of the bees: sqrt(.16 / 50), but their number varies.
+    assert [entry["name"] for entry in found["classes"]] == ["class:ant.AR100", "class:bee.AR100"]
+    for entry in found["classes"]:
+        assert entry["ground_truths"] == 50
+        assert entry["standard_error"] == pytest.approx(0.0566, rel=0.1)
+    assert "What these images can show" in ended.out
+    assert "told from noise in 80 of 100 such sets of images" in ended.out
+    (warning,) = [note for note in report["notes"] if note["code"] == "gate-too-fine"]
+    assert warning["warning"]
+    least = number["smallest_drop"]
+    assert warning["message"] == (
+        "the limit of AR100, 0.05, is less than these 100 images can show: they tell a drop from "
+        f"{least:.4f} on from noise (at 95 %, in 80 of 100 cases), and that one would take "
+        f"{number['units_needed']}"
+    )
+    assert "[gate-too-fine]" in ended.err
+
+
+@pytest.mark.parametrize("limit", ["0", "0.2", "30%"])
+def test_a_limit_that_the_images_resolve_is_not_warned_of(
+    case: Path, detap: Run, limit: str
+) -> None:
+    ended, report = run(detap, *EARLIER, "--confidence", "0.95", "--max-drop", f"AR100={limit}")
+    assert "gate-too-fine" not in ended.err
+    (number,) = report["resolution"]["numbers"]
+    assert number["limit"] == pytest.approx({"0": 0, "0.2": 0.2, "30%": 0.27}[limit])
+
+
+def test_a_share_of_the_baseline_s_number_is_a_drop_too(case: Path, detap: Run) -> None:
+    words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=10%", "--max-drop", "AR100=1")
+    ended, report = run(detap, *words)
+    assert report["resolution"]["numbers"][0]["limit"] == pytest.approx(0.09)  # of .9
+    assert "the limit of AR100, 0.09, is less" in ended.err
+
+
+def test_a_strict_run_has_no_limit_that_its_images_cannot_resolve(case: Path, detap: Run) -> None:
+    files = ("--gt", "instances.json", "--dt", "now.json", "--strict", *EARLIER)
+    ended = detap("eval", *files, "--confidence", "0.95", "--max-drop", "AR100=0.05")
+    assert ended.status == 2
+    assert "1 kind of warning, and --strict" in ended.err
+
+
+def test_the_wished_for_drop_takes_the_place_of_the_limit(case: Path, detap: Run) -> None:
+    words = (*EARLIER, "--confidence", "0.9", "--max-drop", "AR100=0.3", "--resolve-drop", "0.02")
+    ended, report = run(detap, *words)
+    (number,) = report["resolution"]["numbers"]
+    # At 90 %: 1.644854 + 0.841621.
+    assert number["smallest_drop"] == pytest.approx(2.486475 * number["standard_error"], rel=1e-6)
+    due = 100 * (2.486475 * 0.04 / 0.02) ** 2
+    assert number["units_needed"] == pytest.approx(due, rel=2 * SOME)
+    assert "images for 0.02" in ended.out
+
+
+def test_one_detector_alone_stands_for_two_that_are_independent(case: Path, detap: Run) -> None:
+    ended, report = run(detap, "--resolve-drop", "0.02", "--fail-under", "AR100=0.6")
+    found = report["resolution"]
+    assert not found["paired"]
+    (number,) = found["numbers"]
+    alone = 0.7 * 0.3 / 100
+    assert number["standard_error"] == pytest.approx((2 * alone) ** 0.5, rel=SOME)
+    assert number["limit"] is None
+    assert number["fails_from"] is None
+    # A floor is held to the number as it is, whose own error counts: 0.8416 of it.
+    (margin,) = found["margins"]
+    assert (margin["name"], margin["kind"], margin["limit"]) == ("AR100", "floor", "0.6")
+    assert margin["margin"] == pytest.approx(0.841621 * alone**0.5, rel=SOME)
+    assert "From one detector alone" in ended.out
+    shown = " ".join(ended.out.split())
+    assert (
+        f"AR100 is held to 0.6 as it is: truly {margin['margin']:.4f} below, it fails in 80 of "
+        f"100 such sets; truly {margin['margin']:.4f} above, it passes in as many."
+    ) in shown
+
+
+def test_an_earlier_report_is_judged_as_it_is(case: Path, detap: Run) -> None:
+    run(detap, now="results.json")
+    Path("report.json").rename("base.json")
+    words = ("--baseline", "base.json", "--max-drop", "AR100=0.05", "--resolve-drop", "0.02")
+    ended, report = run(detap, *words)
+    (number,) = report["resolution"]["numbers"]
+    error = (2 * 0.7 * 0.3 / 100) ** 0.5
+    assert number["fails_from"] == pytest.approx(0.05 + 0.841621 * error, rel=SOME)
+    assert "can show: they tell a drop from" in ended.err
+    assert "or less if the earlier one errs on the same" in ended.err
+
+
+def test_without_limits_it_is_of_the_headline(case: Path, detap: Run) -> None:
+    _, report = run(detap, "--resolve-drop", "0.02", *EARLIER)
+    found = report["resolution"]
+    assert found["paired"]
+    assert [entry["name"] for entry in found["numbers"]] == ["AP"]
+    assert [entry["name"] for entry in found["classes"]] == ["class:ant.AP", "class:bee.AP"]
+    # The confidence, the resamples and their seed may be said with it.
+    _, again = run(
+        detap, "--resolve-drop", "0.02", "--confidence", "0.95", "--resamples", "300", "--seed", "4"
+    )
+    assert again["resolution"]["level"] == 0.95
+    assert not again["resolution"]["paired"]
+
+
+def test_what_cannot_be_resampled_is_left_out(case: Path, detap: Run) -> None:
+    words = ("--max-rise", "class:*.duplicates=1", "--fail-under", "F1=0.1")
+    _, report = run(detap, "--resolve-drop", "0.02", *EARLIER, *words)
+    assert [entry["name"] for entry in report["resolution"]["numbers"]] == ["AP"]
+    assert report["resolution"]["margins"] == []
+
+
+def test_two_that_are_the_same_tell_nothing(case: Path, detap: Run) -> None:
+    words = (*EARLIER, "--confidence", "0.95", "--max-drop", "0.01")
+    ended, report = run(detap, *words, now="results.json")
+    (number,) = report["resolution"]["numbers"]
+    assert number["smallest_drop"] is None
+    assert number["units_needed"] is None
+    assert "No resample differs from another" in ended.out
+    assert "gate-too-fine" not in ended.err
+
+
+@pytest.mark.parametrize(
+    ("words", "times"),
+    [
+        ((), 0),
+        (("--fail-under", "0.1"), 0),
+        ((*EARLIER, "--max-drop", "0.1"), 0),
+        ((*EARLIER, "--max-drop", "0.1", "--confidence", "0.95"), 2),
+        ((*EARLIER, "--max-drop", "0.1", "--confidence", "0.95", "--resolve-drop", "0.1"), 2),
+        (("--resolve-drop", "0.1"), 1),
+    ],
+)
+def test_each_detector_is_resampled_at_most_once(
+    case: Path, detap: Run, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], times: int
+) -> None:
+    seen: list[int] = []
+
+    def counted(*columns: Any, **how: Any) -> Any:
+        seen.append(1)
+        return resample(*columns, **how)
+
+    monkeypatch.setattr("detap.analysis.bootstrap.resample", counted)
+    run(detap, *words)
+    assert len(seen) == times
+
+
+def test_a_slice_has_images_of_its_own(case: Path, detap: Run) -> None:
+    Path("tags.csv").write_text(
+        "image,tag\n" + "".join(f"{i},{'low' if i < 41 else 'high'}\n" for i in range(1, 101))
+    )
+    words = ("--confidence", "0.95", "--max-drop", "slice:*.AR100=0.1", "--slices", "tags.csv")
+    _, report = run(detap, *EARLIER, *words)
+    low, high = sorted(report["resolution"]["numbers"], key=lambda entry: entry["units"])
+    assert (low["name"], low["units"]) == ("slice:low.AR100", 40)
+    assert (high["name"], high["units"]) == ("slice:high.AR100", 60)
+    # Images 11 to 30 are lost, half of the low ones: sqrt(.25 / 40). Above nothing changes.
+    assert low["standard_error"] == pytest.approx(0.079, rel=2 * SOME)
+    assert high["standard_error"] is None
+    assert report["resolution"]["classes"] == []
+
+
+@pytest.mark.parametrize("form", ["markdown", "table", "csv", "github"])
+def test_it_is_in_every_form_that_has_sections(case: Path, detap: Run, form: str) -> None:
+    words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05")
+    ended, _ = run(detap, *words, "--output-format", form)
+    assert ("What these images can show" in ended.out) == (form in ("markdown", "table"))
+
+
+def test_it_is_on_the_page(case: Path, detap: Run) -> None:
+    pytest.importorskip("jinja2")
+    words = (*EARLIER, "--confidence", "0.95", "--max-drop", "AR100=0.05", "-o", "page.html")
+    run(detap, *words)
+    page = Path("page.html").read_text("utf-8")
+    assert "<h2>What these images can show</h2>" in page
+    assert "class:bee.AR100" in page
+
+
+def test_a_comparison_has_it(case: Path, detap: Run) -> None:
+    words = ("compare", "results.json", "now.json", "--gt", "instances.json")
+    ended = detap(*words, "--resolve-drop", "0.05", "-o", "comparison.json")
+    assert ended.status == 0, ended.err
+    report = json.loads(Path("comparison.json").read_text())
+    Draft202012Validator(schema("comparison")).validate(report)
+    numbers = {entry["name"]: entry for entry in report["resolution"]["numbers"]}
+    assert list(numbers) == [entry["name"] for entry in report["numbers"]]
+    assert numbers["AR100"]["standard_error"] == pytest.approx(0.04, rel=SOME)
+    assert numbers["AR100"]["units_needed"] == pytest.approx(502, rel=2 * SOME)
+    assert "images for 0.05" in ended.out
+    ended = detap(*words, "--resamples", "0", "-o", "comparison.json")
+    assert "resolution" not in json.loads(Path("comparison.json").read_text())
+    ended = detap(*words, "--resamples", "0", "--resolve-drop", "0.05")
+    assert ended.status == 2
+    assert "--resolve-drop needs resamples: leave --resamples 0 out" in ended.err
+
+
+@pytest.mark.parametrize("wrong", ["0", "1", "-0.1", "nan", "5%", "AP=0.1"])
+def test_a_wished_for_drop_is_a_share(case: Path, detap: Run, wrong: str) -> None:
+    files = ("--gt", "instances.json", "--dt", "now.json")
+    ended = detap("eval", *files, "--resolve-drop", wrong)
+    assert ended.status == 2
+    assert "--resolve-drop" in ended.err
+
+
+def test_proposals_are_not_resampled(case: Path, detap: Run) -> None:
+    files = ("--gt", "instances.json", "--dt", "now.json", "--protocol", "proposals")
+    ended = detap("eval", *files, "--resolve-drop", "0.1")
+    assert ended.status == 2
+    assert "leave out --confidence and --resolve-drop" in ended.err
+
+
+def test_a_ranking_has_queries(tmp_path: Path, detap: Run) -> None:
+    # Of 50 queries, each with one relevant item among two, the earlier ranking has all first and
+    # the later one 40: AP falls by 1/2 for 10, a standard error of .5 sqrt(.2 * .8 / 50) = .0283.
+    first, second = tmp_path / "first.npz", tmp_path / "second.npz"
+    relevance = np.tile([1, 0], (50, 1))
+    scores = np.tile([2.0, 1.0], (50, 1))
+    np.savez(first, scores=scores, relevance=relevance)
+    scores[:10] = [1.0, 2.0]
+    np.savez(second, scores=scores, relevance=relevance)
+    report = tmp_path / "report.json"
+    words = ("rank", "retrieval", "--npz", second, "-o", report)
+    noise = ("--baseline-ranking", first, "--confidence", "0.95", "--max-drop", "mAP=0.05")
+    ended = detap(*words, *noise)
+    assert ended.status in (0, 1), ended.err
+    found = json.loads(report.read_text())["resolution"]
+    (number,) = found["numbers"]
+    assert (found["unit"], number["name"], number["units"]) == ("query", "mAP", 50)
+    assert number["standard_error"] == pytest.approx(0.0283, rel=SOME)
+    assert "What these queries can show" in ended.out
+    assert "is less than these 50 queries can show" in ended.err
+    assert detap(*words, "--resolve-drop", "0.1").status == 0
+    found = json.loads(report.read_text())["resolution"]
+    assert found["numbers"][0]["standard_error"] == pytest.approx(0.0283 * 2**0.5, rel=SOME)
+
+
+def test_an_assertion_warns_of_it(case: Path) -> None:
+    from detap import read_detections, read_ground_truth
+
+    truth = read_ground_truth("instances.json")
+    earlier = read_detections("results.json", truth)
+    with pytest.warns(DetapWarning, match="the limit of AR100, 0.22, is less"):
+        assert_detections(
+            truth,
+            read_detections("now.json", truth),
+            baseline=earlier,
+            max_drop={"AR100": 0.22},
+            confidence=0.9999999,
+            resamples=100,
+        )
