@@ -25,6 +25,9 @@ FLOORS = (
     (
         "formats.writing",
         "formats.ranking",
+        "formats.cvat",
+        "formats.labelme",
+        "formats.shapes",
         "formats.voc",
         "formats.arrow",
         "formats.coco",

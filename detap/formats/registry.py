@@ -249,6 +249,18 @@ CLASS_NAMES = Option(
     is_path=True,
 )
 
+SHAPES = Option(
+    "shapes",
+    "Whether polygons and other shapes are an error (boxes, the default), or their bounds boxes.",
+    choices=("boxes", "bounds"),
+)
+ATTRIBUTE_FLAGS = Option(
+    "attribute_flags",
+    "Attributes of objects that are flags: difficult, iscrowd, or hard=difficult,group=crowd.",
+    "NAME[=FLAG],...",
+    sides=(TRUTH,),
+)
+
 FORMATS: dict[str, Format] = {}
 """The formats by name, in the order in which they are told from files."""
 
@@ -296,6 +308,34 @@ register(
         aside="detap.formats.arrow.aside",
         ahead="detap.formats.arrow.ahead",
         by_ids=True,
+    )
+)
+register(
+    Format(
+        "cvat",
+        "CVAT",
+        "detap.formats.cvat.tables",
+        "coco",
+        suffixes=(".xml", ".xml.gz"),
+        folders=True,
+        options=(SHAPES, ATTRIBUTE_FLAGS),
+        aside="detap.formats.cvat.aside",
+        sniff="detap.formats.cvat.sniff",
+        sniffs_files=True,
+    )
+)
+register(
+    Format(
+        "labelme",
+        "LabelMe",
+        "detap.formats.labelme.tables",
+        "coco",
+        suffixes=(".json",),
+        folders=True,
+        options=(SHAPES, ATTRIBUTE_FLAGS),
+        aside="detap.formats.labelme.aside",
+        sniff="detap.formats.labelme.sniff",
+        sniffs_files=True,
     )
 )
 

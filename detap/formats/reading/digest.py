@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from detap.formats.reading.paths import STDIN, is_url, shown
 from detap.formats.reading.stream import (
+    Limits,
     Stream,
     check_same,
     open_regular,
@@ -70,6 +71,17 @@ def sha256_of_stream(stream: Stream) -> str:
         Where it cannot be read, or is no longer the file that its path leads to.
     """
     return _file_digest(stream.path, stream.status)
+
+
+def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
+    """Return the content of a file, gzip expanded, and its sha256 where `limits` want digests.
+
+    That of an expanded one is left empty: it is of the file as it lies on the disk.
+    """
+    with Stream(path, limits) as stream:
+        plain = stream.descriptor >= 0
+        data = stream.read_all()
+    return data, hashlib.sha256(data).hexdigest() if limits.digests and plain else ""
 
 
 def sha256_of_names(names: Iterable[object]) -> str:

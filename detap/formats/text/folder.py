@@ -73,7 +73,7 @@ def _is_regular(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _members(given: str, inside: str, suffix: str) -> Folder:
+def files_of(given: str, inside: str, suffix: str) -> Folder:
     """Return the files of a folder with that suffix.
 
     Hidden files, which systems and editors leave, and sub-folders are left aside.
@@ -104,9 +104,9 @@ def ground_truth_folder(path: str) -> Folder:
     inside = ""
     if any(entry.name == "Annotations" and entry.is_dir() for entry in _list_folder(path)):
         inside = "Annotations"
-    folder = _members(path, inside, ".xml")
+    folder = files_of(path, inside, ".xml")
     if not folder.members and not inside:
-        folder = _members(path, inside, ".txt")
+        folder = files_of(path, inside, ".txt")
     if not folder.members:
         files.refuse(
             folder.path,
@@ -124,7 +124,7 @@ def detections_folder(path: str) -> Folder:
         os.close(files.open_regular(path))
         stem, suffix = os.path.splitext(os.path.basename(path))
         return Folder(path, "", suffix, {stem: ""})
-    folder = _members(path, "", ".txt")
+    folder = files_of(path, "", ".txt")
     if not folder.members:
         looks = ", but some with .xml, as ground truth has" if _has_xml(path) else ""
         message = f"has no detections: no file ends with .txt{looks}"

@@ -1,0 +1,41 @@
+"""CVAT, aside from reading it: detections by themselves, and what images are said to be."""
+
+from typing import Any
+
+from detap.formats.cvat.tables import Path, exported
+from detap.formats.cvat.xml import Annotations
+from detap.formats.named.problems import Problems
+from detap.formats.reading.named import empty_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.tables.detection import GroundTruth, Name
+
+
+def named(
+    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+) -> tuple[dict[str, Any], GroundTruth]:
+    """Return the images and classes that a file names; what is wrong with it the reader says."""
+    file = exported(str(path))
+    shapes = options.get("shapes", "boxes")
+    read = Annotations(file, Problems(1), limits, shapes=shapes, scored=True).read()
+    found = read.gathered.objects(scored=True)
+    return {**options, "limits": limits}, empty_truth(found.images, found.classes)
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return an attribute of the images' elements, ``subset``, say; the files are read again."""
+    known = set(truth.images)
+    return {
+        image: attributes[name]
+        for source in truth.files
+        for image, attributes in _attributes(source.path).items()
+        if name in attributes and image in known
+    }
+
+
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the file of each image, with its folders; the files are read again."""
+    return image_attribute(truth, "name")
+
+
+def _attributes(path: str) -> dict[str, dict[str, str]]:
+    return Annotations(path, Problems(1), DEFAULT_LIMITS, shapes="bounds").read().attributes

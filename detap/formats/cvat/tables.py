@@ -1,0 +1,154 @@
+"""CVAT for images 1.1 to tables."""
+
+import os
+
+import numpy as np
+
+from detap.errors import Note
+from detap.formats.cvat.xml import CORNERS, Annotations
+from detap.formats.named import objects
+from detap.formats.named.notes import told
+from detap.formats.named.problems import Problems
+from detap.formats.named.sides import Stand
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, refuse
+from detap.formats.shapes.flags import FlagNames, check_shapes
+from detap.tables.detection import Detections, GroundTruth, SourceFile
+
+Path = str | os.PathLike[str]
+
+EXPORTED = "annotations.xml"
+"""What CVAT calls its file in the archive, beside a folder of images."""
+
+
+def read_ground_truth(
+    path: Path,
+    *,
+    shapes: str = "boxes",
+    attribute_flags: str | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read the ground truth of an export of CVAT for images 1.1.
+
+    An image is called by its file's name without the suffix, the folders that stand before it
+    being part of the name. One without shapes has no objects.
+
+    Parameters
+    ----------
+    path : str or path
+        The XML, or the folder that holds it as ``annotations.xml``.
+    shapes : {"boxes", "bounds"}
+        Whether a shape that is no box is an error, or its bounds are its box. A rotated box is
+        always an error.
+    attribute_flags : str, optional
+        Attributes that are flags: ``"difficult"``, ``"iscrowd"``, ``"hard=difficult,group=crowd"``.
+    as_is : bool
+        Whether boxes that end before they begin count however many there are.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    GroundTruth
+        Images and classes sorted by name, rows in the order of the file.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    read = _read(path, shapes, FlagNames(attribute_flags), limits, scored=False)
+    if not len(read.gathered) and not limits.empty:
+        refuse(
+            read.path,
+            f"has no box in its {len(read.lines)} images",
+            "give the annotations that belong to these detections",
+        )
+    return objects.ground_truth(
+        read.gathered.objects(scored=False), _stand(read, as_is), _source(read), _notes(read)
+    )
+
+
+def read_detections(
+    path: Path,
+    truth: GroundTruth,
+    *,
+    shapes: str = "boxes",
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read detections that were written as CVAT's annotations are, with scores.
+
+    CVAT's own exports have none. Tools that hand detections to it write them as an attribute
+    ``score`` or ``confidence``, of the shape's element or as an element in it.
+
+    Parameters
+    ----------
+    path, shapes, as_is, limits
+        As :func:`read_ground_truth` has them.
+    truth : GroundTruth
+        What they are about: its images and classes.
+
+    Returns
+    -------
+    Detections
+        Numbered as `truth`; classes that it lacks are behind its own, sorted by name.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    read = _read(path, shapes, FlagNames(None), limits, scored=True)
+    return objects.detections(
+        read.gathered.objects(scored=True),
+        truth,
+        _stand(read, as_is),
+        _source(read),
+        told(_tagged(read)),
+    )
+
+
+def _read(
+    path: Path, shapes: str, flags: FlagNames, limits: Limits, *, scored: bool
+) -> Annotations:
+    check_shapes(shapes)
+    problems = Problems(limits.problems)
+    file = exported(os.fspath(path))
+    read = Annotations(file, problems, limits, shapes=shapes, flags=flags, scored=scored).read()
+    problems.raise_any()
+    return read
+
+
+def exported(path: str) -> str:
+    """Return the XML that a path means: itself, or the one of a folder."""
+    if "\0" not in path and os.path.isdir(path):
+        return os.path.join(path, EXPORTED)
+    return path
+
+
+def _stand(read: Annotations, as_is: bool) -> Stand:
+    place = read.gathered.place
+    return Stand(
+        read.path, read.limits, as_is, lambda row: (read.path, f"line {place[row]}"),
+        corners=CORNERS,
+    )  # fmt: skip
+
+
+def _source(read: Annotations) -> tuple[SourceFile, ...]:
+    return (SourceFile(read.path, len(read.gathered), sha256=read.sha256),)
+
+
+def _tagged(read: Annotations) -> Note:
+    return Note("tags-left-aside", "images are tagged as a whole: no box", read.tags, warning=False)
+
+
+def _notes(read: Annotations) -> tuple[Note, ...]:
+    empty = len(read.lines) - len(np.unique(np.array(read.gathered.file)))
+    return (
+        *read.flags.notes(),
+        *told(
+            _tagged(read),
+            Note("images-without-objects", "images have no object", empty, warning=False),
+        ),
+    )

@@ -1,0 +1,340 @@
+"""The XML of CVAT for images 1.1, as a stream of elements.
+
+All that counts stands in attributes, and a file may hold hundreds of thousands of images. The
+standard library's expat hands over one element after the other, with its line, and never holds the
+tree. A DOCTYPE is refused where it begins, so that there are no entities.
+
+Reference: CVAT's documentation, "XML annotation format", version 1.1, for images.
+"""
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+from xml.parsers import expat
+
+from detap.formats.calling import without_suffix
+from detap.formats.named.problems import Problems, shown
+from detap.formats.reading.stream import Limits, Stream
+from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
+from detap.formats.shapes.gathering import FaultError, Gathered, number_of
+from detap.formats.text.lines import looks_like
+
+CORNERS = ("xtl", "ytl", "xbr", "ybr")
+
+_POINTS = {"polygon": 3, "polyline": 2, "points": 1}
+_UNREAD = ("cuboid", "skeleton")
+_SCORES = ("score", "confidence")
+
+Attributes = Mapping[str, str]
+
+
+class _StopError(Exception):
+    """Nothing more is to be read: a problem has been added."""
+
+
+class Annotations:
+    """What a file holds, read as it streams by.
+
+    Parameters
+    ----------
+    path : str
+        The XML.
+    problems : Problems
+        Gets what is wrong with it.
+    limits : Limits
+        What is accepted at most.
+    shapes : {"boxes", "bounds"}
+        Whether shapes that are no boxes are read.
+    flags : FlagNames
+        Which attributes are flags.
+    scored : bool
+        Whether objects must have scores: of detections.
+
+    Attributes
+    ----------
+    gathered : Gathered
+        The boxes, placed by their lines.
+    attributes : dict of str to dict of str to str
+        Those of each image's element.
+    lines : dict of str to int
+        Where each image stands.
+    tags : int
+        How many images are tagged as a whole.
+    sha256 : str
+        Of the file, where the limits want digests and it is not compressed.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        problems: Problems,
+        limits: Limits,
+        *,
+        shapes: str = "boxes",
+        flags: FlagNames | None = None,
+        scored: bool = False,
+    ) -> None:
+        self.path = path
+        self.problems = problems
+        self.limits = limits
+        self.shapes = shapes
+        self.flags = flags or FlagNames(None)
+        self.scored = scored
+        self.gathered = Gathered(limits)
+        self.attributes: dict[str, dict[str, str]] = {}
+        self.lines: dict[str, int] = {}
+        self.tags = 0
+        self.sha256 = ""
+        self._depth = 0
+        self._in_image = self._left_out = False
+        self._shape: tuple[str, Attributes, int] | None = None
+        self._extra: dict[str, str] = {}
+        self._name = ""
+        self._parser = self._made()
+
+    def _made(self) -> Any:
+        parser = expat.ParserCreate()
+        parser.buffer_text = True
+        parser.StartElementHandler = self._start
+        parser.EndElementHandler = self._end
+        parser.CharacterDataHandler = self._text
+        parser.StartDoctypeDeclHandler = self._doctype
+        return parser
+
+    def read(self) -> "Annotations":
+        """Read the file; problems are added."""
+        head = b""
+        with Stream(self.path, self.limits) as stream:
+            digest = hashlib.sha256() if self.limits.digests and stream.descriptor >= 0 else None
+            try:
+                while block := stream.read():
+                    head = head or block
+                    if digest is not None:
+                        digest.update(block)
+                    self._parser.Parse(block, False)
+                self._parser.Parse(b"", True)
+                stream.check_unchanged()
+            except _StopError:
+                digest = None
+            except expat.ExpatError as error:
+                self._say_no_xml(head, f"line {error.lineno}", expat.ErrorString(error.code))
+            except (ValueError, LookupError) as error:
+                self._say_no_xml(head, "", str(error))
+        self.sha256 = digest.hexdigest() if digest is not None else ""
+        if not self.problems.count and not self.lines:
+            self._add("", "has no <image>", "export the task again, as CVAT for images 1.1")
+        return self
+
+    def _say_no_xml(self, head: bytes, place: str, reason: str) -> None:
+        appearance = looks_like(head)
+        if not head.strip():
+            self._add("", "is empty", "an export of CVAT is due")
+        elif appearance and appearance != "XML":
+            self._add("", f"looks like {appearance}", "an export of CVAT is due: annotations.xml")
+        else:
+            self._add(place, f"is no XML: {reason}", "export it again")
+
+    def _add(self, place: str, message: str, remedy: str) -> None:
+        self.problems.add(self.path, place, message, remedy)
+
+    def _here(self) -> str:
+        return f"line {self._parser.CurrentLineNumber}"
+
+    def _stop(self, message: str, remedy: str) -> None:
+        self._add(self._here(), message, remedy)
+        raise _StopError
+
+    # --- what expat calls
+
+    def _doctype(self, *_: object) -> None:
+        self._stop("has a DOCTYPE, which is not read", "remove it")
+
+    def _start(self, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        if self._depth > self.limits.nesting:
+            self._stop(
+                f"nests elements {self._depth} deep, {self.limits.nesting} are allowed",
+                "raise the limit on nesting (--max-nesting) if that is meant",
+            )
+        if self._depth == 1:
+            self._start_root(name)
+        elif self._depth == 2:
+            self._start_part(name, attributes)
+        elif self._depth == 3 and self._in_image:
+            self._shape = name, attributes, self._parser.CurrentLineNumber
+            self._extra = {}
+        elif self._depth == 4 and self._shape is not None and name == "attribute":
+            self._name = attributes.get("name", "")
+            self._extra[self._name] = ""
+
+    def _text(self, text: str) -> None:
+        if self._depth == 4 and self._name:
+            self._extra[self._name] += text
+
+    def _end(self, _: str) -> None:
+        if self._depth == 4:
+            self._name = ""
+        elif self._depth == 3 and self._shape is not None:
+            self._take(*self._shape)
+            self._shape = None
+        elif self._depth == 2:
+            self._in_image = False
+        self._depth -= 1
+
+    def _start_root(self, name: str) -> None:
+        if name == "annotations":
+            return
+        hint = {
+            "annotation": ", as an annotation of VOC has (--format voc, for their folder)",
+            "html": " (an HTML page?)",
+        }.get(name.lower(), "")
+        self._stop(
+            f"is no export of CVAT: its root is <{name}>{hint}", "<annotations> is due there"
+        )
+
+    def _start_part(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "track":
+            self._stop(
+                "has a <track>: this is CVAT for video, which numbers frames and names no image",
+                "export the task again, as CVAT for images 1.1",
+            )
+        if name != "image":
+            return
+        self._in_image = True
+        line = self._parser.CurrentLineNumber
+        file = attributes.get("name", "")
+        stem = without_suffix(file.replace("\\", "/"))
+        if not stem.strip():
+            self._add(f"line {line}", "<image> has no name", "give the name of its file")
+        elif stem in self.lines:
+            other = self.attributes[stem]["name"]
+            alike = "" if other == file else f" ({shown(other)}, without its suffix)"
+            self._add(
+                f"line {line}",
+                f"image {shown(file)} stands on line {self.lines[stem]} already{alike}",
+                "keep one of them; of a project with several tasks, export one by one",
+            )
+        # Boxes of an image without a name of its own are read for their faults alone.
+        self.lines.setdefault(stem, line)
+        self.attributes.setdefault(stem, attributes)
+        try:
+            size = _side("width", attributes), _side("height", attributes)
+        except FaultError as fault:
+            size = math.nan, math.nan
+            self._add(f"line {line}", f"image {shown(file)}: {fault.message}", fault.remedy)
+        self.gathered.images.setdefault(stem, size)
+
+    def _take(self, name: str, attributes: Attributes, line: int) -> None:
+        if name == "tag":
+            self.tags += 1
+            return
+        try:
+            label = attributes.get("label", "")
+            if not label.strip():
+                raise FaultError("has no label", "name its class")
+            box = _READERS.get(name, _read_points)(name, attributes, self.shapes)
+            flags = list(filter(None, map(self._flag, self._extra.items())))
+            score = self._score(attributes) if self.scored else 0.0
+            self.gathered.add(line, label, box, score, flags)
+        except FaultError as fault:
+            self._add(f"line {line}", f"<{name}> {fault.message}", fault.remedy)
+        if self.gathered.too_many(self.path, self.problems):
+            raise _StopError
+
+    def _flag(self, attribute: tuple[str, str]) -> str:
+        try:
+            return self.flags.meant(*attribute)
+        except ValueError:
+            name, value = attribute
+            raise FaultError(
+                f"has an attribute {name} of {shown(value)}, which is to be a flag",
+                "true or false, yes or no, 1 or 0 is due",
+            ) from None
+
+    def _score(self, attributes: Attributes) -> float:
+        for name in _SCORES:
+            text = attributes.get(name, self._extra.get(name))
+            if text is not None:
+                return number_of(name, text.strip())
+        raise FaultError(
+            "has no score, as ground truth has none",
+            "give detections an attribute score (or confidence), or another format",
+        )
+
+
+# --- shapes to boxes
+
+
+def _side(name: str, attributes: Attributes) -> float:
+    """Return a side of the image in pixels, NaN where the file does not say."""
+    text = attributes.get(name, "")
+    value = number_of(name, text) if text else math.nan
+    if value < 0:
+        raise FaultError(f"{name} {text} is negative", "give the image's size in pixels")
+    return value or math.nan
+
+
+def _required(attributes: Attributes, names: tuple[str, ...]) -> list[float]:
+    values = []
+    for name in names:
+        if name not in attributes:
+            raise FaultError(f"has no {name}", f"give {', '.join(names)}")
+        values.append(number_of(name, attributes[name]))
+    return values
+
+
+def _refuse_rotation(attributes: Attributes) -> None:
+    text = attributes.get("rotation", "")
+    if text and number_of("rotation", text) != 0:
+        raise FaultError(
+            f"is rotated by {text} degrees, and only upright boxes are read",
+            "draw it upright, or leave it out",
+        )
+
+
+def _refuse_shape(shapes: str) -> None:
+    if shapes != "bounds":
+        raise FaultError("is no box", BY_ITS_BOUNDS)
+
+
+def _read_box(_: str, attributes: Attributes, __: str) -> list[float]:
+    _refuse_rotation(attributes)
+    return _required(attributes, CORNERS)
+
+
+def _read_ellipse(_: str, attributes: Attributes, shapes: str) -> list[float]:
+    _refuse_shape(shapes)
+    _refuse_rotation(attributes)
+    x, y, across, down = _required(attributes, ("cx", "cy", "rx", "ry"))
+    return [x - across, y - down, x + across, y + down]
+
+
+def _read_mask(_: str, attributes: Attributes, shapes: str) -> list[float]:
+    _refuse_shape(shapes)
+    left, top, width, height = _required(attributes, ("left", "top", "width", "height"))
+    return [left, top, left + width, top + height]
+
+
+def _read_points(name: str, attributes: Attributes, shapes: str) -> list[float]:
+    if name not in _POINTS:
+        known = "is not read" if name in _UNREAD else "is no shape that is known"
+        raise FaultError(known, "leave it out, or draw a box")
+    _refuse_shape(shapes)
+    points = []
+    for pair in filter(None, attributes.get("points", "").split(";")):
+        numbers = pair.split(",")
+        if len(numbers) != 2:
+            raise FaultError(f"has a point {shown(pair)}", "write points as x,y;x,y")
+        points.append([number_of("point", text.strip()) for text in numbers])
+    if len(points) < _POINTS[name]:
+        due = _POINTS[name]
+        raise FaultError(f"has {len(points)} points, {due} are due", "draw it again")
+    return bounds(points)
+
+
+_READERS: dict[str, Callable[[str, Attributes, str], list[float]]] = {
+    "box": _read_box,
+    "ellipse": _read_ellipse,
+    "mask": _read_mask,
+}

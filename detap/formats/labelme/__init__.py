@@ -1,0 +1,1 @@
+"""LabelMe: a JSON file an image, beside it."""

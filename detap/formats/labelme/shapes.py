@@ -1,0 +1,243 @@
+"""What a JSON file of LabelMe says: the boxes of one image.
+
+Reference: LabelMe 5 (wkentaro), `label_file.py`; X-AnyLabeling writes the same with scores, with
+`difficult` beside `flags`, and rectangles by four corners.
+"""
+
+import math
+from typing import Any
+
+from detap.errors import InputError
+from detap.formats.calling import without_suffix
+from detap.formats.coco._scan import nesting
+from detap.formats.json.text import JsonText, LongInteger, NotJsonError, decode, looks_like, spelt
+from detap.formats.named.problems import Problems
+from detap.formats.reading.problems import Problems as FileProblems
+from detap.formats.reading.stream import Limits
+from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
+from detap.formats.shapes.gathering import FaultError, Gathered
+
+_POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
+_POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
+_SHAPES_DUE = "a JSON file of LabelMe is due, which has a list of shapes"
+
+
+class Shapes:
+    """Reads one file after the other.
+
+    Parameters
+    ----------
+    problems : Problems
+        Gets what is wrong with them.
+    limits : Limits
+        What is accepted at most.
+    shapes : {"boxes", "bounds"}
+        Whether shapes that are no rectangles are read.
+    flags : FlagNames
+        Which flags of a shape are those of a table.
+    scored : bool
+        Whether shapes must have scores: of detections.
+
+    Attributes
+    ----------
+    gathered : Gathered
+        The boxes, placed by the number of their shape.
+    other_names : int
+        How many files speak of an image of another name.
+    """
+
+    def __init__(
+        self, problems: Problems, limits: Limits, shapes: str, flags: FlagNames, *, scored: bool
+    ) -> None:
+        self.problems = problems
+        self.limits = limits
+        self.shapes = shapes
+        self.flags = flags
+        self.scored = scored
+        self.gathered = Gathered(limits)
+        self.other_names = 0
+
+    def read(self, data: bytes, file: str, stem: str) -> None:
+        """Read a file; problems are added."""
+        before = self.problems.count
+        record, constants = parsed(data, file, self.problems, self.limits)
+        self.gathered.images[stem] = math.nan, math.nan
+        if record is None:
+            return
+        self.gathered.images[stem] = _side(record, "imageWidth"), _side(record, "imageHeight")
+        image = record.get("imagePath")
+        if isinstance(image, str):
+            self.other_names += without_suffix(base_name(image)) != stem
+        for number, shape in enumerate(record["shapes"]):
+            try:
+                self._take(shape, number)
+            except FaultError as fault:
+                self.problems.add(file, f"shapes[{number}]", fault.message, fault.remedy)
+        if constants and self.problems.count == before:
+            self.problems.add(file, "", "holds NaN or Infinity, which is no JSON", "remove it")
+
+    def _take(self, shape: Any, number: int) -> None:
+        if not isinstance(shape, dict):
+            raise FaultError(f"is {spelt(shape)}", "an object is due")
+        label = shape.get("label")
+        if not isinstance(label, str) or not label.strip():
+            raise FaultError(f"label is {_said(shape, 'label')}", "name its class")
+        _check_text(label)
+        box = self._box(shape)
+        score = _number("score", shape.get("score"), self._no_score) if self.scored else 0.0
+        self.gathered.add(number, label, box, score, self._flags(shape))
+
+    @property
+    def _no_score(self) -> str:
+        return "detections have scores, as X-AnyLabeling writes them; LabelMe's own files have none"
+
+    def _flags(self, shape: dict[str, Any]) -> set[str]:
+        flags = shape.get("flags")
+        if not isinstance(flags, dict | None):
+            raise FaultError(f"flags is {spelt(flags)}", "give true and false by name")
+        found = set()
+        own = {"difficult": shape["difficult"]} if "difficult" in shape else {}
+        for name, value in {**own, **(flags or {})}.items():
+            text = spelt(value) if isinstance(value, bool | int) else str(value)
+            try:
+                found.add(self.flags.meant(name, text))
+            except ValueError:
+                message = f"flag {name} is {spelt(value)}"
+                raise FaultError(message, "true or false is due") from None
+        return found - {""}
+
+    def _box(self, shape: dict[str, Any]) -> list[float]:
+        # Files of LabelMe 3 and before have polygons alone, and do not say so.
+        kind = shape.get("shape_type") or "polygon"
+        points = _points(shape.get("points"))
+        if kind == "rectangle":
+            if len(points) == 2 or (len(points) == 4 and _upright(points)):
+                return bounds(points)
+            if len(points) != 4:
+                message = f"has {len(points)} points as a rectangle"
+                raise FaultError(message, "give two corners, or four")
+        elif kind not in (*_POINTS, "circle"):
+            raise FaultError(f"shape_type is {spelt(kind)}", "give rectangle, or polygon")
+        if self.shapes != "bounds":
+            what = "a rectangle that is not upright" if kind == "rectangle" else f"a {kind}"
+            raise FaultError(f"is {what}, no box", BY_ITS_BOUNDS)
+        due = 2 if kind == "circle" else _POINTS.get(kind, 4)
+        if len(points) < due:
+            raise FaultError(f"has {len(points)} points as a {kind}", f"{due} are due")
+        return _around(points) if kind == "circle" else bounds(points)
+
+
+def base_name(path: str) -> str:
+    """Return the name of a file that is on whatever system: `imagePath` may have backslashes."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
+def parsed(
+    data: bytes, file: str, problems: Problems, limits: Limits
+) -> tuple[dict[str, Any] | None, int]:
+    """Return what a file of LabelMe holds, and how many NaN and Infinity that is no JSON.
+
+    None stands for what is none of its files, of which a problem has been added.
+    """
+    own = FileProblems(file, limits.problems)
+    record, constants = None, 0
+    try:
+        record, constants = _json(data, own, limits)
+    except InputError as error:
+        own.listed = list(error.problems)
+    for problem in own.listed:
+        problems.note(problem)
+    problems.count += own.count - len(own.listed)
+    return (None if own.count else record), constants
+
+
+def _json(data: bytes, problems: FileProblems, limits: Limits) -> tuple[dict[str, Any] | None, int]:
+    if not data.strip():
+        problems.add("", "is empty", _SHAPES_DUE)
+        return None, 0
+    text = JsonText(decode(data, problems), problems)
+    depth = nesting(data)
+    if depth > limits.nesting:
+        problems.add(
+            "",
+            f"nests arrays and objects {depth} levels deep, {limits.nesting} are allowed",
+            "raise the limit on nesting (--max-nesting) if that is meant",
+        )
+        return None, 0
+    try:
+        text.peek()
+        value = text.value("")
+        text.finish()
+    except NotJsonError as error:
+        kind, remedy = looks_like(data)
+        if kind:
+            problems.add("", f"looks like {kind}", remedy)
+        else:
+            problems.add(text.where(error.index), error.message, error.remedy)
+        return None, 0
+    if not isinstance(value, dict) or not isinstance(value.get("shapes"), list):
+        what = "is a COCO file" if _is_coco(value) else "is no file of LabelMe"
+        problems.add("", f"{what}: it has no list of shapes", _SHAPES_DUE)
+        return None, 0
+    return value, text.constants
+
+
+def _is_coco(value: Any) -> bool:
+    return isinstance(value, dict) and "annotations" in value and "images" in value
+
+
+def _said(record: dict[str, Any], key: str) -> str:
+    return spelt(record[key]) if key in record else "missing"
+
+
+def _check_text(text: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise FaultError("label holds half of a surrogate pair", "write it as UTF-8") from None
+
+
+def _number(name: str, value: Any, remedy: str = "give a finite number") -> float:
+    if isinstance(value, bool | LongInteger) or not isinstance(value, int | float):
+        what = "missing" if value is None else spelt(value)
+        raise FaultError(f"{name} is {what}", remedy)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise FaultError(f"{name} is {spelt(value)}, no finite number", "give a decimal number")
+    return number
+
+
+def _points(value: Any) -> list[list[float]]:
+    if not isinstance(value, list) or not value:
+        raise FaultError(f"points is {spelt(value)}", "give [[x, y], [x, y]]")
+    for number, point in enumerate(value):
+        if not isinstance(point, list) or len(point) != 2:
+            raise FaultError(f"points[{number}] is {spelt(point)}", "give [x, y]")
+    return [
+        [_number(f"points[{number}][{axis}]", side) for axis, side in enumerate(point)]
+        for number, point in enumerate(value)
+    ]
+
+
+def _upright(points: list[list[float]]) -> bool:
+    """Return whether four points are the corners of a box that stands upright."""
+    x1, y1, x2, y2 = bounds(points)
+    return {*map(tuple, points)} == {(x1, y1), (x1, y2), (x2, y1), (x2, y2)}
+
+
+def _around(points: list[list[float]]) -> list[float]:
+    """Return the box of a circle, which is given by its centre and a point on it."""
+    (x, y), (at_x, at_y) = points[:2]
+    radius = math.hypot(at_x - x, at_y - y)
+    return [x - radius, y - radius, x + radius, y + radius]
+
+
+def _side(record: dict[str, Any], key: str) -> float:
+    """Return a side of the image in pixels, NaN where the file does not really say."""
+    value = record.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return math.nan
+    return float(value) if 0 < value < 1e9 else math.nan

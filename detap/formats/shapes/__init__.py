@@ -1,0 +1,1 @@
+"""What CVAT and LabelMe share: objects one by one, shapes that are no boxes, flags."""

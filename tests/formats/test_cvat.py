@@ -1,0 +1,400 @@
+"""CVAT for images 1.1: what is read, and what each kind of bad input gets."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.errors import InputError, UsageError
+from detap.formats.cvat.sniff import fits
+from detap.formats.cvat.tables import read_detections, read_ground_truth
+from detap.formats.reading.stream import Limits
+from detap.formats.registry import told
+from tests.cli.conftest import Ended, detap
+from tests.formats.voc_100 import same_as_known
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+HEAD = '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
+BOX = '<box label="dog" occluded="0" xtl="1.5" ytl="2" xbr="11.5" ybr="22" z_order="0"></box>'
+FEW = "and they count as boxes that overlap nothing"
+BOUNDS = "give shapes='bounds' (--shapes bounds), and its bounds are taken for a box"
+EXPORT = "export the task again, as CVAT for images 1.1"
+
+
+def image(*shapes: str, name: str = "a.jpg", more: str = 'width="50" height="40"') -> str:
+    return f'  <image id="0" name="{name}" {more}>\n' + "\n".join(shapes) + "\n  </image>\n"
+
+
+def document(*images: str) -> str:
+    return HEAD + "".join(images) + "</annotations>\n"
+
+
+def written(folder: Path, text: str | bytes, name: str = "annotations.xml") -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def box(label: str = "dog", corners: tuple[Any, ...] = (1, 2, 11, 22), inner: str = "") -> str:
+    xtl, ytl, xbr, ybr = corners
+    sides = f'xtl="{xtl}" ytl="{ytl}" xbr="{xbr}" ybr="{ybr}"'
+    return f'<box label="{label}" {sides}>{inner}</box>'
+
+
+def attribute(name: str, value: str) -> str:
+    return f'<attribute name="{name}">{value}</attribute>'
+
+
+def refused(path: Path, **options: Any) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(path, **options)
+    return [str(p).replace(f"{path}: ", "") for p in caught.value.problems]
+
+
+# --- what is read
+
+
+def test_boxes_images_and_sizes(tmp_path: Path) -> None:
+    text = document(
+        image(BOX, box("cat", (0, 0, 50, 40)), name="b/x.y.png"),
+        image(name="a.jpg", more=""),
+    )
+    truth = read_ground_truth(written(tmp_path, text))
+    assert truth.images == ("a", "b/x.y")
+    assert truth.classes == ("cat", "dog")
+    assert truth.image.tolist() == [1, 1]
+    assert truth.label.tolist() == [1, 0]
+    assert truth.corners.tolist() == [[1.5, 2, 11.5, 22], [0, 0, 50, 40]]
+    assert truth.box_area.tolist() == [200, 2000]
+    assert truth.image_sizes is not None
+    assert np.array_equal(truth.image_sizes, np.array([[np.nan] * 2, [50, 40]]), equal_nan=True)
+    assert {note.code: note.count for note in truth.notes} == {"images-without-objects": 1}
+
+
+def test_the_folder_of_an_export_and_gzip(tmp_path: Path) -> None:
+    path = written(tmp_path, document(image(BOX)))
+    assert len(read_ground_truth(tmp_path)) == 1
+    packed = written(tmp_path, gzip.compress(path.read_bytes()), "a.xml.gz")
+    assert read_ground_truth(packed).corners.tolist() == [[1.5, 2, 11.5, 22]]
+
+
+def test_encodings_comments_and_tags(tmp_path: Path) -> None:
+    text = document(image("<!-- <box/> -->", BOX.replace("dog", "Köter"), '<tag label="rain"/>'))
+    truth = read_ground_truth(written(tmp_path, "\ufeff" + text))
+    assert truth.classes == ("Köter",)
+    assert [note.code for note in truth.notes] == ["tags-left-aside"]
+    for encoding in ("latin-1", "utf-16"):
+        data = text.replace("utf-8", encoding).encode(encoding)
+        assert read_ground_truth(written(tmp_path, data)).classes == ("Köter",)
+
+
+def test_bounds_of_other_shapes(tmp_path: Path) -> None:
+    shapes = (
+        '<polygon label="a" points="3.5,4.0;1.0,9.0;8.0,2.0"></polygon>',
+        '<polyline label="a" points="1,2;3,1"/>',
+        '<points label="a" points="1,2;5,6;3,9"/>',
+        '<ellipse label="a" cx="10" cy="20" rx="4" ry="5"/>',
+        '<mask label="a" left="3" top="4" width="10" height="20" rle="1, 2"/>',
+    )
+    truth = read_ground_truth(written(tmp_path, document(image(*shapes))), shapes="bounds")
+    assert truth.corners.tolist() == [
+        [1, 2, 8, 9],
+        [1, 1, 3, 2],
+        [1, 2, 5, 9],
+        [6, 15, 14, 25],
+        [3, 4, 13, 24],
+    ]
+
+
+def test_attributes_that_are_flags(tmp_path: Path) -> None:
+    shapes = (
+        box(inner=attribute("difficult", "true") + attribute("iscrowd", "0")),
+        box(inner=attribute("difficult", "False") + attribute("iscrowd", "1")),
+        box(corners=(5, 5, 9, 9), inner=attribute("hard", "yes") + attribute("colour", "red")),
+    )
+    path = written(tmp_path, document(image(*shapes)))
+    truth = read_ground_truth(path)
+    assert not truth.difficult.any()
+    assert not truth.crowd.any()
+    note = next(note for note in truth.notes if note.code == "flags-not-mapped")
+    assert note.count == 2
+    assert "--attribute-flags difficult,iscrowd makes it one" in note.message
+    truth = read_ground_truth(path, attribute_flags="difficult,iscrowd,hard=ignore")
+    assert truth.difficult.tolist() == [True, False, False]
+    assert truth.crowd.tolist() == [False, True, False]
+    assert truth.ignore.tolist() == [False, False, True]
+    assert "flags-not-mapped" not in {note.code for note in truth.notes}
+
+
+def test_an_attribute_that_is_no_flag(tmp_path: Path) -> None:
+    path = written(tmp_path, document(image(box(inner=attribute("difficult", "rather")))))
+    assert refused(path, attribute_flags="difficult") == [
+        "line 5: <box> has an attribute difficult of 'rather', which is to be a flag; true or "
+        "false, yes or no, 1 or 0 is due"
+    ]
+    with pytest.raises(UsageError, match="'hard' does not say which flag; use hard=difficult or"):
+        read_ground_truth(path, attribute_flags="hard")
+    with pytest.raises(UsageError, match="shapes 'all' is unknown; use one of boxes, bounds"):
+        read_ground_truth(path, shapes="all")
+
+
+def test_detections_have_scores(tmp_path: Path) -> None:
+    truth = read_ground_truth(written(tmp_path, document(image(BOX, box("cat")))))
+    scored = BOX.replace("<box", '<box score=".75"')
+    path = written(
+        tmp_path, document(image(scored, box("cow", inner=attribute("confidence", ".5")))), "d.xml"
+    )
+    found = read_detections(path, truth)
+    assert found.score.tolist() == [0.75, 0.5]
+    assert found.classes == ("cat", "dog", "cow")
+    assert found.label.tolist() == [1, 2]
+    with pytest.raises(InputError, match="<box> has no score, as ground truth has none; give"):
+        read_detections(tmp_path, truth)
+    other = written(tmp_path, document(image(scored, name="c.jpg")), "e.xml")
+    with pytest.raises(InputError, match="line 5: image 'c' is not in the ground truth"):
+        read_detections(other, truth)
+
+
+def test_few_boxes_that_end_before_they_begin_are_counted(tmp_path: Path) -> None:
+    shapes = [box(corners=(n, 0, n + 5, 9)) for n in range(21)]
+    shapes[3] = box(corners=(9, 0, 4, 9))
+    path = written(tmp_path, document(image(*shapes)))
+    note = next(n for n in read_ground_truth(path).notes if n.code.endswith("negative-sides"))
+    assert f"{path}: line 8: xbr = 4 is less than xtl = 9" in note.message
+
+
+def test_digests_are_those_of_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, document(image(BOX)))
+    truth = read_ground_truth(path, limits=Limits(digests=True))
+    assert truth.files[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert truth.files[0].records == 1
+
+
+def test_it_is_told_by_its_root(tmp_path: Path) -> None:
+    path = written(tmp_path, document(image(BOX)))
+    assert told(path).name == "cvat"
+    assert told(tmp_path).name == "cvat"
+    assert not fits(str(tmp_path / "absent.xml"), "")
+    voc = written(tmp_path, "<annotation><object/></annotation>", "b.xml")
+    assert not fits(str(voc), "")
+    assert told(voc).name == "voc"
+
+
+def test_the_command(tmp_path: Path, detap: Run) -> None:
+    gt = written(tmp_path, document(image(BOX, name="x/a.jpg", more="")), "gt.xml")
+    scored = BOX.replace("<box", '<box score=".75"')
+    dt = written(tmp_path, document(image(scored, name="x/a.jpg")), "dt.xml")
+    call = ("--gt", gt, "--dt", dt)
+    ended = detap("eval", *call, "--output-format", "json")
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+    for sides in (call, call[:2], call[2:]):
+        assert detap("check", *sides).status == 0
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text/a.txt").write_text("dog .5 1.5 2 11.5 22\n")
+    ended = detap("eval", *call[:2], "--dt", tmp_path / "text", "--output-format", "json")
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+
+
+# --- bad input
+
+WHOLE: dict[str, tuple[str | bytes, str]] = {
+    "empty": ("", "is empty; an export of CVAT is due"),
+    "cut off": (document(image(BOX))[:-20], "line 6: is no XML: unclosed token; export it again"),
+    "VOC": (
+        "<annotation/>",
+        "line 1: is no export of CVAT: its root is <annotation>, as an annotation of VOC has "
+        "(--format voc, for their folder); <annotations> is due there",
+    ),
+    "another root": (
+        "<data/>",
+        "line 1: is no export of CVAT: its root is <data>; <annotations> is due there",
+    ),
+    "JSON": (
+        '{"images": []}',
+        "looks like JSON; an export of CVAT is due: annotations.xml",
+    ),
+    "zip": (
+        b"PK\x03\x04rest",
+        "looks like a zip archive; an export of CVAT is due: annotations.xml",
+    ),
+    "LFS": (
+        "version https://git-lfs.github.com/spec/v1\n",
+        "looks like a Git LFS pointer (fetch it with git lfs pull); an export of CVAT is due: "
+        "annotations.xml",
+    ),
+    "DOCTYPE": (
+        '<!DOCTYPE a [<!ENTITY x "y">]>\n' + document(image(BOX)).partition("\n")[2],
+        "line 1: has a DOCTYPE, which is not read; remove it",
+    ),
+    "entity": (
+        document(image(BOX.replace("dog", "&dog;"))),
+        "line 5: is no XML: undefined entity; export it again",
+    ),
+    "unknown encoding": (
+        HEAD.replace("utf-8", "klingon") + "</annotations>",
+        "is no XML: unknown encoding: klingon; export it again",
+    ),
+    "broken bytes": (
+        document(image(BOX)).encode().replace(b"dog", b"d\xffg"),
+        "line 5: is no XML: not well-formed (invalid token); export it again",
+    ),
+    "video": (
+        document('<track id="0" label="dog"><box frame="0"/></track>'),
+        "line 4: has a <track>: this is CVAT for video, which numbers frames and names no image; "
+        + EXPORT,
+    ),
+    "no image": (document(), f"has no <image>; {EXPORT}"),
+    "no box": (
+        document(image()),
+        "has no box in its 1 images; give the annotations that belong to these detections",
+    ),
+    "an image twice": (
+        document(image(BOX), image(BOX)),
+        "line 7: image 'a.jpg' stands on line 4 already; keep one of them; of a project with "
+        "several tasks, export one by one",
+    ),
+    "two images of a name": (
+        document(image(BOX), image(BOX, name="a.png")),
+        "line 7: image 'a.png' stands on line 4 already ('a.jpg', without its suffix); keep one of "
+        "them; of a project with several tasks, export one by one",
+    ),
+    "an image without name": (
+        document(image(BOX, name="")),
+        "line 4: <image> has no name; give the name of its file",
+    ),
+    "a width that is none": (
+        document(image(BOX, more='width="wide" height="4"')),
+        "line 4: image 'a.jpg': width 'wide' is not a number; give a decimal number",
+    ),
+    "a negative height": (
+        document(image(BOX, more='width="4" height="-4"')),
+        "line 4: image 'a.jpg': height -4 is negative; give the image's size in pixels",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_bad_files(tmp_path: Path, case: str) -> None:
+    text, expected = WHOLE[case]
+    assert refused(written(tmp_path, text)) == [expected]
+
+
+SHAPES = {
+    "no label": (BOX.replace('label="dog"', ""), "<box> has no label; name its class"),
+    "empty label": (BOX.replace("dog", " "), "<box> has no label; name its class"),
+    "no corner": (
+        BOX.replace('ytl="2"', ""),
+        "<box> has no ytl; give xtl, ytl, xbr, ybr",
+    ),
+    "nan": (box(corners=(1, "nan", 3, 4)), "<box> ytl 'nan' is not a finite number; {number}"),
+    "underscore": (box(corners=("2_6", 2, 3, 4)), "<box> xtl '2_6' is not a number; {number}"),
+    "full-width": (
+        box(corners=(1, 2, 3, "\uff14")),
+        "<box> ybr '\uff14' is not a number; {number}",
+    ),
+    "comma": (
+        box(corners=(1, 2, "3,5", 4)),
+        "<box> xbr '3,5' is not a number (a point is due, not a comma); {number}",
+    ),
+    "too large": (box(corners=(1, 2, "1e999", 4)), "<box> xbr '1e999' is too large {for}"),
+    "empty number": (box(corners=(1, 2, "", 4)), "<box> xbr '' is empty where a {due}"),
+    "area overflows": (
+        box(corners=(0, 0, "1e200", "1e200")),
+        "<box> the area of the box overflows; correct the box",
+    ),
+    "turned": (
+        box(corners=(11, 2, 1, 22)),
+        f"xbr = 1 is less than xtl = 11; correct the boxes; or give as_is=True (--as-is), {FEW}",
+    ),
+    "rotated": (
+        BOX.replace("<box", '<box rotation="30.5"'),
+        "<box> is rotated by 30.5 degrees, and only upright boxes are read; draw it upright, or "
+        "leave it out",
+    ),
+    "polygon": ('<polygon label="a" points="1,2;3,4;5,0"/>', f"<polygon> is no box; {BOUNDS}"),
+    "mask": ('<mask label="a" left="0" top="0" rle="1"/>', f"<mask> is no box; {BOUNDS}"),
+    "cuboid": (
+        '<cuboid label="a" xtl1="1"/>',
+        "<cuboid> is not read; leave it out, or draw a box",
+    ),
+    "unknown": (
+        '<blob label="a"/>',
+        "<blob> is no shape that is known; leave it out, or draw a box",
+    ),
+}
+FILLED = {
+    "{number}": "give a decimal number",
+    "{for}": "for a number; give a decimal number",
+    "{due}": "number is due; give a decimal number",
+}
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_bad_shapes(tmp_path: Path, case: str) -> None:
+    text, expected = SHAPES[case]
+    for mark, words in FILLED.items():
+        expected = expected.replace(mark, words)
+    assert refused(written(tmp_path, document(image(text)))) == [f"line 5: {expected}"]
+
+
+def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
+    shapes = (
+        '<polygon label="a" points="1,2;3,4"/>',
+        '<polygon label="a" points="1,2;3;5,0"/>',
+        '<polygon label="a" points="1,2;3,x;5,0"/>',
+        '<points label="a"/>',
+        '<ellipse label="a" cx="1" cy="2" rx="3"/>',
+        '<ellipse label="a" cx="1" cy="2" rx="3" ry="4" rotation="10"/>',
+    )
+    assert refused(written(tmp_path, document(image(*shapes))), shapes="bounds") == [
+        "line 5: <polygon> has 2 points, 3 are due; draw it again",
+        "line 6: <polygon> has a point '3'; write points as x,y;x,y",
+        "line 7: <polygon> point 'x' is not a number; give a decimal number",
+        "line 8: <points> has 0 points, 1 are due; draw it again",
+        "line 9: <ellipse> has no ry; give cx, cy, rx, ry",
+        "line 10: <ellipse> is rotated by 10 degrees, and only upright boxes are read; draw it "
+        "upright, or leave it out",
+    ]
+
+
+def test_all_problems_are_listed_up_to_the_limit(tmp_path: Path) -> None:
+    path = written(tmp_path, document(image(*[BOX.replace("dog", "")] * 30)))
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(path)
+    assert len(caught.value.problems) == 20
+    assert caught.value.omitted == 10
+
+
+def test_limits(tmp_path: Path) -> None:
+    path = written(tmp_path, document(image(BOX, BOX, BOX)))
+    assert "holds more than 2 records" in refused(path, limits=Limits(records=2))[0]
+    assert "is larger than 99 bytes" in refused(path, limits=Limits(file_bytes=99))[0]
+    deep = written(tmp_path, HEAD + "<a>" * 200)
+    assert refused(deep) == [
+        "line 4: nests elements 101 deep, 100 are allowed; raise the limit on nesting "
+        "(--max-nesting) if that is meant"
+    ]
+    assert "is a folder, where a file is due" in refused(written_folder(tmp_path))[0]
+
+
+def written_folder(tmp_path: Path) -> Path:
+    (tmp_path / "sub" / "annotations.xml").mkdir(parents=True)
+    return tmp_path / "sub"
+
+
+# --- real data
+
+
+def test_voc_100(real_data: Path) -> None:
+    truth = read_ground_truth(real_data / "voc-100/gt/cvat")
+    assert len(truth) == 273
+    assert len(truth.images) == 100
+    same_as_known(real_data, truth)

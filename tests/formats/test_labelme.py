@@ -1,0 +1,368 @@
+"""LabelMe's JSON files: what is read, and what each kind of bad input gets."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.errors import InputError
+from detap.formats.labelme.sniff import fits
+from detap.formats.labelme.tables import read_detections, read_ground_truth
+from detap.formats.reading.stream import Limits
+from detap.formats.registry import FORMATS, told
+from tests.cli.conftest import Ended, detap
+from tests.formats.voc_100 import same_as_known
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+DUE = "a JSON file of LabelMe is due, which has a list of shapes"
+BOUNDS = "give shapes='bounds' (--shapes bounds), and its bounds are taken for a box"
+NUMBER = "give a finite number"
+
+
+def shape(*points: tuple[Any, Any], kind: str | None = "rectangle", **more: Any) -> dict[str, Any]:
+    record: dict[str, Any] = {"label": "dog", "points": points or [[1, 2], [11.5, 22]], **more}
+    return record if kind is None else {**record, "shape_type": kind}
+
+
+def document(*shapes: Any, **more: Any) -> dict[str, Any]:
+    sides = {"imageWidth": 50, "imageHeight": 40}
+    return {"version": "5.0.1", "imagePath": "a.jpg", "shapes": shapes, **sides, **more}
+
+
+def written(folder: Path, files: dict[str, Any]) -> Path:
+    for name, content in files.items():
+        data = content if isinstance(content, str | bytes) else json.dumps(content)
+        (folder / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+    return folder
+
+
+def refused(folder: Path, content: Any, **options: Any) -> list[str]:
+    """Return the problems of one file, without its path."""
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(written(folder, {"a.json": content}), **options)
+    return [str(p).replace(f"{folder}/a.json: ", "") for p in caught.value.problems]
+
+
+# --- what is read
+
+
+def test_boxes_images_and_sizes(tmp_path: Path) -> None:
+    cat = shape((30, 5), (20, 15))
+    cat["label"] = "cat"
+    truth = read_ground_truth(
+        written(
+            tmp_path,
+            {
+                "b.json": document(shape(), cat, imagePath="C:\\pictures\\b.jpg"),
+                "a.json": document(imageWidth=None),
+                "c.v2.json": document(shape((4, 4), (2, 8), (4, 8), (2, 4))),
+                "b.jpg": b"\xff\xd8\xff",
+            },
+        )
+    )
+    assert truth.images == ("a", "b", "c.v2")
+    assert truth.classes == ("cat", "dog")
+    assert truth.image.tolist() == [1, 1, 2]
+    assert truth.label.tolist() == [1, 0, 1]
+    # Two corners in any order, or all four.
+    assert truth.corners.tolist() == [[1, 2, 11.5, 22], [20, 5, 30, 15], [2, 4, 4, 8]]
+    assert truth.image_sizes is not None
+    expected = np.array([[np.nan, 40], [50, 40], [50, 40]])
+    assert np.array_equal(truth.image_sizes, expected, equal_nan=True)
+    # The picture beside them; a without shapes; c.v2, which speaks of a.jpg.
+    assert {note.code: note.count for note in truth.notes} == {
+        "left-aside": 1,
+        "images-without-objects": 1,
+        "image-path-of-other-name": 1,
+    }
+    assert FORMATS["labelme"].file_names(truth) == {"a": "a.jpg", "b": "b.jpg", "c.v2": "c.v2.jpg"}
+
+
+def test_one_file_and_gzip(tmp_path: Path) -> None:
+    written(tmp_path, {"a.json": gzip.compress(json.dumps(document(shape())).encode())})
+    truth = read_ground_truth(tmp_path / "a.json")
+    assert truth.images == ("a",)
+    assert len(truth) == 1
+
+
+def test_the_picture_inside_is_left_alone(tmp_path: Path) -> None:
+    """It need not even be one."""
+    truth = read_ground_truth(
+        written(tmp_path, {"a.json": document(shape(), imageData="no base64: \x00 é")})
+    )
+    assert len(truth) == 1
+
+
+def test_bounds_of_other_shapes(tmp_path: Path) -> None:
+    shapes = (
+        shape((3.5, 4), (1, 9), (8, 2), kind="polygon"),
+        shape((3.5, 4), (1, 9), (8, 2), kind=None),
+        shape((1, 2), (3, 1), kind="linestrip"),
+        shape((1, 2), kind="point"),
+        shape((10, 20), (13, 24), kind="circle"),
+        shape((0, 2), (2, 0), (4, 2), (2, 4)),
+    )
+    folder = written(tmp_path, {"a.json": document(*shapes)})
+    assert read_ground_truth(folder, shapes="bounds").corners.tolist() == [
+        [1, 2, 8, 9],
+        [1, 2, 8, 9],
+        [1, 1, 3, 2],
+        [1, 2, 1, 2],
+        [5, 15, 15, 25],
+        [0, 0, 4, 4],
+    ]
+
+
+def test_flags(tmp_path: Path) -> None:
+    shapes = (
+        shape(flags={"difficult": True, "iscrowd": False}),
+        shape((1, 1), (2, 2), flags={"iscrowd": True}),
+        shape((2, 2), (3, 3), flags=None, difficult=True),
+        shape((3, 3), (4, 4), flags={"blurred": True}, difficult=False),
+    )
+    folder = written(tmp_path, {"a.json": document(*shapes)})
+    truth = read_ground_truth(folder)
+    assert truth.difficult.tolist() == [True, False, True, False]
+    assert not truth.crowd.any()
+    assert {note.code: note.count for note in truth.notes} == {"flags-not-mapped": 1}
+    truth = read_ground_truth(folder, attribute_flags="iscrowd,blurred=ignore")
+    assert truth.difficult.tolist() == [True, False, True, False]
+    assert truth.crowd.tolist() == [False, True, False, False]
+    assert truth.ignore.tolist() == [False, False, False, True]
+
+
+def test_detections_have_scores(tmp_path: Path) -> None:
+    truth = read_ground_truth(written(tmp_path, {"a.json": document(shape())}))
+    (tmp_path / "dt").mkdir()
+    scored = document(shape(score=0.75), shape((2, 2), (9, 9), score=1))
+    found = read_detections(written(tmp_path / "dt", {"a.json": scored}), truth)
+    assert found.score.tolist() == [0.75, 1.0]
+    assert found.label.tolist() == [0, 0]
+    with pytest.raises(InputError, match=r"a.json: shapes\[0\]: score is missing; detections have"):
+        read_detections(tmp_path, truth)
+    # X-AnyLabeling writes null for what somebody has drawn.
+    written(tmp_path / "dt", {"a.json": document(shape(score=None))})
+    with pytest.raises(InputError, match=r"score is missing; detections have scores, as X-Any"):
+        read_detections(tmp_path / "dt", truth)
+    written(tmp_path / "dt", {"b.json": scored, "a.json": scored})
+    with pytest.raises(InputError, match=r"b.json: shapes\[0\]: image 'b' is not in the ground"):
+        read_detections(tmp_path / "dt", truth)
+
+
+def test_fractions_are_refused(tmp_path: Path, detap: Run) -> None:
+    shapes = [shape((0.1, 0.2), (0.3 + n / 100, 0.4)) for n in range(12)]
+    written(tmp_path, {"a.json": document(*shapes)})
+    ended = detap("check", "--gt", tmp_path)
+    assert ended.status == 2
+    assert "look like fractions of the image's size, where pixels are due" in ended.err
+
+
+def test_digests_are_those_of_the_files(tmp_path: Path) -> None:
+    folder = written(tmp_path, {"b.json": document(shape()), "a.json": document()})
+    lines = "".join(
+        f"{hashlib.sha256((folder / name).read_bytes()).hexdigest()}  {name}\n"
+        for name in ("a.json", "b.json")
+    )
+    source = read_ground_truth(folder, limits=Limits(digests=True)).files[0]
+    assert source.sha256 == hashlib.sha256(lines.encode()).hexdigest()
+    assert source.members == ("a.json", "b.json")
+
+
+def test_it_is_told_by_its_keys(tmp_path: Path) -> None:
+    picture = "A" * 20_000
+    late = json.dumps({"imageData": picture, "shapes": [], "imagePath": "a.jpg"})
+    written(tmp_path, {"a.json": document(shape()), "b.json": late, "c.jpg": ""})
+    assert told(tmp_path).name == "labelme"
+    assert told(tmp_path / "a.json").name == "labelme"
+    assert told(tmp_path / "b.json").name == "labelme"
+    coco: dict[str, Any] = {"images": [], "annotations": [], "categories": []}
+    written(tmp_path, {"instances.json": coco})
+    assert told(tmp_path / "instances.json").name == "coco"
+    assert not fits(str(tmp_path / "absent.json"), "")
+    assert not fits(str(tmp_path / "c.jpg"), "")
+
+
+def test_the_command(tmp_path: Path, detap: Run) -> None:
+    gt, dt = tmp_path / "gt", tmp_path / "dt"
+    gt.mkdir()
+    dt.mkdir()
+    written(gt, {"a.json": document(shape()), "b.json": document()})
+    written(dt, {"a.json": document(shape(score=0.5))})
+    call = ("--gt", gt, "--dt", dt)
+    ended = detap("eval", *call, "--output-format", "json")
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+    for sides in (call, call[:2], call[2:]):
+        assert detap("check", *sides).status == 0
+
+
+# --- bad input
+
+WHOLE: dict[str, tuple[Any, str]] = {
+    "empty": ("", f"is empty; {DUE}"),
+    "cut off": (
+        json.dumps(document(shape()))[:60],
+        "line 1, column 56: the file is cut off: it ends after 60 characters, in the middle of a "
+        "value; fetch or write it again",
+    ),
+    "trailing": (
+        "{} 1",
+        'line 1, column 4: the JSON value ends here, but "1" follows; a JSON file holds one '
+        "value: remove what follows",
+    ),
+    "a list": ([], f"is no file of LabelMe: it has no list of shapes; {DUE}"),
+    "shapes is no list": (
+        {"shapes": {}},
+        f"is no file of LabelMe: it has no list of shapes; {DUE}",
+    ),
+    "COCO": (
+        {"images": [], "annotations": []},
+        f"is a COCO file: it has no list of shapes; {DUE}",
+    ),
+    "HTML": ("<html></html>", "looks like an HTML page; {html}"),
+    "UTF-16": (
+        json.dumps(document(shape())).encode("utf-16"),
+        "is UTF-16 or UTF-32 text, where UTF-8 is due; save it as UTF-8",
+    ),
+    "not UTF-8": (
+        json.dumps(document(shape())).encode().replace(b"dog", b"d\xffg"),
+        "byte {byte}: 0xff is not UTF-8; save it as UTF-8",
+    ),
+    "a key twice": (
+        '{"shapes": [], "shapes": []}',
+        'key "shapes" stands twice in one object; keep one of the two',
+    ),
+    "NaN elsewhere": (
+        document(shape(), zoom=float("nan")),
+        "holds NaN or Infinity, which is no JSON; remove it",
+    ),
+    "too deep": (
+        '{"shapes": [], "x": ' + "[" * 150 + "]" * 150 + "}",
+        "nests arrays and objects 151 levels deep, 100 are allowed; raise the limit on nesting "
+        "(--max-nesting) if that is meant",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WHOLE)
+def test_bad_files(tmp_path: Path, case: str) -> None:
+    content, expected = WHOLE[case]
+    if isinstance(content, bytes) and b"\xffg" in content:
+        expected = expected.replace("{byte}", str(content.index(b"\xff")))
+    expected = expected.replace("{html}", "the download failed: fetch the file itself")
+    assert refused(tmp_path, content) == [expected]
+
+
+SHAPES: dict[str, tuple[Any, str]] = {
+    "no object": (7, "is 7; an object is due"),
+    "no label": ({"points": [[1, 2], [3, 4]]}, "label is missing; name its class"),
+    "a number as label": (shape() | {"label": 3}, "label is 3; name its class"),
+    "half a character": (
+        shape() | {"label": "\ud800"},
+        "label holds half of a surrogate pair; write it as UTF-8",
+    ),
+    "no points": (shape() | {"points": None}, "points is null; give [[x, y], [x, y]]"),
+    "a point of one number": (
+        shape((1, 2)) | {"points": [[1, 2], [3]]},
+        "points[1] is [3]; give [x, y]",
+    ),
+    "text": (shape(("1", 2), (3, 4)), f'points[0][0] is "1"; {NUMBER}'),
+    "true": (shape((True, 2), (3, 4)), f"points[0][0] is true; {NUMBER}"),
+    "null": (shape((1, 2), (None, 4)), f"points[1][0] is missing; {NUMBER}"),
+    "NaN": (
+        shape((1, float("nan")), (3, 4)),
+        "points[0][1] is NaN, no finite number; give a decimal number",
+    ),
+    "too large": (
+        shape((1, 2), (10**309, 4)),
+        f"points[1][0] is {str(10**309)[:60]}..., no finite number; give a decimal number",
+    ),
+    "a thousand digits": (
+        shape((1, 2), (10**999, 4)),
+        f"points[1][0] is {10**19}... (1000 digits); {NUMBER}",
+    ),
+    "area overflows": (
+        shape((0, 0), (1e200, 1e200)),
+        "the area of the box overflows; correct the box",
+    ),
+    "three corners": (
+        shape((1, 2), (3, 4), (5, 6)),
+        "has 3 points as a rectangle; give two corners, or four",
+    ),
+    "turned rectangle": (
+        shape((0, 2), (2, 0), (4, 2), (2, 4)),
+        f"is a rectangle that is not upright, no box; {BOUNDS}",
+    ),
+    "polygon": (shape((1, 2), (3, 4), (5, 0), kind="polygon"), f"is a polygon, no box; {BOUNDS}"),
+    "no type": (shape((1, 2), (3, 4), (5, 0), kind=None), f"is a polygon, no box; {BOUNDS}"),
+    "unknown type": (shape(kind="blob"), 'shape_type is "blob"; give rectangle, or polygon'),
+    "a type that is none": (
+        shape() | {"shape_type": ["rectangle"]},
+        'shape_type is ["rectangle"]; give rectangle, or polygon',
+    ),
+    "flags": (shape(flags=["difficult"]), 'flags is ["difficult"]; give true and false by name'),
+    "a flag": (
+        shape(flags={"difficult": "rather"}),
+        'flag difficult is "rather"; true or false is due',
+    ),
+}
+
+
+@pytest.mark.parametrize("case", SHAPES)
+def test_bad_shapes(tmp_path: Path, case: str) -> None:
+    record, expected = SHAPES[case]
+    assert refused(tmp_path, document(shape(), record)) == [f"shapes[1]: {expected}"]
+
+
+def test_bad_shapes_whose_bounds_are_asked_for(tmp_path: Path) -> None:
+    shapes = (shape((1, 2), (3, 4), kind="polygon"), shape((1, 2), kind="circle"))
+    assert refused(tmp_path, document(*shapes), shapes="bounds") == [
+        "shapes[0]: has 2 points as a polygon; 3 are due",
+        "shapes[1]: has 1 points as a circle; 2 are due",
+    ]
+
+
+def test_all_problems_of_all_files_are_listed(tmp_path: Path) -> None:
+    bad = document(*[shape() | {"label": ""}] * 12)
+    written(tmp_path, {"b.json": bad})
+    listed = refused(tmp_path, bad)
+    assert len(listed) == 20
+    assert listed[11] == 'shapes[11]: label is ""; name its class'
+    assert listed[12].endswith('b.json: shapes[0]: label is ""; name its class')
+
+
+def test_folders_without_anything(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has no file of LabelMe: none ends with .json; give the"):
+        read_ground_truth(tmp_path)
+    with pytest.raises(InputError, match="has no shape in its 1 JSON files; give the annotations"):
+        read_ground_truth(written(tmp_path, {"a.json": document()}))
+    with pytest.raises(InputError, match="does not exist"):
+        read_ground_truth(tmp_path / "absent")
+    (tmp_path / "b.json").symlink_to("/dev/zero")
+    with pytest.raises(InputError, match=r"b.json: is a device, where a file is due"):
+        read_ground_truth(tmp_path)
+
+
+def test_limits(tmp_path: Path) -> None:
+    written(tmp_path, {"a.json": document(shape(), shape(), shape())})
+    with pytest.raises(InputError, match=r"holds more than 2 records; raise the limit on records"):
+        read_ground_truth(tmp_path, limits=Limits(records=2))
+    with pytest.raises(InputError, match=r"a.json: is larger than 9 bytes; raise the limit"):
+        read_ground_truth(tmp_path, limits=Limits(file_bytes=9))
+
+
+# --- real data
+
+
+def test_voc_100(real_data: Path) -> None:
+    truth = read_ground_truth(real_data / "labelme-voc-100")
+    assert len(truth) == 273
+    assert len(truth.images) == 100
+    same_as_known(real_data, truth)
