@@ -29,6 +29,7 @@ FLOORS = (
         "formats.labelme",
         "formats.shapes",
         "formats.voc",
+        "formats.yolo",
         "formats.arrow",
         "formats.coco",
         "formats",

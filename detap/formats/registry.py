@@ -244,9 +244,38 @@ BOXES = Option(
 )
 CLASS_NAMES = Option(
     "class_names",
-    "Class names, one a line, where text files number the classes from 0.",
+    "Class names where text files number the classes from 0: one a line, or a data.yaml.",
     "FILE",
     is_path=True,
+)
+DT_CLASS_NAMES = Option(
+    "dt_class_names",
+    "Class names of the detections, where another list numbers them than the ground truth.",
+    "FILE",
+    sides=(DETECTIONS,),
+    is_path=True,
+)
+SPLIT = Option(
+    "split",
+    "Which part of a data.yaml; val by default.",
+    choices=("val", "test", "train"),
+    sides=(TRUTH,),
+)
+IMAGE_SIZE = Option(
+    "image_size", "Width and height of all images, where boxes are fractions of them.", "WxH"
+)
+IMAGE_SIZES = Option(
+    "image_sizes",
+    "Width and height of each image: CSV with the columns image,width,height.",
+    "FILE",
+    is_path=True,
+)
+COLUMNS = Option(
+    "columns",
+    "Whether a line is class xc yc w h conf, or class conf xc yc w h; told by which of them makes "
+    "boxes that fit.",
+    choices=("conf-last", "conf-first"),
+    sides=(DETECTIONS,),
 )
 
 SHAPES = Option(
@@ -294,6 +323,20 @@ register(
         folders=True,
         options=(IMAGE_SET, LAYOUT, BOXES, CLASS_NAMES),
         aside="detap.formats.voc.aside",
+    )
+)
+register(
+    Format(
+        "yolo",
+        "YOLO",
+        "detap.formats.yolo.tables",
+        "coco",
+        suffixes=(".yaml", ".yml", ".txt"),
+        folders=True,
+        options=(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS),
+        aside="detap.formats.yolo.aside",
+        sniff="detap.formats.yolo.sniff",
+        sniffs_files=True,
     )
 )
 register(
@@ -432,7 +475,7 @@ def _fitting(path: str, side: str) -> list[str]:
         looking = [entry for entry in named if entry.sniffs_files]
         named = named or _of_content(path)
         return _sniffed(path, side, looking) or _plain(named)
-    return _plain(named)
+    return _plain(named) or [entry.name for entry in named[:1]]
 
 
 def _sniffed(path: str, side: str, formats: Iterable[Format]) -> list[str]:

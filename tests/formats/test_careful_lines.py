@@ -40,7 +40,7 @@ def test_what_lines_hold() -> None:
     lines = read_lines(data, "f.txt", TRUTH, problems)
     assert lines.names == ["CAT", "CAT", "DOG"]
     assert lines.values == [[1, 2, 3, 4], [1.5, -2, 3, 40], [5, 6, 5, 6]]
-    assert lines.difficult == [False, True, False]
+    assert lines.flags == [False, True, False]
     assert lines.place == [1, 4, 5]
     assert problems.count == 0
     assert read_lines(b"a .5 1 2 3 4", "f.txt", SCORED, problems).values == [[0.5, 1, 2, 3, 4]]
@@ -189,7 +189,7 @@ def test_rows_that_were_scanned_and_rows_read_with_care_are_in_one_order() -> No
     assert found.names == ("cat", "dog", "cow")
     assert found.name.tolist() == [0, 2, 0, 1, 1]
     assert found.values.tolist() == [[1, 2], [7, 8], [9, 10], [3, 4], [5, 6]]
-    assert found.difficult.tolist() == [True, False, True, False, True]
+    assert found.flag.tolist() == [True, False, True, False, True]
     assert found.file.dtype == found.name.dtype == np.dtype(np.int32)
     assert merge(scanned, {1: Lines()}) is scanned
 

@@ -9,6 +9,7 @@ from detap.formats.text import _scan as _voc_text
 from detap.formats.text.lines import LineForm, read_lines
 from detap.formats.voc import _scan as _voc_xml
 from detap.formats.voc.annotations import read_annotation
+from detap.formats.yolo.lines import YoloForm
 
 Row = tuple[str, bool, tuple[str, ...]]
 """Name, flag, and the numbers as float.hex() spells them."""
@@ -44,7 +45,7 @@ def read_annotation_with_care(content: bytes) -> tuple[list[Row], tuple[str, ...
     lines = annotation.objects
     rows = [
         (name, flag, _hex(values))
-        for name, flag, values in zip(lines.names, lines.difficult, lines.values, strict=True)
+        for name, flag, values in zip(lines.names, lines.flags, lines.values, strict=True)
     ]
     return rows, _hex((annotation.width, annotation.height))
 
@@ -79,18 +80,20 @@ def plain_number(text: str) -> float | None:
 
 def form(width: int, encoding: str, known: Sequence[str] | None) -> LineForm:
     """Return the form of lines with so many numbers, whose first word is as it stands."""
-    return LineForm("image" if known else "class", width == 5, encoding, str, known)
+    kind = YoloForm if encoding == "fractions" else LineForm
+    return kind("image" if known else "class", width == 5, encoding, str, known)
 
 
 def check_lines(content: bytes, width: int, encoding: str, known: Sequence[str] | None) -> bool:
     """Assert that the scanner declines a text file or agrees with the careful reader."""
-    declined, file, name, values, words = _voc_text.scan_files(
+    declined, file, name, flag, values, words = _voc_text.scan_files(
         -1,
         [content],
         [word.encode() for word in known or ()],
         grow=known is None,
         width=width,
         sides=encoding == "xywh",
+        fractions=encoding == "fractions",
         file_bytes=1 << 22,
         records=1 << 30,
         contents=True,
@@ -101,7 +104,7 @@ def check_lines(content: bytes, width: int, encoding: str, known: Sequence[str] 
     problems = Problems(1)
     lines = read_lines(content, "a.txt", form(width, encoding, known), problems)
     assert not problems.count, (content, problems.listed)
-    assert not any(lines.difficult)
+    assert flag.tolist() == lines.flags
     assert [words[number].decode() for number in name.tolist()] == lines.names, content
     assert [_hex(row) for row in values.tolist()] == [_hex(row) for row in lines.values], content
     if known is not None:

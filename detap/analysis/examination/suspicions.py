@@ -112,7 +112,11 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
         way = "high" if step > 0 else "low"
         yield Note("class-shift", f"{beginning}: class ids look {abs(step)} too {way}", count)
     elif _is_permutation(pairs):
-        yield Note("classes-permuted", f"{beginning}: classes look mixed up, each for one", count)
+        message = (
+            f"{beginning}: classes look mixed up, each for one: give the list of names that "
+            "the detections are numbered by (of YOLO's format --dt-class-names)"
+        )
+        yield Note("classes-permuted", message, count)
     else:
         yield Note("classes-disagree", f"{beginning}: do both files mean the same classes?", count)
 

@@ -8,6 +8,9 @@ from detap.errors import Note
 from detap.formats.named.problems import shown
 from detap.tables.detection import Floats, GroundTruth, Integers
 
+_ROUNDED = 0.01
+"""In pixels: fractions of six digits put a box so far beyond its image that ends with it."""
+
 
 def told(*notes: Note) -> tuple[Note, ...]:
     """Return the notes that are true of any record."""
@@ -111,12 +114,15 @@ def _fit_as_corners(image: Integers, corners: Floats, sizes: Floats | None) -> b
 
 
 def _beyond(image: Integers, corners: Floats, sizes: Floats | None) -> int:
-    """Return how many boxes reach beyond their image; none of unknown size (NaN) does."""
+    """Return how many boxes reach beyond their image; none of unknown size (NaN) does.
+
+    Decimals that a writer has rounded are no reach.
+    """
     if sizes is None:
         return 0
-    width, height = np.where(np.isnan(sizes), np.inf, sizes).T[:, image]
+    width, height = np.where(np.isnan(sizes), np.inf, sizes).T[:, image] + _ROUNDED
     x1, y1, x2, y2 = corners.T
-    return int(np.count_nonzero((x1 < 0) | (y1 < 0) | (x2 > width) | (y2 > height)))
+    return int(np.count_nonzero((x1 < -_ROUNDED) | (y1 < -_ROUNDED) | (x2 > width) | (y2 > height)))
 
 
 def _repeated(image: Integers, label: Integers, corners: Floats) -> int:

@@ -9,8 +9,16 @@ def scan_files(
     grow: bool,
     width: int,
     sides: bool,
+    fractions: bool,
     file_bytes: int,
     records: int,
     digests: dict[int, str] | None = None,
     contents: bool = False,
-) -> tuple[list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], list[bytes]]: ...
+) -> tuple[
+    list[int],
+    NDArray[np.int32],
+    NDArray[np.int32],
+    NDArray[np.bool_],
+    NDArray[np.float64],
+    list[bytes],
+]: ...

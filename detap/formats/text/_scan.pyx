@@ -5,7 +5,7 @@ anything else, or with a box that could be a fault, is declined as a whole, and 
 it with care. What is read here is what is read there, to the last bit.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport int32_t, uint8_t
 
 from detap.formats.reading._names cimport names_find
@@ -20,6 +20,7 @@ import numpy as np
 cdef struct Form:
     bint grow       # whether lines may begin with words that are not known
     bint sides      # whether the last two numbers are width and height
+    bint fractions  # whether lines are YOLO's: boxes in fractions, or polygons
 
 
 cdef bint _is_box(const double *box, bint sides) noexcept nogil:
@@ -35,6 +36,55 @@ cdef bint _is_box(const double *box, bint sides) noexcept nogil:
     return isfinite(width * height)
 
 
+cdef int _scan_fractions(
+    const char **start, const char *end, double *values, int width
+) noexcept nogil:
+    """Read the numbers of YOLO's line: a box or a polygon, and behind it a score where one is due.
+
+    `width` is 4, or 5 with a score. Returns 0 for a box, 1 for a polygon, of which the lowest and
+    the highest x and y are left; -1 where the line is not regular.
+    """
+    cdef const char *at = start[0]
+    cdef double[2] low = [INFINITY, INFINITY]
+    cdef double[2] high = [-INFINITY, -INFINITY]
+    cdef double number = 0.0, last = 0.0, part
+    cdef int scored = width - 4, side
+    cdef Py_ssize_t count = 0, place
+    cdef bint apart
+    while True:
+        apart = False
+        while at < end and (at[0] == c' ' or at[0] == c'\t'):
+            at += 1
+            apart = True
+        if at == end or at[0] == c'\n' or at[0] == c'\r':
+            break
+        last = number
+        if not (apart and scan_number(at, end, &at, &number)):
+            return -1
+        if count < width:
+            values[count] = number
+        # Of a line with a score, the last number is none of a polygon's.
+        place = count - scored
+        count += 1
+        if place >= 0:
+            part = last if scored else number
+            side = place & 1
+            low[side] = part if part < low[side] else low[side]
+            high[side] = part if part > high[side] else high[side]
+    start[0] = at
+    if count == width:
+        return 0
+    if count - scored < 6 or (count - scored) & 1:
+        return -1
+    values[0] = low[0]
+    values[1] = low[1]
+    values[2] = high[0]
+    values[3] = high[1]
+    if scored:
+        values[4] = number
+    return 1
+
+
 cdef bint _scan_lines(
     const char *at, const char *end, int32_t file, Scan *scan, void *how
 ) noexcept nogil:
@@ -45,7 +95,7 @@ cdef bint _scan_lines(
     cdef double *values
     cdef bint ascii
     cdef int32_t number
-    cdef int column
+    cdef int column, flag = 0
     while True:
         while at < end and (at[0] == c' ' or at[0] == c'\t'):
             at += 1
@@ -72,7 +122,11 @@ cdef bint _scan_lines(
         if number < 0 or not rows_reserve(rows):
             return False
         values = rows.values + rows.count * rows.width
-        for column in range(rows.width):
+        if form.fractions:
+            flag = _scan_fractions(&at, end, values, rows.width)
+            if flag < 0:
+                return False
+        for column in range(0 if form.fractions else rows.width):
             if at == end or not (at[0] == c' ' or at[0] == c'\t'):
                 return False
             while at < end and (at[0] == c' ' or at[0] == c'\t'):
@@ -89,18 +143,17 @@ cdef bint _scan_lines(
             if at[0] != c'\n':
                 return False
             at += 1
-        if not _is_box(values + rows.width - 4, form.sides):
+        if not (form.fractions or _is_box(values + rows.width - 4, form.sides)):
             return False
         rows.file[rows.count] = file
         rows.name[rows.count] = number
-        rows.flag[rows.count] = 0
+        rows.flag[rows.count] = flag
         rows.count += 1
 
 
 def scan_files(
     int folder, list members, list known, *, bint grow, int width, bint sides,
-    size_t file_bytes, size_t records,
-    dict digests=None, bint contents=False,
+    bint fractions, size_t file_bytes, size_t records, dict digests=None, bint contents=False,
 ):
     """Scan text files, each whole or not at all.
 
@@ -118,6 +171,8 @@ def scan_files(
         How many numbers follow: a box, or a score and a box.
     sides : bool
         Whether the last two numbers are width and height; else the far corner.
+    fractions : bool
+        Whether lines are YOLO's: a box or three corners or more, and then the score.
     file_bytes, records : int
         The limits: larger files are declined, and so is what comes behind so many rows.
     digests : dict, optional
@@ -132,6 +187,8 @@ def scan_files(
         The files that were not read, by their place in `members`.
     file, name : (N,) int32 array
         The file of each row, and the number of its first word.
+    flag : (N,) bool array
+        Whether it was a polygon, of which its lowest and its highest x and y are given.
     words : list of bytes
         Those of `known`, then those that were met besides.
     values : (N, width) float64 array
@@ -141,6 +198,7 @@ def scan_files(
     cdef bytes word
     form.grow = grow
     form.sides = sides
+    form.fractions = fractions
     scan_start(&scan, width, records)
     try:
         scan_inputs(&scan, folder, members, contents, file_bytes)
@@ -151,7 +209,7 @@ def scan_files(
             raise ValueError("a known word is listed twice")
         scan_run(&scan, _scan_lines, &form, digests)
         words = scan_words(&scan)
-        file, name, _, values = map(np.asarray, scan_columns(&scan))
-        return scan_declined(&scan), file, name, values, words
+        file, name, flag, values = map(np.asarray, scan_columns(&scan))
+        return scan_declined(&scan), file, name, flag, values, words
     finally:
         scan_close(&scan)

@@ -14,8 +14,8 @@ from detap.formats.named.problems import Problems, UnknownNameError, shown
 from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import (
-    ClassNames,
     Folder,
     Path,
     detections_folder,

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.named.problems import Problems, shown
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import Limits
 from detap.formats.text.lines import plain_lines
@@ -211,46 +211,3 @@ def _image_set_file(folder: Folder, image_set: str) -> str:
             "name a file, or a set under ImageSets/Main",
         )
     return image_set
-
-
-@dataclass(frozen=True, slots=True)
-class ClassNames:
-    """The classes that a file lists, for those that number them."""
-
-    file: str = ""
-    names: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, path: Path | None, problems: Problems, limits: Limits) -> "ClassNames":
-        """Read one class a line; problems are added."""
-        if path is None:
-            return cls()
-        file = os.fspath(path)
-        lines = plain_lines(files.read_bytes(file, limits), file, problems)
-        if not lines and not problems.count:
-            problems.add(file, "", "names no class", "list one class a line")
-        first: dict[str, int] = {}
-        for at, (number, name) in enumerate(lines, 1):
-            if number != at:
-                problems.add(file, f"line {at}", "is blank", "numbers would shift: remove it")
-                break
-            if name in first:
-                message = f"{shown(name)} stands on line {first[name]} already"
-                problems.add(file, f"line {number}", message, "name each class once")
-            first.setdefault(name, number)
-        return cls(file, tuple(name for _, name in lines))
-
-    def resolve(self, word: str) -> str:
-        """Return the class that the first column of a line stands for."""
-        if not self.names or not (word.isascii() and word.isdigit()):
-            return word
-        if int(word[:18]) >= len(self.names):
-            raise UnknownNameError(
-                f"class {shown(word)} is beyond the {len(self.names)} of {self.file}",
-                "classes are numbered from 0; check the list",
-            )
-        return self.names[int(word)]
-
-    def source(self) -> tuple[SourceFile, ...]:
-        """Return the file as an input, if there is one."""
-        return (SourceFile(self.file, len(self.names)),) if self.file else ()

@@ -51,6 +51,10 @@ def box_fault(values: list[float], encoding: str) -> str:
     return "" if math.isfinite(width * height) else "the area of the box overflows"
 
 
+class LineFault(Exception):  # noqa: N818 - never seen outside
+    """Why a line cannot be read, and what to do."""
+
+
 @dataclass(frozen=True, slots=True)
 class LineForm:
     """What the columns of a line are.
@@ -82,6 +86,33 @@ class LineForm:
         box = XYWH if self.encoding == "xywh" else CORNERS
         return (self.key, *(("score",) if self.scored else ()), *box)
 
+    def read_line(self, text: str) -> tuple[str, list[float], bool]:
+        """Return the name, the numbers and the flag of a line.
+
+        Raises
+        ------
+        LineFault
+            Where it cannot be read.
+        """
+        columns = columns_of(text)
+        due = len(self.columns)
+        difficult = not self.scored and len(columns) == due + 1 and columns[-1] == "difficult"
+        if len(columns) != due + difficult:
+            raise LineFault(*_wrong_count(columns, self))
+        name = self.name(columns[0])
+        values = numbers_of(self.columns[1:], columns[1:due])
+        fault = box_fault(values[-4:], self.encoding)
+        if fault:
+            raise LineFault(fault, "correct the box")
+        return name, values, difficult
+
+    def name(self, word: str) -> str:
+        """Return the name that the first column stands for."""
+        try:
+            return self.resolve(word)
+        except UnknownNameError as unknown:
+            raise LineFault(unknown.message, unknown.remedy) from None
+
 
 @dataclass(slots=True)
 class Lines:
@@ -92,16 +123,16 @@ class Lines:
     names : list of str
         What the first column of each row stands for.
     values : list of list of float
-        The numbers of each row: the score where there is one, then the box.
-    difficult : list of bool
-        Whether the row ends with that word.
+        The numbers of each row, in the order of its columns.
+    flags : list of bool
+        Whether the row ends with the word `difficult`, or is a polygon.
     place : list of int
         The number of each row's line.
     """
 
     names: list[str] = field(default_factory=list)
     values: list[list[float]] = field(default_factory=list)
-    difficult: list[bool] = field(default_factory=list)
+    flags: list[bool] = field(default_factory=list)
     place: list[int] = field(default_factory=list)
 
 
@@ -124,15 +155,15 @@ def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Li
     if appearance and not (appearance in _WEAK and _first_line_fits(data, form)):
         problems.add(file, "", f"looks like {appearance}", f"lines of `{_spelt(form)}` are due")
         return lines
-    for number, text in _decoded(data, file, problems):
+    for number, text in decoded_lines(data, file, problems):
         try:
-            name, values, difficult = _read_line(text, form)
-        except _LineFault as fault:
+            name, values, flag = form.read_line(text)
+        except LineFault as fault:
             problems.add(file, f"line {number}", *fault.args)
             continue
         lines.names.append(name)
         lines.values.append(values)
-        lines.difficult.append(difficult)
+        lines.flags.append(flag)
         lines.place.append(number)
     return lines
 
@@ -143,7 +174,7 @@ def plain_lines(data: bytes, file: str, problems: Problems) -> list[tuple[int, s
     if appearance:
         problems.add(file, "", f"looks like {appearance}", "one name a line is due")
         return []
-    return [(n, text.strip(" \t")) for n, text in _decoded(data, file, problems)]
+    return [(n, text.strip(" \t")) for n, text in decoded_lines(data, file, problems)]
 
 
 def looks_like(data: bytes) -> str:
@@ -190,7 +221,7 @@ def _spelt(form: LineForm) -> str:
     return " ".join(form.columns)
 
 
-def _decoded(data: bytes, file: str, problems: Problems) -> Iterator[tuple[int, str]]:
+def decoded_lines(data: bytes, file: str, problems: Problems) -> Iterator[tuple[int, str]]:
     """Give the lines that are not blank, with their numbers from 1."""
     for number, raw in enumerate(data.removeprefix(BYTE_ORDER_MARK).split(b"\n"), 1):
         line = raw.removesuffix(b"\r")
@@ -209,29 +240,24 @@ def _decoded(data: bytes, file: str, problems: Problems) -> Iterator[tuple[int, 
         yield number, text
 
 
-class _LineFault(Exception):  # noqa: N818 - never seen outside
-    """Why a line cannot be read, and what to do."""
+def columns_of(text: str) -> list[str]:
+    """Return the columns of a line."""
+    return _SEPARATOR.split(text.strip(" \t"))
 
 
-def _read_line(text: str, form: LineForm) -> tuple[str, list[float], bool]:
-    columns = _SEPARATOR.split(text.strip(" \t"))
-    due = len(form.columns)
-    difficult = not form.scored and len(columns) == due + 1 and columns[-1] == "difficult"
-    if len(columns) != due + difficult:
-        raise _LineFault(*_wrong_count(columns, form))
-    try:
-        name = form.resolve(columns[0])
-    except UnknownNameError as unknown:
-        raise _LineFault(unknown.message, unknown.remedy) from None
-    for title, column in zip(form.columns[1:], columns[1:], strict=False):
+def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
+    """Return the numbers that columns are.
+
+    Raises
+    ------
+    LineFault
+        Where one is none.
+    """
+    for title, column in zip(titles, columns, strict=True):
         fault = number_fault(column)
         if fault:
-            raise _LineFault(f"{title} {shown(column)} {fault}", "give a decimal number")
-    values = [float(column) for column in columns[1:due]]
-    fault = box_fault(values[-4:], form.encoding)
-    if fault:
-        raise _LineFault(fault, "correct the box")
-    return name, values, difficult
+            raise LineFault(f"{title} {shown(column)} {fault}", "give a decimal number")
+    return [float(column) for column in columns]
 
 
 def _wrong_count(columns: list[str], form: LineForm) -> tuple[str, str]:

@@ -26,14 +26,14 @@ class Rows:
     """The rows of all files, in their order.
 
     `file` (N,) is which file each row is of, `name` (N,) which of `names` its first column (or its
-    object's name) is, `values` (N, k) its numbers, `difficult` (N,) its flag.
+    object's name) is, `values` (N, k) its numbers, `flag` (N,) its flag.
     """
 
     file: Integers
     name: Integers
     names: tuple[str, ...]
     values: Floats
-    difficult: Flags
+    flag: Flags
 
     def __len__(self) -> int:
         return len(self.file)
@@ -55,13 +55,13 @@ def merge(scanned: Rows, careful: Mapping[int, Lines]) -> Rows:
     if not any(lines.names for lines in careful.values()):
         return scanned
     numbers = {name: number for number, name in enumerate(scanned.names)}
-    file, name, values, difficult = [], [], [], []
+    file, name, values, flag = [], [], [], []
     for number in sorted(careful):
         lines = careful[number]
         file += [number] * len(lines.names)
         name += [numbers.setdefault(word, len(numbers)) for word in lines.names]
         values += lines.values
-        difficult += lines.difficult
+        flag += lines.flags
     files_ = np.concatenate([scanned.file, np.array(file, np.int32)])
     order = np.argsort(files_, kind="stable")
     return Rows(
@@ -69,7 +69,7 @@ def merge(scanned: Rows, careful: Mapping[int, Lines]) -> Rows:
         np.concatenate([scanned.name, np.array(name, np.int32)])[order],
         tuple(numbers),
         np.concatenate([scanned.values, np.array(values, np.float64)])[order],
-        np.concatenate([scanned.difficult, np.array(difficult, np.bool_)])[order],
+        np.concatenate([scanned.flag, np.array(flag, np.bool_)])[order],
     )
 
 
@@ -138,13 +138,14 @@ def _scan_text(
 ) -> tuple[Rows, list[int]]:
     """Return what the scanner made of the files, and those that it declined."""
     with scannable(folder, members) as (descriptor, paths):
-        declined, file, name, values, words = _voc_text.scan_files(
+        declined, file, name, flag, values, words = _voc_text.scan_files(
             descriptor,
             paths,
             [encoded(word, number) for number, word in enumerate(form.known or ())],
             grow=form.known is None,
             width=len(form.columns) - 1,
             sides=form.encoding == "xywh",
+            fractions=form.encoding == "fractions",
             file_bytes=min(limits.file_bytes, MAX_SCANNED_BYTES),
             records=limits.records,
             digests=folder.digests if limits.digests else None,
@@ -154,7 +155,7 @@ def _scan_text(
         names, name = met(name, words, form.resolve, form.known)
     except UnknownNameError:
         return no_rows(len(form.columns) - 1), list(range(len(members)))
-    return Rows(file, name, names, values, np.zeros(len(file), np.bool_)), declined
+    return Rows(file, name, names, values, flag), declined
 
 
 def met(

@@ -229,7 +229,7 @@ def _read_object(element: Any, file: str, place: str, problems: Problems, object
     if not faults and name is not None and values is not None:
         objects.names.append(name)
         objects.values.append(values)
-        objects.difficult.append(difficult == "1")
+        objects.flags.append(difficult == "1")
 
 
 def _own(element: Any, tag: str, due: str, faults: list[tuple[str, str]]) -> Any:

@@ -15,9 +15,9 @@ from detap.formats.named.objects import Objects, ground_truth
 from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
 from detap.formats.text.folder import (
-    ClassNames,
     Folder,
     Path,
     Selection,
@@ -117,7 +117,7 @@ def read_ground_truth(
             label=label,
             boxes=rows.values,
             encoding="corners" if form is None else boxes,
-            flags={"difficult": rows.difficult},
+            flags={"difficult": rows.flag},
             sizes=read.sizes,
         ),
         Places(folder, selection.members, rows, form, limits).stand(as_is),

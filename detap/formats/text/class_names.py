@@ -1,0 +1,93 @@
+"""Lists of class names: for files that number their classes from 0."""
+
+import os
+from dataclasses import dataclass
+
+from detap.errors import InputError, Problem
+from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.reading.stream import Limits, read_bytes
+from detap.formats.text.data_yaml import SUFFIXES, read_data_yaml
+from detap.formats.text.lines import plain_lines
+from detap.tables.detection import SourceFile
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNames:
+    """The classes that a file lists, for those that number them."""
+
+    file: str = ""
+    names: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path | None, problems: Problems, limits: Limits) -> "ClassNames":
+        """Read one class a line, or the ``names`` of a `data.yaml`; problems are added."""
+        if path is None:
+            return cls()
+        file = os.fspath(path)
+        if file.lower().endswith(SUFFIXES):
+            return cls(file, _names_of_yaml(file, problems, limits))
+        lines = plain_lines(read_bytes(file, limits), file, problems)
+        if not lines and not problems.count:
+            problems.add(file, "", "names no class", "list one class a line")
+        first: dict[str, int] = {}
+        for at, (number, name) in enumerate(lines, 1):
+            if number != at:
+                problems.add(file, f"line {at}", "is blank", "numbers would shift: remove it")
+                break
+            if name in first:
+                message = f"{shown(name)} stands on line {first[name]} already"
+                problems.add(file, f"line {number}", message, "name each class once")
+            first.setdefault(name, number)
+        return cls(file, tuple(name for _, name in lines))
+
+    def resolve(self, word: str) -> str:
+        """Return the class that the first column of a line stands for."""
+        if not self.names or not (word.isascii() and word.isdigit()):
+            return word
+        if int(word[:18]) >= len(self.names):
+            raise UnknownNameError(
+                f"class {shown(word)} is beyond the {len(self.names)} of {self.file}",
+                "classes are numbered from 0; check the list",
+            )
+        return self.names[int(word)]
+
+    def source(self) -> tuple[SourceFile, ...]:
+        """Return the file as an input, if there is one."""
+        return (SourceFile(self.file, len(self.names)),) if self.file else ()
+
+    def check_same(self, other: "ClassNames") -> None:
+        """Refuse another list that names a class otherwise: one of them would name them wrongly.
+
+        Raises
+        ------
+        InputError
+        """
+        if not self.names or not other.names or self.names == other.names:
+            return
+        how = "another order" if set(self.names) == set(other.names) else "other names"
+        pairs = zip(self.names, other.names, strict=False)
+        number = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
+        example = f"{len(other.names)} names, not {len(self.names)}"
+        if number is not None:
+            here, there = shown(self.names[number]), shown(other.names[number])
+            example = f"class {number} is {there}, not {here}"
+        message = f"lists the classes in {how} than {self.file}: {example}"
+        remedy = (
+            "give the list that the labels are numbered by, and take the other away (predictions "
+            "that are numbered by another list than the labels have --dt-class-names)"
+        )
+        raise InputError(Problem(other.file, "", message, remedy))
+
+
+def _names_of_yaml(file: str, problems: Problems, limits: Limits) -> tuple[str, ...]:
+    try:
+        names = read_data_yaml(file, limits).names
+    except InputError as error:
+        for problem in error.problems:
+            problems.note(problem)
+        return ()
+    if not names:
+        problems.add(file, "", "has no `names:`", "list the classes there")
+    return names

@@ -1,0 +1,372 @@
+"""What a `data.yaml` says: where images are, and what classes are called.
+
+Of YAML only what such files hold is read: a mapping whose values are words, quoted or not, lists of
+them (``- a`` below each other, or ``[a, b]``) and mappings from numbers to them. Whatever stands
+under keys of no interest is passed over. Everything else is an error with its line: a reader that
+guesses would give classes the wrong names.
+
+Reference: YAML 1.2.2, chapters 7 and 8; the keys are those of Ultralytics' data sets.
+"""
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from detap.formats.named.problems import Problems, shown
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.formats.text.lines import decoded_lines, looks_like
+
+SPLITS = ("val", "test", "train")
+SUFFIXES = (".yaml", ".yml")
+
+_KEY = re.compile(
+    r"""(?:([^\s'"#&*!|>%@`\[\]{},?:-][^:#]{0,99})|'([^']{1,99})'|"([^"\\]{1,99})"):(?:[ ]|$)"""
+)
+_QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"\\]|\\.)*)\"""")
+_COMMENT = re.compile(r"[ ]#")
+_FLOW_PLAIN_END = re.compile(r"[ ]#|[,\[\]{}]|:(?=[ ,\[\]{}]|$)")
+_SPECIAL = frozenset("&*!|>%@`[]{},?\"'")
+_ESCAPES = {"\\": "\\", '"': '"', "/": "/", "n": "\n", "t": "\t", " ": " "}
+_NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
+_REMEDY = "write `names:` as a list, or as a mapping from 0, 1, ... to names"
+
+
+class DataYaml(NamedTuple):
+    """What a `data.yaml` says.
+
+    Attributes
+    ----------
+    file : str
+    names : tuple of str
+        The classes in the order of their numbers; none where it has no ``names``.
+    path : str
+        The folder that the others are relative to; empty for the file's own.
+    splits : dict of str to tuple of str
+        Of ``train``, ``val`` and ``test`` those that are given: folders, or lists of images.
+    """
+
+    file: str
+    names: tuple[str, ...]
+    path: str
+    splits: dict[str, tuple[str, ...]]
+
+
+class _Fault(Exception):  # noqa: N818 - never seen outside
+    """Why something cannot be read: a line, what is wrong with it, and what to do."""
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+
+    @property
+    def inner(self) -> bool:
+        """Whether it belongs to the key above it."""
+        return self.text.startswith((" ", "- ")) or self.text == "-"
+
+
+@dataclass(slots=True)
+class _Value:
+    """What stands behind a key: the rest of its line, and the lines below that belong to it.
+
+    `depth` is how many brackets are open.
+    """
+
+    line: int
+    text: str
+    depth: int = 0
+    below: list[_Line] = field(default_factory=list)
+
+
+Word = tuple[int, str]
+"""A word, and the line that it is in."""
+
+
+def read_data_yaml(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> DataYaml:
+    """Read a `data.yaml`.
+
+    Raises
+    ------
+    InputError
+        With every key that cannot be read.
+    """
+    file = os.fspath(path)
+    problems = Problems(limits.problems)
+    data = read_bytes(path, limits)
+    appearance = looks_like(data)
+    if appearance and not data.lstrip().startswith(b"{"):
+        problems.add(file, "", f"looks like {appearance}", "a data.yaml is due")
+    problems.raise_any()
+    lines = [_Line(*line) for line in decoded_lines(data, file, problems)]
+    found: dict[str, _Value] = {}
+    try:
+        found = _keys(lines)
+    except _Fault as fault:
+        _note(problems, file, fault)
+    names: tuple[str, ...] = ()
+    path_, splits = "", {}
+    for key, value in found.items():
+        try:
+            if key == "names":
+                names = _names(value)
+            elif key == "path":
+                path_ = _single(value)
+            elif key in SPLITS and (entries := _entries(value)):
+                splits[key] = entries
+        except _Fault as fault:
+            _note(problems, file, fault)
+    if "nc" in found and names and not problems.count:
+        try:
+            _check_count(found["nc"], names)
+        except _Fault as fault:
+            _note(problems, file, fault)
+    problems.raise_any()
+    return DataYaml(file, names, path_, splits)
+
+
+def _note(problems: Problems, file: str, fault: _Fault) -> None:
+    number, message, remedy = fault.args
+    problems.add(file, f"line {number}", message, remedy)
+
+
+def _keys(lines: list[_Line]) -> dict[str, _Value]:
+    """Return the values of the outermost mapping by their keys."""
+    found: dict[str, _Value] = {}
+    value: _Value | None = None
+    for line in lines:
+        if line.text.lstrip(" ").startswith("#"):
+            continue
+        if value is not None and (line.inner or value.depth > 0):
+            value.below.append(line)
+            value.depth += _opened(line) if value.depth > 0 else 0
+            continue
+        if line.text.rstrip() in {"---", "..."} and value is None:
+            continue
+        match = _KEY.match(line.text)
+        if match is None:
+            message = f"{shown(line.text)} is no `key: value`"
+            raise _Fault(line.number, message, "indent what belongs to the key above")
+        key = _key(match)
+        if key in found:
+            message = f"the key {shown(key)} stands on line {found[key].line} already"
+            raise _Fault(line.number, message, "give each key once")
+        text = line.text[match.end() :].strip()
+        depth = _opened(_Line(line.number, text)) if text.startswith(("[", "{")) else 0
+        found[key] = value = _Value(line.number, text, depth)
+    return found
+
+
+def _key(match: re.Match[str]) -> str:
+    return next(group for group in match.groups() if group is not None).rstrip()
+
+
+def _opened(line: _Line) -> int:
+    """Return how many more brackets a line of such a value opens than it closes."""
+    try:
+        marks = [token for _, token, is_mark in _tokens([line]) if is_mark]
+    except _Fault:
+        return 0  # what is wrong with it is said when it is read
+    return sum((mark in "[{") - (mark in "]}") for mark in marks)
+
+
+# --- what a value may be
+
+
+def _single(value: _Value) -> str:
+    """Return the one word that a value is; empty where it is nothing."""
+    if value.below:
+        message = f"{shown(value.below[0].text.strip())} does not belong here: one word is due"
+        raise _Fault(value.below[0].number, message, "write it behind the key")
+    return _nothing(_word(value.line, value.text))
+
+
+def _nothing(word: str) -> str:
+    return "" if word in _NOTHING else word
+
+
+def _entries(value: _Value) -> tuple[str, ...]:
+    """Return the word or the list of words that a value is."""
+    if _is_flow(value) or (value.below and not value.text.split("#")[0]):
+        words, keys = _collection(value)
+        if keys is None:
+            return tuple(word for _, word in words)
+        raise _Fault(value.line, "is a mapping", "give a folder, a list of images, or a list")
+    word = _single(value)
+    return (word,) if word else ()
+
+
+def _names(value: _Value) -> tuple[str, ...]:
+    words, keys = _collection(value)
+    if keys is not None:
+        words = _ordered(words, keys)
+    first: dict[str, int] = {}
+    for number, word in words:
+        if not word:
+            raise _Fault(number, "a name is empty", _REMEDY)
+        if word in first:
+            message = f"the name {shown(word)} stands on line {first[word]} already"
+            raise _Fault(number, message, "name each class once")
+        first[word] = number
+    if not words:
+        raise _Fault(value.line, "names no class", _REMEDY)
+    return tuple(first)
+
+
+def _ordered(words: list[Word], keys: list[Word]) -> list[Word]:
+    """Return words in the order of their keys, which must be 0, 1, ..."""
+    of_key: dict[int, Word] = {}
+    for (number, key), word in zip(keys, words, strict=True):
+        if not (key.isascii() and key.isdigit()) or int(key[:9]) >= len(keys) or len(key) > 9:
+            message = f"class {shown(key)} is none of the numbers 0 to {len(keys) - 1}"
+            raise _Fault(number, message, "number the classes from 0 without gaps")
+        if int(key) in of_key:
+            raise _Fault(number, f"class {key} is named twice", "name each class once")
+        of_key[int(key)] = word
+    return [of_key[key] for key in range(len(of_key))]
+
+
+def _check_count(value: _Value, names: tuple[str, ...]) -> None:
+    count = _single(value)
+    if count and count != str(len(names)):
+        message = f"nc is {shown(count)}, but names are {len(names)}"
+        raise _Fault(value.line, message, "correct the one or the other")
+
+
+def _is_flow(value: _Value) -> bool:
+    return value.text.startswith(("[", "{"))
+
+
+def _collection(value: _Value) -> tuple[list[Word], list[Word] | None]:
+    """Return the words of a list; or the values and the keys of a mapping."""
+    if _is_flow(value):
+        return _flow(value)
+    if value.text and not value.text.startswith("#"):
+        message = f"{shown(value.text)} is no list, and no mapping"
+        raise _Fault(value.line, message, _REMEDY)
+    return _block(value.below)
+
+
+def _block(lines: list[_Line]) -> tuple[list[Word], list[Word] | None]:
+    """Return what lines below each other hold: ``- word`` each, or ``key: word`` each."""
+    words: list[Word] = []
+    keys: list[Word] = []
+    depth = None
+    for number, text in lines:
+        inner = text.lstrip(" ")
+        if depth is None:
+            depth = len(text) - len(inner)
+        if len(text) - len(inner) != depth:
+            raise _Fault(number, "is indented otherwise than the line above", "indent them alike")
+        if inner == "-" or inner.startswith("- "):
+            words.append((number, _word(number, inner[1:].strip())))
+            continue
+        match = _KEY.match(inner)
+        if match is None:
+            raise _Fault(number, f"{shown(inner)} is no `- name` and no `number: name`", _REMEDY)
+        keys.append((number, _key(match)))
+        words.append((number, _word(number, inner[match.end() :].strip())))
+    if keys and len(keys) != len(words):
+        raise _Fault(keys[0][0], "a mapping and a list are mixed", _REMEDY)
+    return words, keys or None
+
+
+def _word(number: int, text: str) -> str:
+    """Return the word that the rest of a line is, without quotes and comment."""
+    quoted = _QUOTED.match(text)
+    if quoted is not None:
+        rest = text[quoted.end() :]
+        if rest.strip() and not re.match(r"[ ]+#", rest):
+            raise _Fault(number, f"{shown(rest.strip())} stands behind a quoted word", "remove it")
+        return _unquoted(number, quoted)
+    if text.startswith("#"):
+        return ""
+    word = text[: _end(_COMMENT, text, 0)].rstrip()
+    if word[:1] in _SPECIAL or word.startswith("- ") or ": " in word or word.endswith(":"):
+        raise _Fault(number, f"{shown(word)} is more than a word", "put a name into quotes")
+    return word
+
+
+def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
+    match = pattern.search(text, at)
+    return len(text) if match is None else match.start()
+
+
+def _unquoted(number: int, quoted: re.Match[str]) -> str:
+    single, double = quoted.groups()
+    if single is not None:
+        return str(single).replace("''", "'")
+
+    def escaped(match: re.Match[str]) -> str:
+        if match[1] not in _ESCAPES:
+            raise _Fault(number, f"the escape \\{match[1]} is not read", "write the letter itself")
+        return _ESCAPES[match[1]]
+
+    return re.sub(r"\\(.)", escaped, str(double))
+
+
+# --- brackets
+
+
+def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
+    """Give the words and marks of a value in brackets, each with its line."""
+    for number, text in lines:
+        at = 0
+        while at < len(text):
+            if text[at] == " ":
+                at += 1
+            elif text[at] == "#" and (at == 0 or text[at - 1] == " "):
+                break
+            elif text[at] in "[]{},":
+                yield number, text[at], True
+                at += 1
+            elif text[at] == ":" and text[at + 1 : at + 2] in {"", " ", ",", "]", "}"}:
+                yield number, ":", True
+                at += 1
+            elif quoted := _QUOTED.match(text, at):
+                yield number, _unquoted(number, quoted), False
+                at = quoted.end()
+            elif text[at] in _SPECIAL:
+                raise _Fault(number, f"{shown(text[at:])} is more than a word", _REMEDY)
+            else:
+                end = max(_end(_FLOW_PLAIN_END, text, at), at + 1)
+                yield number, text[at:end].rstrip(), False
+                at = end
+
+
+def _flow(value: _Value) -> tuple[list[Word], list[Word] | None]:
+    """Return what ``[a, b]`` or ``{0: a, 1: b}`` holds."""
+    tokens = list(_tokens([_Line(value.line, value.text), *value.below]))
+    last = tokens[-1][0]
+    closing = {"[": "]", "{": "}"}[tokens[0][1]]
+    inside = tokens[1:-1]
+    if len(tokens) < 2 or tokens[-1][1:] != (closing, True):
+        raise _Fault(last, f"the {tokens[0][1]!r} of line {value.line} is not closed", "close it")
+    parts: list[list[tuple[int, str, bool]]] = [[]]
+    for token in inside:
+        if token[1:] == (",", True):
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    if not parts[-1]:
+        parts.pop()  # a comma behind the last
+    if closing == "]":
+        return [_joined(part, last) for part in parts], None
+    pairs = [_pair(part, last) for part in parts]
+    return [word for _, word in pairs], [key for key, _ in pairs]
+
+
+def _joined(part: list[tuple[int, str, bool]], last: int) -> Word:
+    """Return the word that tokens are: a name of several words may be broken between them."""
+    marks = [token for _, token, is_mark in part if is_mark]
+    if not part or marks:
+        message = f"{marks[0]!r} stands inside a list of names" if marks else "a name is empty"
+        raise _Fault(part[0][0] if part else last, message, _REMEDY)
+    return part[0][0], " ".join(token for _, token, _ in part)
+
+
+def _pair(part: list[tuple[int, str, bool]], last: int) -> tuple[Word, Word]:
+    if len(part) < 3 or part[0][2] or part[1][1:] != (":", True):
+        raise _Fault(part[0][0] if part else last, "is no `number: name`", _REMEDY)
+    return part[0][:2], _joined(part[2:], last)

@@ -1,0 +1,355 @@
+"""Which images a YOLO data set has, and where their labels are.
+
+The file of labels of an image is found as Ultralytics finds it: the last ``/images/`` in its path
+is made ``/labels/``, and its suffix ``.txt``. Without such a folder it lies beside the image.
+
+Reference: Ultralytics 8.3, ``data/utils.py`` (`img2label_paths`, `check_det_dataset`) and
+``data/base.py`` (`get_img_files`).
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from detap.errors import UsageError
+from detap.formats.named.problems import Problems, shown
+from detap.formats.reading import stream as files
+from detap.formats.reading.image_headers import IMAGE_SUFFIXES
+from detap.formats.reading.stream import Limits
+from detap.formats.text.data_yaml import SPLITS, SUFFIXES, DataYaml, read_data_yaml
+from detap.formats.text.folder import Folder
+from detap.formats.text.lines import plain_lines
+
+NAME_LISTS = ("classes.txt", "obj.names", "data.yaml")
+"""Where classes are named, beside labels."""
+
+
+class DataSet(NamedTuple):
+    """Images, sorted by name.
+
+    Attributes
+    ----------
+    images : tuple of str
+        Their stems.
+    image_files : tuple of str
+        Where each is; empty where that is not known, or it is not there.
+    members : tuple of str
+        The file of labels of each, below `folder`; empty where it has none.
+    folder : Folder
+        That holds the files of labels.
+    data : DataYaml or None
+        What describes it.
+    repeated : int
+        How many lines of lists repeat an image.
+    aside : int
+        How many entries of the folders are neither.
+    """
+
+    images: tuple[str, ...]
+    image_files: tuple[str, ...]
+    members: tuple[str, ...]
+    folder: Folder
+    data: DataYaml | None
+    repeated: int
+    aside: int
+
+    @property
+    def labelled(self) -> tuple[int, ...]:
+        """The numbers of the images that have a file of labels."""
+        return tuple(number for number, member in enumerate(self.members) if member)
+
+
+def is_data_yaml(path: str) -> bool:
+    """Return whether a path is one of a `data.yaml`."""
+    return path.lower().endswith(SUFFIXES)
+
+
+def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
+    """Return the images of a `data.yaml`, or those of a folder of label files.
+
+    Parameters
+    ----------
+    path : str
+    split : str or None
+        Of ``val``, which it is without, ``test`` and ``train``.
+    limits : Limits
+
+    Raises
+    ------
+    InputError
+        Where folders are missing, labels have no image, or two images are called alike.
+    """
+    search = _Search(path, Problems(limits.problems), limits)
+    data = None
+    if is_data_yaml(path):
+        data = read_data_yaml(path, limits)
+        search.find_split(data, split or SPLITS[0])
+    elif split is not None:
+        raise UsageError(f"--split is for a data.yaml; {path} is none")
+    else:
+        search.find_below(labels_folder(path))
+    search.problems.raise_any()
+    return search.data_set(data)
+
+
+def labels_folder(path: str) -> str:
+    """Return a folder that holds text files: this one, or its ``labels``, where tools put them."""
+    if os.path.isdir(path) and not _text_files(path):
+        below = os.path.join(path, "labels")
+        if os.path.isdir(below):
+            return below
+    return path
+
+
+def label_folder_of(folder: str, images: str = "images", labels: str = "labels") -> str:
+    """Return the folder of the labels of the images in a folder: itself where it is not named so.
+
+    Or, with the two words exchanged, the folder of the images of labels.
+    """
+    full = "/" + os.path.abspath(folder).replace(os.sep, "/").strip("/") + "/"
+    head, found, tail = full.rpartition(f"/{images}/")
+    if not found:
+        return folder
+    other = os.path.normpath(f"{head}/{labels}/{tail}")
+    return other if os.path.isabs(folder) else os.path.relpath(other)
+
+
+def _text_files(folder: str) -> bool:
+    return any(name.endswith(".txt") for name in os.listdir(folder))
+
+
+class _Image(NamedTuple):
+    """An image: its folder and its name, which is empty where only its labels are known."""
+
+    folder: str
+    name: str
+    label: str
+
+
+@dataclass(slots=True)
+class _Search:
+    """Images being found."""
+
+    given: str
+    problems: Problems
+    limits: Limits
+    found: dict[str, _Image] = field(default_factory=dict)
+    repeated: int = 0
+    aside: int = 0
+    _listed: dict[str, dict[str, bool]] = field(default_factory=dict)
+
+    # --- a data.yaml
+
+    def find_split(self, data: DataYaml, split: str) -> None:
+        """Find the images of a part of a data set."""
+        if split not in data.splits:
+            there = ", ".join(data.splits) or "none"
+            files.refuse(
+                data.file,
+                f"has no `{split}:`; of train, val and test it has: {there}",
+                "name another (--split), or write where its images are",
+            )
+        base = self._base(data)
+        for entry in data.splits[split]:
+            ways = [entry, entry.removeprefix("../")]  # Roboflow's files are one folder too high
+            places = dict.fromkeys(os.path.join(base, way) for way in ways)
+            place = next(filter(_exists, places), None)
+            if place is None:
+                looked = " nor ".join(map(os.path.normpath, places))
+                message = f"{split}: {shown(entry)} is not there: neither {looked}"
+                if len(places) == 1:
+                    message = f"{split}: {shown(entry)} is not there: no {looked}"
+                remedy = "correct it, or `path:`, which it is relative to"
+                self.problems.add(data.file, "", message, remedy)
+            elif os.path.isfile(place):
+                self._find_listed(os.path.normpath(place), base)
+            else:
+                self._find_in(os.path.normpath(place), label_folder_of(os.path.normpath(place)))
+
+    def _base(self, data: DataYaml) -> str:
+        here = os.path.dirname(data.file) or "."
+        for base in (os.path.join(here, data.path), data.path or here):
+            if "\0" not in base and os.path.isdir(base):
+                return base
+        return files.refuse(
+            data.file,
+            f"path: {shown(data.path)} is no folder",
+            "correct it, or take it out: the folder of this file counts then",
+        )
+
+    def _find_listed(self, file: str, base: str) -> None:
+        """Find the images that a text file lists, a path a line."""
+        lines = plain_lines(files.read_bytes(file, self.limits), file, self.problems)
+        here = os.path.dirname(file) or "."
+        root = next((r for r in (here, base) if lines and _exists(_folder_of(r, lines[0][1]))), "")
+        labels: dict[str, str] = {}
+        for number, text in lines:
+            place = os.path.join(here if text.startswith("./") else root, text)
+            folder, name = os.path.split(os.path.normpath(place))
+            if folder not in labels:
+                labels[folder] = label_folder_of(folder)
+            if not _is_image(name):
+                message = f"{shown(text)} is called as no image is"
+                self.problems.add(file, f"line {number}", message, "list one image a line")
+                continue
+            there = self._files(folder)
+            if there and name not in there:
+                message = f"image {shown(text)} is not there: no {folder}/{name}"
+                self.problems.add(file, f"line {number}", message, "correct the list")
+                continue
+            self._add(folder, name, labels[folder], relisted=True)
+        if not lines and not self.problems.count:
+            self.problems.add(file, "", "lists no image", "list one image a line")
+
+    # --- folders
+
+    def find_below(self, labels: str) -> None:
+        """Find the images that a folder of label files belongs to."""
+        listed = self._files(labels, must=True)
+        if not any(name.endswith(".txt") for name in listed):
+            below = sorted(e for e in os.listdir(labels) if os.path.isdir(os.path.join(labels, e)))
+            remedy = "give the folder of the label files, or a data.yaml"
+            if below:
+                remedy = f"give one of its folders: {', '.join(map(shown, below[:3]))}"
+            files.refuse(self.given, "has no label file: no file ends with .txt", remedy)
+        self._find_in(label_folder_of(labels, "labels", "images"), labels)
+
+    def _find_in(self, images: str, labels: str) -> None:
+        """Find the images of a folder and those below it, and see that no label is left over."""
+        there = [
+            (folder, name)
+            for folder, listed in self._walk(images)
+            for name in listed
+            if _is_image(name)
+        ]
+        for folder, name in there:
+            inside = os.path.relpath(folder, images)
+            self._add(folder, name, os.path.normpath(os.path.join(labels, inside)))
+        for folder, listed in self._walk(labels):
+            for name in listed:
+                stem, suffix = os.path.splitext(name)
+                if suffix != ".txt" or name in NAME_LISTS:
+                    self.aside += not _is_image(name)
+                elif not there:
+                    self._add("", "", folder, stem=stem)
+                elif stem not in self.found or self.found[stem].label != folder:
+                    place = os.path.join(folder, name)
+                    message = f"has no image: none in {images} is called {shown(stem)}"
+                    self.problems.add(place, "", message, "add the image, or take the labels away")
+
+    def _walk(self, top: str) -> Iterator[tuple[str, dict[str, bool]]]:
+        """Give a folder and those below it, each with its files."""
+        if not os.path.isdir(top):
+            return
+        folders = [top]
+        while folders:
+            folder = folders.pop()
+            yield folder, self._files(folder)
+            with os.scandir(folder) as entries:
+                # Links are not followed: they may lead to where they are.
+                inner = [
+                    e.path for e in entries if e.name[0] != "." and e.is_dir(follow_symlinks=False)
+                ]
+            folders += sorted(inner, reverse=True)
+
+    def _files(self, folder: str, *, must: bool = False) -> dict[str, bool]:
+        """Return the files of a folder, and whether each is a regular one.
+
+        None where it is not there, unless it `must` be.
+        """
+        if folder not in self._listed:
+            names: dict[str, bool] = {}
+            try:
+                with os.scandir(folder) as entries:
+                    names = {
+                        e.name: _is_regular(e)
+                        for e in entries
+                        if e.name[0] != "." and not _is_folder(e)
+                    }
+            except OSError as error:
+                if must:
+                    files.refuse_os_error(folder, error)
+            except ValueError:
+                files.refuse(repr(folder), "is no path: it contains a NUL character")
+            self._listed[folder] = {name: names[name] for name in sorted(names)}
+        return self._listed[folder]
+
+    def _add(
+        self, folder: str, name: str, labels: str, *, stem: str = "", relisted: bool = False
+    ) -> None:
+        stem = stem or os.path.splitext(name)[0]
+        image = _Image(folder, name, labels)
+        other = self.found.setdefault(stem, image)
+        if other is image:
+            return
+        if relisted and other == image:
+            self.repeated += 1
+            return
+        here, there = (os.path.join(i.folder or i.label, i.name or stem) for i in (image, other))
+        message = f"is called {shown(stem)}, as {there} is: predictions could mean either"
+        self.problems.add(here, "", message, "give every image a name of its own")
+
+    # --- together
+
+    def data_set(self, data: DataYaml | None) -> DataSet:
+        """Return what was found."""
+        stems = sorted(self.found)
+        images = [self.found[stem] for stem in stems]
+        folders = sorted({image.label for image in images})
+        root = folders[0] if len(folders) == 1 else _common(folders)
+        inside = {folder: os.path.relpath(folder, root) for folder in folders}
+        members, odd = [], set()
+        for stem, image in zip(stems, images, strict=True):
+            name = f"{stem}.txt"
+            below = inside[image.label]
+            member = name if below == "." else f"{below}/{name}"
+            regular = self._files(image.label).get(name)
+            members.append("" if regular is None else member)
+            if regular is False:
+                odd.add(member)
+        image_files = tuple(
+            os.path.join(image.folder, image.name)
+            if image.name and image.name in self._files(image.folder)
+            else ""
+            for image in images
+        )
+        listed = {s: m for s, m in zip(stems, members, strict=True) if m}
+        folder = Folder(root, "", ".txt", listed, self.aside, frozenset(odd))
+        return DataSet(
+            tuple(stems), image_files, tuple(members), folder, data, self.repeated, self.aside
+        )
+
+
+def _common(folders: list[str]) -> str:
+    if not folders:
+        return "."
+    absolute = os.path.isabs(folders[0])
+    common = os.path.commonpath([os.path.abspath(folder) for folder in folders])
+    return common if absolute else os.path.relpath(common)
+
+
+def _folder_of(root: str, text: str) -> str:
+    return os.path.dirname(os.path.join(root, text))
+
+
+def _exists(path: str) -> bool:
+    """Return whether images are there; or where they were, their labels."""
+    return "\0" not in path and (os.path.exists(path) or os.path.isdir(label_folder_of(path)))
+
+
+def _is_image(name: str) -> bool:
+    return os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES
+
+
+def _is_folder(entry: "os.DirEntry[str]") -> bool:
+    with suppress(OSError):  # a loop of links, say
+        return entry.is_dir()
+    return False
+
+
+def _is_regular(entry: "os.DirEntry[str]") -> bool:
+    with suppress(OSError):
+        return entry.is_file()
+    return False

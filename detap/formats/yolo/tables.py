@@ -1,0 +1,382 @@
+"""YOLO's data sets and predictions to tables.
+
+A line is ``class xc yc w h``, or a polygon ``class x y x y x y ...``, in fractions of the image;
+behind it stands the confidence of a detection. Regular files are scanned; what the scanner declines
+is read with care. Both give the same rows: tests hold them to it.
+
+Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engine/results.py``
+(`save_txt`).
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from detap.errors import InputError, Note, Problem, UsageError
+from detap.formats.named.notes import told
+from detap.formats.named.objects import Objects, detections, ground_truth
+from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.named.sides import Stand
+from detap.formats.reading import stream as files
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.text.class_names import ClassNames, Path
+from detap.formats.text.folder import Folder, detections_folder
+from detap.formats.text.places import Places
+from detap.formats.text.rows import Rows, no_rows, read_text, renumbered
+from detap.formats.yolo.boxes import (
+    boxes_and_scores,
+    check_areas,
+    check_fractions,
+    in_pixels,
+    repeats,
+)
+from detap.formats.yolo.dataset import NAME_LISTS, DataSet, find_images, is_data_yaml, labels_folder
+from detap.formats.yolo.lines import COLUMNS, YoloForm
+from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, SourceFile
+
+
+def read_ground_truth(
+    path: Path,
+    *,
+    split: str | None = None,
+    class_names: Path | None = None,
+    image_size: Size | None = None,
+    image_sizes: Path | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read the ground truth of a data set in YOLO's format.
+
+    Parameters
+    ----------
+    path : str or path
+        A `data.yaml`, or a folder with a file of labels for each image.
+    split : {"val", "test", "train"}, optional
+        Which part of a `data.yaml`; ``val`` where left out.
+    class_names : str or path, optional
+        What the classes are called: a name a line, or a `data.yaml`. Without it, what the
+        `data.yaml` says, or a ``classes.txt``, ``obj.names`` or ``data.yaml`` in the folder of the
+        labels or the two above it; else the numbers are the names.
+    image_size : str or (float, float), optional
+        Width and height of every image, in pixels: ``"640x480"``.
+    image_sizes : str or path, optional
+        A table ``image,width,height``. Without either, sizes come from the images' files.
+    as_is : bool
+        Whether input is taken at its word that only looks wrong: boxes beyond their images, or
+        that end before they begin, lists of names that differ.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    GroundTruth
+        Images sorted by name, which is their file's without folder and suffix; classes in the
+        order of their list. A row that repeats another of its file is left out, with a warning.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    path = os.fspath(path)
+    problems = Problems(limits.problems)
+    data_set = find_images(path, split, limits)
+    names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
+    form = YoloForm("class", False, "fractions", _resolver(names))
+    members = [data_set.members[number] for number in data_set.labelled]
+    rows = no_rows(4)
+    if members:
+        rows = read_text(data_set.folder, form, members, problems, limits)
+    problems.raise_any()
+    if not len(rows) and not limits.empty:
+        message = f"has no object in the {len(members)} label files of its images"
+        files.refuse(path, message, "give the labels that belong to these detections")
+    image = np.array(data_set.labelled, np.int32)[rows.file]
+    given = GivenSizes(data_set.images, image_size, image_sizes, limits)
+    sizes = sizes_of_images(data_set, given, image, as_is=as_is)
+    places = Places(data_set.folder, members, rows, form, limits)
+    check_fractions(rows, rows.values, places.place, problems, as_is=as_is)
+    pixels = in_pixels(rows.values, rows.flag, sizes[image])
+    check_areas(pixels, places.place, problems)
+    problems.raise_any()
+    classes = names.names or _in_numeric_order(rows.names)
+    kept = np.flatnonzero(~_repeats(rows))
+    objects = Objects(
+        images=data_set.images,
+        classes=classes,
+        image=image[kept],
+        label=renumbered(rows.name, rows.names, classes)[kept],
+        boxes=pixels[kept],
+        encoding="xywh",
+        sizes=sizes,
+    )
+    stand = Stand(path, limits, as_is, lambda row: places.place(int(kept[row])), "xywh")
+    own = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
+    sources = (*own, data_set.folder.source(members, len(rows)), *names.source(), *given.source)
+    notes = _truth_notes(data_set, names, image, len(rows) - len(kept))
+    return ground_truth(objects, stand, _once(sources), notes)
+
+
+def _once(sources: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
+    """Return each file once: a `data.yaml` may be the list of names, too."""
+    found: dict[str, SourceFile] = {}
+    for source in sources:
+        found.setdefault(source.path, source)
+    return tuple(found.values())
+
+
+def _truth_notes(
+    data_set: DataSet, names: ClassNames, image: Integers, repeated: int
+) -> tuple[Note, ...]:
+    filled = np.bincount(image, minlength=len(data_set.images)) > 0
+    absent = sum(not path for path in data_set.image_files)
+    listed = "images are listed twice; each counts once"
+    return told(
+        Note(
+            "repeated-rows",
+            "rows are identical to an earlier one of their file; they are left out, as trainers do",
+            repeated,
+        ),
+        Note("images-listed-twice", listed, data_set.repeated),
+        Note("left-aside", "entries of the folders are no labels", data_set.aside, warning=False),
+        Note(
+            "images-without-objects",
+            "images have no object",
+            int(np.count_nonzero(~filled)),
+            warning=False,
+        ),
+        Note(
+            "images-absent",
+            "images are not where their labels say: their sizes are as given, and without label "
+            "file none is known of",
+            absent,
+            warning=False,
+        ),
+        Note(
+            "classes-without-names",
+            "classes are called by their numbers, as no list names them",
+            0 if names.names else 1,
+            warning=False,
+        ),
+    )
+
+
+def read_detections(
+    path: Path,
+    truth: GroundTruth,
+    *,
+    class_names: Path | None = None,
+    dt_class_names: Path | None = None,
+    columns: str | None = None,
+    image_size: Size | None = None,
+    image_sizes: Path | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read predictions in YOLO's format, a file for each image that has any.
+
+    Parameters
+    ----------
+    path : str or path
+        A folder of such files, or the one that holds their folder ``labels``.
+    truth : GroundTruth
+        What they are about: its images, and, where they are known, their sizes.
+    class_names : str or path, optional
+        What the classes are called, as :func:`read_ground_truth` has it. Without it they are
+        numbered as the ground truth's.
+    dt_class_names : str or path, optional
+        The same of the predictions alone, where another list numbers them.
+    columns : {"conf-last", "conf-first"}, optional
+        Whether a line is ``class xc yc w h conf`` or ``class conf xc yc w h``; told by which of
+        them makes boxes that fit their images.
+    image_size, image_sizes : optional
+        As :func:`read_ground_truth` has them; for images whose size the ground truth does not have.
+    as_is, limits
+        As :func:`read_ground_truth` has them.
+
+    Returns
+    -------
+    Detections
+        Numbered as `truth`; classes that it lacks are behind its own.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    if columns is not None and columns not in COLUMNS:
+        raise UsageError(f"columns {columns!r} is unknown; use one of {', '.join(COLUMNS)}")
+    path = os.fspath(path)
+    problems = Problems(limits.problems)
+    folder = predictions_folder(path)
+    names = _names_of_detections(folder, truth, dt_class_names or class_names, limits)
+    form = YoloForm("class", True, "fractions", _resolver(names))
+    members = tuple(folder.members.values())
+    rows = read_text(folder, form, members, problems, limits)
+    problems.raise_any()
+    if not names.names:
+        _check_numbered(path, truth, rows)
+    box, score = boxes_and_scores(rows, columns, path)
+    places = Places(folder, members, rows, form, limits)
+    check_fractions(rows, box, places.place, problems, as_is=as_is)
+    problems.raise_any()
+    number = {name: at for at, name in enumerate(truth.images)}
+    of_file = np.array([number.get(stem, -1) for stem in folder.members], np.int32)
+    given = GivenSizes(truth.images, image_size, image_sizes, limits)
+    sizes = _sizes(truth, given, path)
+    known = of_file[rows.file] if len(rows) else of_file[:0]
+    refuse_unknown(np.unique(known[(known >= 0) & np.isnan(sizes[known, 0])]), truth.images, path)
+    size = np.where(known[:, None] >= 0, sizes[known], 1.0)  # others are refused below
+    pixels = in_pixels(box, rows.flag, size)
+    check_areas(pixels, places.place, problems)
+    problems.raise_any()
+    objects = Objects(
+        images=tuple(folder.members),
+        classes=rows.names,
+        image=rows.file,
+        label=rows.name,
+        boxes=pixels,
+        encoding="xywh",
+        score=score,
+    )
+    stand = Stand(path, limits, as_is, places.place, "xywh")
+    sources = (folder.source(members, len(rows)), *names.source(), *given.source)
+    without = len(number) - int(np.count_nonzero(of_file >= 0))
+    notes = told(
+        Note(
+            "repeated-rows",
+            "rows are identical to an earlier one of their file, and all count: was the detector "
+            "run twice into one folder? (save_txt appends to what is there)",
+            int(np.count_nonzero(_repeats(rows))),
+        ),
+        Note("left-aside", "entries of the folder are no detections", folder.aside, warning=False),
+        Note(
+            "images-without-file",
+            "images of the ground truth have no detections file",
+            without,
+            warning=False,
+        ),
+    )
+    return detections(objects, truth, stand, sources, notes)
+
+
+def predictions_folder(path: str) -> Folder:
+    """Return the text files of a folder of predictions, without lists of names among them."""
+    if is_data_yaml(path):
+        files.refuse(path, "is a data.yaml, where predictions are due", "give their folder")
+    folder = detections_folder(labels_folder(path))
+    if os.path.isdir(path):
+        for name in NAME_LISTS:
+            if name in folder.members.values():
+                del folder.members[os.path.splitext(name)[0]]
+    return folder
+
+
+def _sizes(truth: GroundTruth, given: GivenSizes, path: str) -> Floats:
+    """Return the sizes of images, (I, 2): the ground truth's, and what is given of the others."""
+    if truth.image_sizes is None:
+        return given.sizes
+    given.check_against(truth.image_sizes, truth.images, path, "in the ground truth")
+    return np.where(np.isnan(truth.image_sizes), given.sizes, truth.image_sizes)
+
+
+def _repeats(rows: Rows) -> Flags:
+    """Return which rows are identical to an earlier one of their file."""
+    key = np.stack([rows.file, rows.name, rows.flag], axis=1).astype(np.float64)
+    return repeats(np.concatenate([key, rows.values], axis=1))
+
+
+# --- what classes are called
+
+
+def _resolver(names: ClassNames) -> Callable[[str], str]:
+    """Return what turns the number of a class into its name."""
+
+    def resolve(word: str) -> str:
+        if not (word.isascii() and word.isdigit()):
+            raise UnknownNameError(
+                f"class {shown(word)} is no whole number from 0", "write the number of the class"
+            )
+        return names.resolve(word) if names.names else word.lstrip("0") or "0"
+
+    return resolve
+
+
+def _in_numeric_order(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(sorted(names, key=lambda name: (len(name), name)))
+
+
+def _names_of_truth(
+    data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
+) -> ClassNames:
+    """Return the list that names the classes: all that there are must be the same."""
+    problems = Problems(limits.problems)
+    lists = [ClassNames.read(given, problems, limits)]
+    problems.raise_any()
+    if data_set.data is not None:
+        lists.append(ClassNames(data_set.data.file, data_set.data.names))
+    above = data_set.folder.given
+    for _ in range(3):
+        lists += [_found(os.path.join(above, name), limits) for name in NAME_LISTS]
+        above = os.path.normpath(os.path.join(above, os.pardir))
+    return _the_same(lists, as_is=as_is)
+
+
+def _found(path: str, limits: Limits) -> ClassNames:
+    """Return the names that a file lists that happens to be there; none where it does not."""
+    if os.path.isfile(path):
+        problems = Problems(1)
+        with suppress(InputError):
+            names = ClassNames.read(path, problems, limits)
+            return ClassNames() if problems.count else names
+    return ClassNames()
+
+
+def _the_same(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNames:
+    there = [names for names in lists if names.names]
+    if not as_is:
+        for other in there[1:]:
+            there[0].check_same(other)
+    return there[0] if there else ClassNames()
+
+
+def _names_of_detections(
+    folder: Folder, truth: GroundTruth, given: Path | None, limits: Limits
+) -> ClassNames:
+    """Return the list that numbers the classes of predictions; none where none is known."""
+    problems = Problems(limits.problems)
+    names = ClassNames.read(given, problems, limits)
+    problems.raise_any()
+    if names.names:
+        return names
+    beside = [source.path for source in truth.files if _is_list(source.path)]
+    _the_same([_found(file, limits) for file in beside])  # of several data sets
+    if truth.format == "yolo" and not _are_numbers(truth.classes):
+        return ClassNames(truth.files[0].path if truth.files else "", truth.classes)
+    return _the_same([_found(os.path.join(folder.path, name), limits) for name in NAME_LISTS])
+
+
+def _is_list(path: str) -> bool:
+    return is_data_yaml(path) or os.path.basename(path) in NAME_LISTS
+
+
+def _are_numbers(names: Sequence[str]) -> bool:
+    return all(name.isascii() and name.isdigit() for name in names)
+
+
+def _check_numbered(path: str, truth: GroundTruth, rows: Rows) -> None:
+    """Refuse numbers where the ground truth has names."""
+    if len(rows) and not _are_numbers(truth.classes):
+        raise InputError(
+            Problem(
+                path,
+                "",
+                "numbers its classes, which the ground truth calls by names, such as "
+                f"{shown(truth.classes[0])}",
+                "give the list that the predictions are numbered by: data.yaml, obj.names or "
+                "classes.txt (--class-names FILE)",
+            )
+        )

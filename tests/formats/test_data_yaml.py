@@ -1,0 +1,144 @@
+"""The reader of data.yaml: what it takes means what YAML means; all else has a line."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from detap.errors import InputError
+from detap.formats.text.data_yaml import read_data_yaml
+
+ROBOFLOW = """\
+train: ../train/images
+val: ../valid/images
+test: ../test/images
+
+nc: 3
+names: ['traffic light', 'it''s', c]
+
+roboflow:
+  workspace: some
+  version: 1
+  url: https://a.b/c
+"""
+ULTRALYTICS = """\
+# A comment: with a colon
+path: ../datasets/coco8 # the root
+train: images/train
+val: images/val # 4 images
+test: # optional
+
+# Classes
+names:
+  0: person
+  # between
+  1: men's shoes  # behind
+  2: "a: b \\"c\\""
+
+download: |
+  from x import y
+  names: [
+  a: {1: [2
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "path", "splits"),
+    [
+        (
+            ROBOFLOW, ("traffic light", "it's", "c"), "",
+            {"train": ("../train/images",), "val": ("../valid/images",),
+             "test": ("../test/images",)},
+        ),
+        (
+            ULTRALYTICS, ("person", "men's shoes", 'a: b "c"'), "../datasets/coco8",
+            {"train": ("images/train",), "val": ("images/val",)},
+        ),
+        ("names:\n- a\n- 'b'\nval:\n  - x/a\n  - y/b\n", ("a", "b"), "", {"val": ("x/a", "y/b")}),
+        (
+            "names: [\n  'a', # one\n  traffic\n  light, \"c\",\n]\nval: x",
+            ("a", "traffic light", "c"), "", {"val": ("x",)},
+        ),
+        ("names: {1: 'b c', 0: a}\nval: [a, b]", ("a", "b c"), "", {"val": ("a", "b")}),
+        ("---\nnames:\n  1: b\n  0: 'a'\nnc: 2\nval: ~", ("a", "b"), "", {}),
+        ("names: [no, 0, 1.5, a:b, x#y]\n", ("no", "0", "1.5", "a:b", "x#y"), "", {}),
+        ("val: \"a b\"\n'names': [a]\n\"nc\": 1", ("a",), "", {"val": ("a b",)}),
+        ("", (), "", {}),
+        ("# nothing\n\n", (), "", {}),
+    ],
+)  # fmt: skip
+def test_what_is_read(
+    text: str,
+    names: tuple[str, ...],
+    path: str,
+    splits: dict[str, tuple[str, ...]],
+    tmp_path: Path,
+) -> None:
+    for ending in ("\n", "\r\n"):
+        file = tmp_path / "data.yaml"
+        file.write_bytes(text.replace("\n", ending).encode())
+        found = read_data_yaml(file)
+        assert (found.names, found.path, found.splits) == (names, path, splits)
+    yaml = pytest.importorskip("yaml", reason="PyYAML is a second opinion")
+    other = yaml.safe_load(text) or {}
+    listed = other.get("names", [])
+    listed = [listed[key] for key in sorted(listed)] if isinstance(listed, dict) else listed
+    if "no" not in names:  # of YAML 1.1 a boolean, here what it says
+        assert tuple(map(str, listed)) == names
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{names: [a]}", "line 1: '{names: [a]}' is no `key: value`"),
+        ("names a", "line 1: 'names a' is no `key: value`"),
+        ("names:\n\t0: a", "line 2: '\\t0: a' is no `key: value`"),
+        ("names: a b", "line 1: 'a b' is no list, and no mapping"),
+        ("names: &x [a]", "line 1: '&x [a]' is no list, and no mapping"),
+        ("val: x\nnames: |\n  a", "line 2: '|' is no list, and no mapping"),
+        ("names: [a", "line 1: the '[' of line 1 is not closed"),
+        ("names: [a, b\nval: x", "is not closed"),
+        ("names: [a, [b]]", "line 1: '[' stands inside a list of names"),
+        ("names: [a,, b]", "line 1: a name is empty"),
+        ("names: []", "line 1: names no class"),
+        ("names:\nval: x", "line 1: names no class"),
+        ("names: [a, 'b]", 'line 1: "\'b]" is more than a word'),
+        ("names:\n  0: a\n  2: b", "line 3: class '2' is none of the numbers 0 to 1"),
+        ("names:\n  0: a\n  00: b", "line 3: class 00 is named twice"),
+        ("names:\n  a: 0\n", "line 2: class 'a' is none of the numbers 0 to 0"),
+        ("names:\n  0: a\n   1: b", "line 3: is indented otherwise than the line above"),
+        ("names:\n  - a\n  1: b", "line 3: a mapping and a list are mixed"),
+        ("names:\n  - a: b", "line 2: 'a: b' is more than a word"),
+        ("names:\n  - 'a' b", "line 2: 'b' stands behind a quoted word"),
+        ('names:\n  - "\\x41"', "line 2: the escape \\x is not read"),
+        ("names:\n  - a\n  - a", "line 3: the name 'a' stands on line 2 already"),
+        ("names:\n  -\n  - a", "line 2: a name is empty"),
+        ("names: [a]\nval: x\nnames: [b]", "line 3: the key 'names' stands on line 1 already"),
+        ("nc: 3\nnames: [a]", "line 1: nc is '3', but names are 1"),
+        ("val: *x", "line 1: '*x' is more than a word"),
+        ("val: {a: b}", "line 1: is a mapping"),
+        ("path: x\n  y\n", "line 2: 'y' does not belong here: one word is due"),
+        ("names: {a}", "line 1: is no `number: name`"),
+        ("\x89PNG", "looks like a PNG image"),
+    ],
+)
+def test_what_is_not_read(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "data.yaml"
+    file.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InputError) as error:
+        read_data_yaml(file)
+    assert message in str(error.value)
+
+
+def test_what_is_long_takes_no_time(tmp_path: Path) -> None:
+    """Nothing is looked at again and again: quadratic, each of these would take an hour."""
+    file = tmp_path / "data.yaml"
+    for text in (
+        "a" + " " * 500_000 + "b",
+        "names: [a" + " " * 500_000 + "b]",
+        "names: [\n" + "a,\n" * 100_000 + "b]",
+        "names: ['" + "''" * 200_000,
+    ):
+        file.write_text(text)
+        with suppress(InputError):
+            read_data_yaml(file)

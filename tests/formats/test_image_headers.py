@@ -1,0 +1,110 @@
+"""Sizes of images from the first bytes of files, made by hand as the formats' papers say."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from detap.errors import InputError
+from detap.formats.reading.image_headers import image_size
+
+WIDTH, HEIGHT = 640, 427
+
+
+def jpeg(*segments: bytes, frame: int = 0xC0) -> bytes:
+    """Return a JPEG up to its first scan, with other segments before the frame."""
+    sof = struct.pack(">BHHBBBB", 8, HEIGHT, WIDTH, 1, 1, 0x11, 0)
+    parts = [b"\xff\xd8", *segments, segment(frame, sof), b"\xff\xda\0\x02"]
+    return b"".join(parts)
+
+
+def segment(marker: int, content: bytes) -> bytes:
+    return bytes((0xFF, marker)) + struct.pack(">H", len(content) + 2) + content
+
+
+def exif(orientation: int, order: str = "<", kind: int = 3) -> bytes:
+    head = {"<": b"II*\0", ">": b"MM\0*"}[order]
+    make = struct.pack(order + "HHI4s", 0x010F, 2, 4, b"abc\0")
+    turn = struct.pack(order + "HHIHH", 0x0112, kind, 1, orientation, 0)
+    body = struct.pack(order + "IH", 8, 2) + make + turn + bytes(4)
+    return segment(0xE1, b"Exif\0\0" + head + body)
+
+
+APP0 = segment(0xE0, b"JFIF\0\x01\x01\0\0\x01\0\x01\0\0")
+PNG = b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sIIBBBBB", 13, b"IHDR", WIDTH, HEIGHT, 8, 2, 0, 0, 0)
+BMP = b"BM" + bytes(12) + struct.pack("<IiiHH", 40, WIDTH, HEIGHT, 1, 24)
+TOP_DOWN = b"BM" + bytes(12) + struct.pack("<IiiHH", 40, WIDTH, -HEIGHT, 1, 24)
+OLD_BMP = b"BM" + bytes(12) + struct.pack("<IHHHH", 12, WIDTH, HEIGHT, 1, 24) + bytes(8)
+GIF = b"GIF89a" + struct.pack("<HHBBB", WIDTH, HEIGHT, 0, 0, 0) + bytes(4)
+
+
+def webp(kind: bytes, content: bytes) -> bytes:
+    return b"RIFF" + struct.pack("<I", len(content) + 12) + b"WEBP" + kind + bytes(4) + content
+
+
+LOSSY = webp(b"VP8 ", b"\0\0\0\x9d\x01\x2a" + struct.pack("<HH", WIDTH | 0x4000, HEIGHT))
+LOSSLESS = webp(b"VP8L", b"\x2f" + struct.pack("<I", (WIDTH - 1) | (HEIGHT - 1) << 14))
+EXTENDED = webp(
+    b"VP8X", bytes(4) + struct.pack("<I", WIDTH - 1)[:3] + struct.pack("<I", HEIGHT - 1)
+)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        jpeg(APP0),
+        jpeg(APP0, frame=0xC2),  # progressive
+        jpeg(segment(0xE2, bytes(60_000)), segment(0xC4, bytes(20))),  # a profile, a table
+        jpeg(b"\xff\xff", APP0[1:]),  # filled up with 0xFF
+        jpeg(exif(1)),
+        jpeg(exif(3)),
+        jpeg(exif(4, ">")),
+        jpeg(exif(6, kind=4)),  # of another type than the standard's
+        jpeg(segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0")),
+        jpeg(segment(0xE1, b"Exif\0\0II*\0\xff\xff\xff\xff")),  # leads nowhere
+        PNG, BMP, TOP_DOWN, OLD_BMP, GIF, LOSSY, LOSSLESS, EXTENDED,
+    ],
+)  # fmt: skip
+def test_sizes(content: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"  # the content counts, not the name
+    path.write_bytes(content)
+    assert image_size(str(path)) == (WIDTH, HEIGHT)
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+@pytest.mark.parametrize("orientation", [5, 6, 7, 8])
+def test_what_is_turned_by_a_quarter_has_its_sides_swapped(
+    order: str, orientation: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "a.jpg"
+    path.write_bytes(jpeg(exif(orientation, order), APP0))
+    assert image_size(str(path)) == (HEIGHT, WIDTH)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is no JPEG, PNG, BMP, GIF or WebP"),
+        (b"II*\0\x08\0\0\0" + bytes(100), "is no JPEG, PNG, BMP, GIF or WebP"),
+        (jpeg(APP0)[:26], "is a damaged image"),
+        (PNG[:20], "is a damaged image"),
+        (PNG[:16] + bytes(30), "is a damaged image"),
+        (b"BM", "is a damaged image"),
+        (webp(b"VP8 ", bytes(20)), "is a damaged image"),
+        (b"\xff\xd8\xff\xe1\0\x01", "is a damaged image"),
+    ],
+)
+def test_what_is_no_image(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as error:
+        image_size(str(path))
+    assert "--image-sizes FILE" in str(error.value)
+
+
+@pytest.mark.parametrize("suffix", ["jpeg", "png", "bmp", "gif", "webp"])
+def test_sizes_are_those_of_pillow(suffix: str, tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image", reason="Pillow writes the images")
+    path = tmp_path / f"a.{suffix}"
+    image.new("RGB", (33, 21)).save(path)
+    assert image_size(str(path)) == (33, 21)

@@ -1,0 +1,61 @@
+"""A table of image sizes."""
+
+from pathlib import Path
+
+import pytest
+
+from detap.errors import InputError
+from detap.formats.reading.image_sizes import read_image_sizes, stem_of
+
+
+def test_a_table_goes_by_its_header_and_stems(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.csv"
+    path.write_bytes(
+        b'\xef\xbb\xbfheight,Image,note,width\r\n20,val/a.jpg,"x, y",10\r\n\r\n'
+        b'40,"b,c.0001.png",,30\n'
+        b"5,frame.0001,,6\n20,a,,10\n"
+    )
+    expected = {"a": (10, 20), "b,c.0001": (30, 40), "frame.0001": (6, 5)}
+    assert read_image_sizes(path) == expected
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", "line 1: has the header ''"),
+        ("image,w,h\na,1,2\n", "line 1: has the header 'image,w,h'"),
+        ("image,width,height,width\n", "line 1: has the header"),
+        ("image,width,height\n", "has no image"),
+        ("image,width,height\na,1\n", "line 2: has 2 columns"),
+        ("image,width,height\na,1,2.5\n", "line 2: '2.5' is no whole number of pixels"),
+        ("image,width,height\na,-1,2\n", "line 2: '-1' is no whole number"),
+        ("image,width,height\na,1_0,2\n", "line 2: '1_0' is no whole number"),
+        ("image,width,height\na,0,2\n", "line 2: the image 'a' has no area"),
+        ("image,width,height\n,1,2\n", "line 2: names no image"),
+        ("image,width,height\na,1,2\nx/a.jpg,2,1\n", "line 3: the image 'x/a.jpg' has had another"),
+        ('image,width,height\na\rb,1,2,"x"\n', "line 2: has 0 columns"),
+        ("\x89PNG", "looks like png"),
+        ("image,width\0", "looks like binary data"),
+    ],
+)
+def test_what_is_no_table(content: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "sizes.csv"
+    path.write_bytes(content.encode("latin-1"))
+    with pytest.raises(InputError) as error:
+        read_image_sizes(path)
+    assert message in str(error.value)
+
+
+def test_what_is_not_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "sizes.csv"
+    path.write_bytes(b"image,width,height\na,1,2\n\xff,1,2\n")
+    with pytest.raises(InputError, match="line 3: is not UTF-8"):
+        read_image_sizes(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "stem"),
+    [("a.jpg", "a"), ("x/y/a.JPEG", "a"), (r"C:\x\a.png", "a"), ("a.b.c", "a.b.c"), ("a", "a")],
+)
+def test_stems(name: str, stem: str) -> None:
+    assert stem_of(name) == stem

@@ -1,0 +1,394 @@
+"""YOLO's data sets and predictions: small cases worked by hand."""
+
+import struct
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.errors import DetapWarning, InputError, UsageError
+from detap.formats.registry import TRUTH
+from detap.formats.yolo.sniff import fits
+from detap.tables.detection import Detections, GroundTruth
+from tests.formats.test_image_headers import exif, jpeg
+from tests.formats.voc_files import write
+
+BOX = "0 .5 .5 .25 .5\n"
+FOUND = "0 .5 .5 .25 .5 .75\n"
+
+
+def png(width: int, height: int) -> bytes:
+    """Return the first bytes of an image."""
+    return b"\x89PNG\r\n\x1a\n" + struct.pack(">I4sII", 13, b"IHDR", width, height) + bytes(5)
+
+
+def truth_of(path: Path, **options: Any) -> GroundTruth:
+    return detap.read_ground_truth(path, **options)
+
+
+def found_in(path: Path, truth: GroundTruth, **options: Any) -> Detections:
+    return detap.read_detections(path, truth, **options)
+
+
+def codes(table: GroundTruth | Detections) -> dict[str, int]:
+    return {note.code: note.count for note in table.notes}
+
+
+def dataset(folder: Path, yaml: str = "val: images/val\nnames: [cat, dog]\n") -> Path:
+    """Write a data set of three images: two boxes, a polygon, nothing."""
+    write(
+        folder,
+        {
+            "data.yaml": yaml,
+            "images/val/a.png": png(200, 100),
+            "images/val/b.jpg": jpeg(),  # 640 x 427
+            "images/val/c.png": png(50, 50),
+            "labels/val/a.txt": "0 .5 .5 .25 .5\n1 0.25 0.5 0.5 1\n",
+            "labels/val/b.txt": "1 .5 .25 .75 .5 .25 1\n",
+        },
+    )
+    return folder / "data.yaml"
+
+
+def test_a_data_set(tmp_path: Path) -> None:
+    truth = truth_of(dataset(tmp_path))
+    assert truth.format == "yolo"
+    assert truth.images == ("a", "b", "c")
+    assert truth.classes == truth.class_ids == ("cat", "dog")
+    assert truth.image.tolist() == [0, 0, 1]
+    assert truth.label.tolist() == [0, 1, 1]
+    # 200 x 100: centre (100, 50), sides 50 and 50; then centre (50, 50), sides 100 and 100.
+    expected = [[75, 25, 125, 75], [0, 0, 100, 100], [160, 106.75, 480, 427]]
+    assert truth.corners.tolist() == expected
+    assert truth.box_area.tolist() == [2500, 10_000, 320 * 320.25]
+    assert truth.image_sizes is not None
+    assert truth.image_sizes.tolist() == [[200, 100], [640, 427], [50, 50]]
+    assert codes(truth) == {"images-without-objects": 1}
+    assert [Path(source.path).name for source in truth.files] == ["data.yaml", "val"]
+
+
+def test_the_folder_of_labels_finds_images_and_names(tmp_path: Path) -> None:
+    dataset(tmp_path)
+    truth = truth_of(tmp_path / "labels" / "val")
+    other = truth_of(tmp_path / "data.yaml")
+    assert truth.images == other.images
+    assert truth.classes == ("cat", "dog")
+    assert truth.corners.tolist() == other.corners.tolist()
+
+
+def test_predictions(tmp_path: Path) -> None:
+    truth = truth_of(dataset(tmp_path))
+    write(tmp_path / "run", {"labels/b.txt": "1 .5 .25 .75 .5 .25 1 .5\n", "labels/a.txt": FOUND})
+    found = found_in(tmp_path / "run", truth)
+    assert found.image.tolist() == [0, 1]
+    assert found.label.tolist() == [0, 1]
+    assert found.score.tolist() == [0.75, 0.5]
+    assert found.corners.tolist() == [[75, 25, 125, 75], [160, 106.75, 480, 427]]
+    assert codes(found) == {"images-without-file": 1}
+
+
+def test_a_picture_turned_by_a_quarter(tmp_path: Path) -> None:
+    write(tmp_path, {"images/a.jpg": jpeg(exif(6)), "labels/a.txt": "0 .5 .5 1 1\n"})
+    assert truth_of(tmp_path / "labels").corners.tolist() == [[0, 0, 427, 640]]
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        ({"image_size": "640x480"}, [[640, 480], [640, 480]]),
+        ({"image_size": (10.5, 20)}, [[10.5, 20], [10.5, 20]]),
+        ({"image_sizes": "sizes.csv"}, [[100, 200], [300, 400]]),
+    ],
+)
+def test_sizes_that_are_given(options: Any, sizes: list[list[float]], tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": BOX, "b.txt": BOX})
+    write(tmp_path / "more", {"sizes.csv": "image,width,height\na.jpg,100,200\nx/b.png,300,400\n"})
+    if "image_sizes" in options:
+        options = {"image_sizes": tmp_path / "more" / "sizes.csv"}
+    truth = truth_of(tmp_path, **options)
+    assert truth.image_sizes is not None
+    assert truth.image_sizes.tolist() == sizes
+    assert truth.corners[:, 0].tolist() == [size[0] * 0.375 for size in sizes]
+    assert codes(truth)["images-absent"] == 2
+
+
+def test_sizes_of_the_other_side(tmp_path: Path) -> None:
+    """Ground truth in COCO, images called by file_name, sizes there; predictions in fractions."""
+    write(
+        tmp_path,
+        {
+            "gt.json": '{"images": [{"id": 7, "file_name": "x/a.jpg", "width": 200, "height": 100}'
+            "],"
+            '"categories": [{"id": 3, "name": "dog"}, {"id": 1, "name": "cat"}], "annotations":'
+            '[{"id": 1, "image_id": 7, "category_id": 3, "bbox": [75, 25, 50, 50],'
+            '"area": 2500, "iscrowd": 0}]}',
+            "run/a.txt": FOUND,
+            "classes.txt": "dog\ncat\n",
+        },
+    )
+    truth = truth_of(tmp_path / "gt.json")
+    with pytest.raises(InputError, match="numbers its classes") as error:
+        found_in(tmp_path / "run", truth)
+    assert "--class-names FILE" in str(error.value)
+    found = found_in(tmp_path / "run", truth, class_names=tmp_path / "classes.txt")
+    assert found.corners.tolist() == [[75, 25, 125, 75]]
+    assert detap.evaluate(truth, found, protocol="coco").summary["AP"] == pytest.approx(1)
+    with pytest.raises(InputError, match=r"image 'a' is 200x100 in the ground truth, but 100x200"):
+        found_in(
+            tmp_path / "run", truth, class_names=tmp_path / "classes.txt", image_size=(100, 200)
+        )
+
+
+def test_rows_that_repeat_others(tmp_path: Path) -> None:
+    write(tmp_path, {"gt/a.txt": BOX + "1 .5 .5 .25 .5\n" + BOX, "gt/b.txt": BOX})
+    truth = truth_of(tmp_path / "gt", image_size="100x100")
+    assert len(truth) == 3
+    assert codes(truth)["repeated-rows"] == 1
+    write(tmp_path, {"dt/a.txt": FOUND * 3, "dt/b.txt": FOUND})
+    found = found_in(tmp_path / "dt", truth)
+    assert len(found) == 4
+    assert codes(found)["repeated-rows"] == 2
+    assert "run twice into one folder" in str(found.notes)
+
+
+# --- where images are
+
+
+def test_roboflow(tmp_path: Path) -> None:
+    yaml = "train: ../train/images\nval: ../valid/images\nnc: 1\nnames: ['cat']\n"
+    write(
+        tmp_path / "set",
+        {
+            "data.yaml": yaml,
+            "valid/images/a.png": png(10, 10),
+            "valid/labels/a.txt": BOX,
+            "train/images/b.png": png(10, 10),
+            "train/labels/b.txt": BOX,
+        },
+    )
+    data = tmp_path / "set" / "data.yaml"
+    assert truth_of(data).images == ("a",)
+    assert truth_of(data, split="train").images == ("b",)
+    with pytest.raises(InputError, match=r"has no `test:`; .* has: train, val"):
+        truth_of(data, split="test")
+
+
+def test_lists_and_several_folders(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "data.yaml": "path: set\nval: [val.txt, more/images]\nnames: {0: cat}\n",
+            "set/val.txt": "./images/x/a.png\nimages/y/b.png\n./images/x/a.png\n",
+            "set/images/x/a.png": png(10, 10),
+            "set/images/x/unlisted.png": png(10, 10),
+            "set/images/y/b.png": png(20, 20),
+            "set/labels/x/a.txt": BOX,
+            "set/labels/x/unlisted.txt": BOX,
+            "set/labels/y/b.txt": BOX,
+            "set/more/images/deep/c.png": png(40, 40),
+            "set/more/labels/deep/c.txt": BOX,
+        },
+    )
+    truth = truth_of(tmp_path / "data.yaml")
+    assert truth.images == ("a", "b", "c")
+    assert truth.corners[:, 0].tolist() == [3.75, 7.5, 15]
+    assert codes(truth) == {"images-listed-twice": 1}
+    members = next(source.members for source in truth.files if source.members)
+    assert members == ("labels/x/a.txt", "labels/y/b.txt", "more/labels/deep/c.txt")
+
+
+def test_images_beside_labels(tmp_path: Path) -> None:
+    write(
+        tmp_path, {"obj.names": "cat\n", "data/a.png": png(10, 10), "data/a.txt": BOX, "x.txt": ""}
+    )
+    truth = truth_of(tmp_path / "data")
+    assert truth.classes == ("cat",)
+    assert truth.corners.tolist() == [[3.75, 2.5, 6.25, 7.5]]
+
+
+def test_labels_without_images(tmp_path: Path) -> None:
+    dataset(tmp_path)
+    for image in (tmp_path / "images" / "val").iterdir():
+        image.unlink()
+    with pytest.raises(InputError, match="the size of image 'a' is not known, nor those of 1 oth"):
+        truth_of(tmp_path / "data.yaml")
+    truth = truth_of(tmp_path / "data.yaml", image_size="200x100")
+    assert truth.images == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("files", "path", "message"),
+    [
+        ({"data.yaml": "val: images\n"}, "data.yaml", "val: 'images' is not there: no "),
+        ({"data.yaml": "val: ../images\n"}, "data.yaml", "'../images' is not there: neither "),
+        ({"data.yaml": "path: x\nval: images\n"}, "data.yaml", "path: 'x' is no folder"),
+        (
+            {"data.yaml": "val: images\n", "images/a.png": png(9, 9), "labels/a.txt": BOX,
+             "labels/b.txt": BOX},
+            "data.yaml", "labels/b.txt: has no image: none in ",
+        ),
+        (
+            {"data.yaml": "val: images\n", "images/a.png": png(9, 9), "images/a.jpg": jpeg()},
+            "data.yaml", "images/a.png: is called 'a', as ",
+        ),
+        (
+            {"data.yaml": "val: v.txt\n", "v.txt": "images/a.png\nimages/b.png\nb\n",
+             "images/a.png": png(9, 9), "labels/a.txt": BOX},
+            "data.yaml", "v.txt: line 2: image 'images/b.png' is not there",
+        ),
+        (
+            {"data.yaml": "val: v.txt\n", "v.txt": "images/a.png\nb\n",
+             "images/a.png": png(9, 9), "labels/a.txt": BOX},
+            "data.yaml", "v.txt: line 2: 'b' is called as no image is",
+        ),
+        ({"data.yaml": "val: v.txt\n", "v.txt": "\n"}, "data.yaml", "lists no image"),
+        (
+            {"data.yaml": "val: images\n", "images/a.png": png(9, 9)},
+            "data.yaml", "has no object in the 0 label files",
+        ),
+        (
+            {"labels/train/a.txt": BOX, "labels/val/a.txt": BOX},
+            "labels", "has no label file: no file ends with .txt; give one of its folders: 'train'",
+        ),
+    ],
+)  # fmt: skip
+def test_images_that_are_not_there(
+    files: dict[str, str | bytes], path: str, message: str, tmp_path: Path
+) -> None:
+    write(tmp_path, files)
+    with pytest.raises(InputError) as error:
+        truth_of(tmp_path / path, format="yolo")
+    assert message in str(error.value)
+
+
+# --- what classes are called
+
+
+def test_two_lists_of_names(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    write(tmp_path, {"more/other.txt": "dog\ncat\n", "more/longer.names": "cat\ndog\ncow\n"})
+    message = (
+        r"data.yaml: lists the classes in another order than .*other.txt: class 0 is 'cat', no"
+    )
+    with pytest.raises(InputError, match=message):
+        truth_of(data, class_names=tmp_path / "more" / "other.txt")
+    with pytest.raises(InputError, match=r"in other names than .*: 2 names, not 3"):
+        truth_of(data, class_names=tmp_path / "more" / "longer.names")
+    truth = truth_of(data, class_names=tmp_path / "more" / "other.txt", as_is=True)
+    assert truth.classes == ("dog", "cat")
+    write(tmp_path, {"labels/val/classes.txt": "dog\ncat\n"})
+    with pytest.raises(InputError, match=r"classes\.txt: lists the classes in another order"):
+        truth_of(data)
+
+
+def test_predictions_numbered_by_another_list(tmp_path: Path) -> None:
+    """Every box is right and every class wrong: AP 0, and the suspicion named; then the remedy."""
+    names = [f"class{number}" for number in range(4)]
+    labels, found = {}, {}
+    for image in range(20):
+        number = image % 4
+        box = f".{image + 20} .5 .25 .25"
+        labels[f"labels/{image}.txt"] = f"{number} {box}\n"
+        found[f"run/{image}.txt"] = f"{3 - number} {box} .9\n"
+    listed = {"classes.txt": "\n".join(names), "run.names": "\n".join(names[::-1])}
+    write(tmp_path, {**labels, **found, **listed})
+    truth = truth_of(tmp_path / "labels", image_size="200x200")
+    with pytest.warns(DetapWarning, match=r"classes look mixed up.*dt-class-names"):
+        result = detap.evaluate(truth, found_in(tmp_path / "run", truth), protocol="coco")
+    assert result.summary["AP"] == 0
+    right = found_in(tmp_path / "run", truth, dt_class_names=tmp_path / "run.names")
+    assert detap.evaluate(truth, right, protocol="coco").summary["AP"] == pytest.approx(1)
+
+
+def test_classes_without_names(tmp_path: Path) -> None:
+    write(tmp_path, {"gt/a.txt": "10 .5 .5 .1 .1\n2 .5 .5 .2 .2\n", "dt/a.txt": "2 .5 .5 .2 .2 .9"})
+    truth = truth_of(tmp_path / "gt", image_size="10x10")
+    assert truth.classes == ("2", "10")
+    assert found_in(tmp_path / "dt", truth).label.tolist() == [0]
+    assert codes(truth)["classes-without-names"] == 1
+
+
+# --- columns
+
+
+PADILLA = {"a.txt": "0 .9 .5 .5 .5 .25\n", "b.txt": "0 .25 .3 .7 .2 .5\n"}
+
+
+def test_columns_are_told_by_which_of_them_make_boxes(tmp_path: Path) -> None:
+    write(tmp_path, {"gt/a.txt": BOX, "gt/b.txt": BOX})
+    truth = truth_of(tmp_path / "gt", image_size="100x100")
+    found = found_in(write(tmp_path / "dt", PADILLA), truth)
+    assert found.score.tolist() == [0.9, 0.25]
+    assert found.corners.tolist() == [[25, 37.5, 75, 62.5], pytest.approx([20, 45, 40, 95])]
+    ours = write(tmp_path / "ours", {"a.txt": FOUND})  # 0.75 high around 0.25 does not fit
+    assert found_in(ours, truth).score.tolist() == [0.75]
+
+
+def test_columns_are_never_guessed(tmp_path: Path) -> None:
+    write(tmp_path, {"gt/a.txt": BOX, "dt/a.txt": "0 .5 .5 .1 .1 .1\n"})
+    truth = truth_of(tmp_path / "gt", image_size="100x100")
+    with pytest.raises(InputError, match=r"boxes are such that both fit.*--columns conf-last") as e:
+        found_in(tmp_path / "dt", truth)
+    assert "--columns conf-first" in str(e.value)
+    last = found_in(tmp_path / "dt", truth, columns="conf-last")
+    first = found_in(tmp_path / "dt", truth, columns="conf-first")
+    assert (last.score.tolist(), first.score.tolist()) == ([0.1], [0.5])
+    assert first.corners.tolist() == [pytest.approx([45, 5, 55, 15])]
+    write(tmp_path, {"dt/a.txt": "0 .9 .9 .9 .9 .9\n"})
+    with pytest.raises(InputError, match="neither fits its image"):
+        found_in(tmp_path / "dt", truth)
+    with pytest.raises(UsageError, match="columns 'x' is unknown"):
+        found_in(tmp_path / "dt", truth, columns="x")
+
+
+# --- told from the files
+
+
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"a.txt": BOX}, True),
+        ({"a.txt": FOUND}, True),
+        ({"a.txt": "", "b.txt": "0 .1 .2 .3 .1 .2 .4\n", "classes.txt": "cat\n"}, True),
+        ({"labels/a.txt": BOX}, True),
+        ({"a.txt": "cat .5 .5 .5 .25\n"}, False),
+        ({"a.txt": "0 10 20 30 40\n"}, False),
+        ({"a.txt": "0 .9 10 20 30 40\n"}, False),
+        ({"a.txt": ""}, False),
+        ({"a.xml": "<a/>"}, False),
+        ({"a.txt": "0 .5 .5 .5 x\n"}, False),
+    ],
+)
+def test_what_looks_like_it(files: dict[str, str], expected: bool, tmp_path: Path) -> None:
+    assert fits(str(write(tmp_path, files)), TRUTH) is expected
+
+
+def test_what_is_not_there_looks_like_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        truth_of(tmp_path / "data.yaml")
+    assert not fits(str(tmp_path / "absent"), TRUTH)
+    assert fits("some/data.yaml", TRUTH)
+
+
+def test_sizes_that_contradict_the_images(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    sizes = tmp_path / "sizes.csv"
+    sizes.write_text("image,width,height\na,100,200\nb,427,640\nc,50,50\n")
+    message = r"image 'a' is 200x100 by its file.* but 100x200 by .*: width and height look swapped"
+    with pytest.raises(InputError, match=message):
+        truth_of(data, image_sizes=sizes)
+    truth = truth_of(data, image_sizes=sizes, as_is=True)
+    assert truth.image_sizes is not None
+    assert truth.image_sizes.tolist() == [[100, 200], [427, 640], [50, 50]]
+
+
+def test_an_evaluation_says_nothing_where_all_is_well(tmp_path: Path) -> None:
+    truth = truth_of(dataset(tmp_path))
+    write(tmp_path / "run", {"b.txt": "1 .5 .25 .75 .5 .25 1 .5\n", "a.txt": FOUND})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = detap.evaluate(truth, found_in(tmp_path / "run", truth), protocol="coco")
+    # cat: all; dog: one of two.
+    assert result.summary["AP"] == pytest.approx((1 + 51 / 101) / 2)
