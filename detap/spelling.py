@@ -76,8 +76,16 @@ def near(name: str, known: Iterable[str], shown: Callable[[str], str] = str) -> 
 
     Small and capital letters are alike; `shown` is how a name is put.
     """
+    found = nearest(name, known)
+    return f"did you mean {' or '.join(map(shown, found))}?" if found else ""
+
+
+def nearest(name: str, known: Iterable[str], least: float = 0.6) -> list[str]:
+    """Return the known names that a slip may have meant, the nearest first; three at most.
+
+    `least` is how much alike they are, from 0 to 1.
+    """
     from difflib import get_close_matches  # noqa: PLC0415 - only after a slip
 
     folded = {entry.lower(): entry for entry in known}
-    found = [folded[entry] for entry in get_close_matches(name.lower(), folded, n=3)]
-    return f"did you mean {' or '.join(map(shown, found))}?" if found else ""
+    return [folded[entry] for entry in get_close_matches(name.lower(), folded, n=3, cutoff=least)]

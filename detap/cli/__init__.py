@@ -30,6 +30,8 @@ import click
 
 from detap._version import __version__
 from detap.cli._giving_up import end_with
+from detap.cli.command import Group
+from detap.cli.completing import answer
 from detap.cli.session import Session
 from detap.errors import DetapError, InputError
 from detap.names import printable, printable_lines
@@ -46,6 +48,7 @@ COMMANDS = (
     "baseline",
     "config",
     "rank",
+    "completion",
 )
 """The commands, in the order of the help; each is a module of this package."""
 
@@ -63,7 +66,7 @@ class _Signalled(KeyboardInterrupt):
         self.status = status
 
 
-class _Group(click.Group):
+class _Group(Group):
     """A group that imports a command's module only when it is needed."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -110,7 +113,8 @@ def run() -> NoReturn:
     """Run the command line of this process and end it with the status."""
     end_with(DEFECT, _TOO_LARGE)
     gc.disable()  # a short life with large arrays: looking for cycles costs 0.005 s and finds none
-    _end(main(sys.argv[1:]))
+    answered = answer(group)
+    _end(main(sys.argv[1:]) if answered is None else answered)
 
 
 def main(arguments: Sequence[str]) -> int:

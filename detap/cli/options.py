@@ -4,12 +4,12 @@ Every option can also be given in the environment: ``--max-dets`` as ``DETAP_MAX
 command line it wins.
 """
 
-from collections import defaultdict
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
+from detap.cli.completing import files
 from detap.cli.session import Session
 from detap.cli.values import Given, Path, Target, Value, Whole
 from detap.formats.reading.stream import MOST_RECORDS
@@ -19,6 +19,11 @@ from detap.formats.registry import options as format_options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.report.sinks.registry import SINKS
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+_PATHS = ("path", "path or text", "target")
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -34,6 +39,7 @@ class Option(click.Option):
 
     `holds` says what its values are, for settings files, whose paths are relative to their folder.
     One that is not `settable` takes nothing from such a file: there its name means something else.
+    `known_as` are words that other tools have for it, for who types one of them.
     """
 
     def __init__(
@@ -42,29 +48,21 @@ class Option(click.Option):
         group: str,
         holds: Literal["text", "path", "path or text", "target", "limit"] = "text",
         settable: bool = True,
+        known_as: Sequence[str] = (),
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
         self.group = group
         self.holds = holds
         self.settable = settable
+        self.known_as = known_as
         if self.envvar is None:
             self.envvar = f"DETAP_{str(self.name).upper()}"
 
-
-class Command(click.Command):
-    """A command whose help lists its options by group."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, each under its group's heading."""
-        groups = defaultdict(list)
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record is not None:
-                groups[getattr(parameter, "group", "General")].append(record)
-        for heading, records in groups.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[Any]]":
+        """Return what may stand there: of a choice or a path, the shell knows the rest."""
+        found = super().shell_complete(ctx, incomplete)
+        return found or (files(ctx, self, incomplete) if self.holds in _PATHS else [])
 
 
 def stack(*decorators: Decorator[Any]) -> Decorator[Any]:
@@ -123,6 +121,7 @@ _format_options = stack(
 )
 _truth_option = _input(
     "--gt",
+    known_as=("--ground-truth", "--groundtruth", "--annotations", "--ann-file", "--labels"),
     required=True,
     multiple=True,
     holds="path",
@@ -133,6 +132,7 @@ _truth_option = _input(
 )
 _detections_option = _input(
     "--dt",
+    known_as=("--detections", "--predictions", "--pred", "--preds", "--results", "--res-file"),
     required=True,
     multiple=True,
     holds="path",
@@ -236,6 +236,7 @@ def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any
         "preset",
         envvar=envvar,
         metavar="NAME",
+        shell_complete=lambda _, __, text: [n for n in rules.presets if n.startswith(text)],
         help=f"One of {', '.join(rules.presets)}. {default}",
     )
     return stack(preset, *(_option_of(axis) for axis in axes(rules)))

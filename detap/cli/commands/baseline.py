@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
-from detap.cli.options import Command, general_options, option, stack
+from detap.cli.command import Command, Group
+from detap.cli.completing import files
+from detap.cli.options import general_options, option, stack
 from detap.cli.session import Session
 from detap.errors import UsageError
 from detap.names import printable
@@ -15,7 +17,7 @@ from detap.report.numbers import change
 _SHOWN = 20
 
 
-@click.group(cls=click.Group)
+@click.group(cls=Group)
 def command() -> None:
     """Keep the report that later ones are compared with."""
 
@@ -43,9 +45,17 @@ update_options = stack(
 )
 
 
-@command.command("update", cls=Command)
-@click.argument("baseline", metavar="BASELINE")
-@click.argument("report", metavar="REPORT")
+@command.command(
+    "update",
+    cls=Command,
+    examples={
+        "After a better run, raise what later ones are held against": (
+            "detap baseline update baseline.json report.json"
+        ),
+    },
+)
+@click.argument("baseline", metavar="BASELINE", shell_complete=files)
+@click.argument("report", metavar="REPORT", shell_complete=files)
 @update_options
 @general_options
 @click.pass_obj

@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import Command, general_options, input_options, output_options, strict_option
+from detap.cli.options import general_options, input_options, output_options, strict_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import InputError, Problem, UsageError
@@ -19,7 +20,22 @@ if TYPE_CHECKING:
 _FORMATS = ("table", "json")
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    first={
+        "--gt": "Ground truth: a JSON file, or a folder. Repeatable.",
+        "--dt": "Detections: a JSON file, a folder of text files, or - for stdin.",
+        "--format": "What the files are; told from them where left out.",
+        "--strict": "Make every warning an error.",
+        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
+        "--output-format": "What goes to stdout: table, json, markdown and others.",
+        "--quiet": "Say nothing but errors.",
+    },
+    examples={
+        "Both sides, as eval would read them": "detap check --gt instances.json --dt results.json",
+        "In a pre-commit hook: warnings are errors": "detap check --gt VOC2007/ --strict",
+    },
+)
 @input_options
 @output_options
 @strict_option

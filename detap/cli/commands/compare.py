@@ -7,6 +7,7 @@ import click
 
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.eval import selected, selection
+from detap.cli.completing import files
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
@@ -79,9 +80,27 @@ compare_options = stack(
 )
 
 
-@click.command(cls=ConfiguredCommand, known=evaluating)
-@click.argument("first", metavar="FIRST")
-@click.argument("second", metavar="SECOND")
+@click.command(
+    cls=ConfiguredCommand,
+    known=evaluating,
+    first={
+        "--gt": "Ground truth: a JSON file, or a folder. Repeatable.",
+        "--format": "What the files are; told from them where left out.",
+        "--protocol": "How to score: coco, voc2012, voc2007 and others; "
+        "what goes with the format where left out.",
+        "--classes": "Only these, separated by commas.",
+        "--confidence": "Of the intervals of the differences; 0.95 where left out.",
+        "--resamples": "Resamples behind the intervals; 0 leaves them out.",
+        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
+        "--output-format": "What goes to stdout: table, json, markdown and others.",
+        "--quiet": "Say nothing but errors.",
+    },
+    examples={
+        "Is the new detector better?": "detap compare old.json new.json --gt instances.json",
+    },
+)
+@click.argument("first", metavar="FIRST", shell_complete=files)
+@click.argument("second", metavar="SECOND", shell_complete=files)
 @truth_options
 @protocol_options
 @selection_options

@@ -57,7 +57,12 @@ class _Showing(ConfiguredCommand):
         return super().parse_args(ctx, args)
 
 
-@click.command(cls=_Showing)
+@click.command(
+    cls=_Showing,
+    examples={
+        "What detap.toml sets for eval, and what is the default": "detap config eval --all",
+    },
+)
 @click.argument("shown", metavar="[COMMAND]", type=click.Choice(list(_COMMANDS)), default="eval")
 @show_options
 @config_options

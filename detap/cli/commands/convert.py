@@ -5,15 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import (
-    Command,
-    general_options,
-    input_options,
-    option,
-    stack,
-    strict_option,
-)
+from detap.cli.options import general_options, input_options, option, stack, strict_option
 from detap.cli.session import Session
 from detap.errors import Note, UsageError
 from detap.names import printable
@@ -42,7 +36,24 @@ convert_options = stack(
 )
 
 
-@click.command(cls=Command)
+@click.command(
+    cls=Command,
+    first={
+        "--gt": "Ground truth: a JSON file, or a folder.",
+        "--dt": "Detections: a JSON file, or a folder of text files.",
+        "--format": "What the files are; told from them where left out.",
+        "--to": "The format to write: coco, voc or yolo.",
+        "--output": "A folder that is not there yet; or a .json file, for one side in COCO.",
+        "--strict": "Make every warning, as of what cannot be held, an error.",
+        "--quiet": "Say nothing but errors.",
+    },
+    examples={
+        "VOC annotations as COCO JSON": "detap convert --gt VOC2007/ --to coco -o instances.json",
+        "Ground truth and detections as a YOLO data set": (
+            "detap convert --gt instances.json --dt results.json --to yolo -o yolo/"
+        ),
+    },
+)
 @input_options
 @convert_options
 @strict_option

@@ -7,6 +7,7 @@ import click
 
 from detap.cli.analyses import analysis_options
 from detap.cli.commands.eval import command as evaluating
+from detap.cli.completing import files
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import SEEN, chosen_images, limits_of
 from detap.cli.options import (
@@ -64,8 +65,22 @@ merge_options = stack(
 )
 
 
-@click.command(cls=ConfiguredCommand, known=evaluating)
-@click.argument("partials", metavar="PARTIAL...", nargs=-1, required=True)
+@click.command(
+    cls=ConfiguredCommand,
+    known=evaluating,
+    first={
+        "--fail-under": "Exit with 1 where a number is below X: 0.5, AP50=0.7.",
+        "--max-drop": "Exit with 1 where a number is more than X below those, or below --baseline.",
+        "--baseline": "An earlier JSON report, to compare with.",
+        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
+        "--output-format": "What goes to stdout: table, json, markdown and others.",
+        "--quiet": "Say nothing but errors.",
+    },
+    examples={
+        "Shards that jobs have evaluated": "detap merge 'parts/*.part' -o report.json",
+    },
+)
+@click.argument("partials", metavar="PARTIAL...", shell_complete=files, nargs=-1, required=True)
 @merge_options
 @gate_options
 @analysis_options

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from detap.cli.command import Group
 from detap.cli.gates import Gates, interval_options, limit_options, say
 from detap.cli.options import (
     Decorator,
@@ -130,12 +131,33 @@ retrieval_gates = stack(
 )
 
 
-@click.group()
+@click.group(cls=Group)
 def command() -> None:
     """Score rankings: retrievals, and classifications by scores."""
 
 
-@command.command(cls=ConfiguredCommand, section="rank-retrieval")
+@command.command(
+    cls=ConfiguredCommand,
+    section="rank-retrieval",
+    first={
+        "--run": "Ranked items: TREC, CSV or JSON; - is stdin.",
+        "--qrels": "Judgements of the run: TREC, CSV or JSON.",
+        "--npz": "Or one file with arrays: codes, embeddings or scores, and labels.",
+        "--protocol": "How to score; what goes with the input where left out.",
+        "--fail-under": "Exit with 1 where a number is below X: 0.5, nDCG@10=0.7.",
+        "--baseline-ranking": "An earlier ranking of the same queries, to compare with.",
+        "--max-drop": "Exit with 1 where a number is more than X below those, or below --baseline.",
+        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
+        "--output-format": "What goes to stdout: table, json, markdown and others.",
+        "--quiet": "Say nothing but errors.",
+    },
+    examples={
+        "A run and its judgements, as trec_eval has them": (
+            "detap rank retrieval --run run.txt --qrels qrels.txt"
+        ),
+        "Embeddings of queries and gallery": "detap rank retrieval --npz embeddings.npz",
+    },
+)
 @retrieval_inputs
 @retrieval_rules
 @retrieval_outputs
@@ -185,7 +207,22 @@ classification_inputs = stack(
 classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
 
 
-@command.command(cls=ConfiguredCommand, section="rank-classification")
+@command.command(
+    cls=ConfiguredCommand,
+    section="rank-classification",
+    first={
+        "--scores": "Scores: CSV or JSON, or a folder of VOC text files.",
+        "--labels": "Labels: CSV or JSON, or a VOC root.",
+        "--npz": "Or one file with arrays: codes, embeddings or scores, and labels.",
+        "--protocol": "How to score; what goes with the input where left out.",
+        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
+        "--output-format": "What goes to stdout: table, json, markdown and others.",
+        "--quiet": "Say nothing but errors.",
+    },
+    examples={
+        "Scores and labels": "detap rank classification --scores scores.csv --labels labels.csv",
+    },
+)
 @classification_inputs
 @classification_rules
 @output_options

@@ -10,7 +10,8 @@ from typing import Any, cast
 import click
 from click.core import ParameterSource
 
-from detap.cli.options import Command, Option, option, stack
+from detap.cli.command import Command
+from detap.cli.options import Option, option, stack
 from detap.cli.settings.file import NOTHING, Setting, Settings, find, read
 from detap.errors import UsageError
 
@@ -25,8 +26,7 @@ class _SettingsFile(Option):
     ) -> tuple[Any, list[str]]:
         """Read the file's settings as defaults of the other options; `opts` are the line's."""
         command = cast("ConfiguredCommand", ctx.command)
-        helping = command.get_help_option(ctx)
-        if helping is None or not opts.get(str(helping.name)):
+        if not (opts.get("help") or opts.get("help_all")):
             settings = settings_for(opts, command)
             ctx.meta[_META] = settings
             ctx.default_map = defaults_of(command, settings)

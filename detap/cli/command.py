@@ -1,0 +1,142 @@
+"""Commands: a first screen of help and all of it on request, and what slips may have meant."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+import click
+
+from detap.spelling import nearest
+
+_ALL = "detap.help-all"
+_LONG = 20
+
+
+def _show_all(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        click.echo(full_help(ctx))
+        ctx.exit()
+
+
+def full_help(ctx: click.Context) -> str:
+    """Return the help of a command with every option of it."""
+    ctx.meta[_ALL] = True
+    return ctx.get_help()
+
+
+class Command(click.Command):
+    """A command whose help is one screen first: what it does, examples, the options people use.
+
+    Parameters
+    ----------
+    first : mapping of str to str
+        The options of the first screen, by spelling, in their order, and what it says of each; all
+        options where left out.
+    examples : mapping of str to str
+        What to do, and the line that does it.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        first: Mapping[str, str] = MappingProxyType({}),
+        examples: Mapping[str, str] = MappingProxyType({}),
+        **attributes: Any,
+    ) -> None:
+        super().__init__(*args, **attributes)
+        self.first = first
+        self.examples = examples
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return the parameters, with ``--help-all`` where ``--help`` is not all."""
+        *found, help_option = super().get_params(ctx)
+        if not self.first:
+            return [*found, help_option]
+        every = click.Option(
+            ["--help-all"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_show_all,
+            help="Show every option and exit.",
+        )
+        return [*found, every, help_option]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write what the command does, and examples."""
+        super().format_help_text(ctx, formatter)
+        if self.examples:
+            with formatter.section("Examples"):
+                for what, line in self.examples.items():
+                    formatter.write(f"  # {what}\n")
+                    formatter.write("".join(f"  {part}\n" for part in line.split("\n")))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options: the first, or each under its group's heading."""
+        if self.first and not ctx.meta.get(_ALL):
+            self._format_first(ctx, formatter)
+            return
+        groups = defaultdict(list)
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                groups[getattr(parameter, "group", "General")].append(record)
+        for heading, records in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl(records)
+
+    def _format_first(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        known = {name: p for p in self.params for name in p.opts}
+        rows = [(_spelt(known[name], ctx), text) for name, text in self.first.items()]
+        rows.append(("--help-all", f"Show all {len(self.params)} options and exit."))
+        with formatter.section("Options"):
+            formatter.write_dl(rows)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments; an option that is none may be a slip for one."""
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            meant = " or ".join(map(repr, self._meant(error.option_name)))
+            hint = f" Did you mean {meant}?" if meant else ""
+            raise click.UsageError(f"No such option {error.option_name!r}.{hint}", ctx) from None
+
+    def _meant(self, name: str) -> list[str]:
+        """Return the options that a word may stand for: under another name, or nearly that."""
+        words: dict[str, str] = {}
+        for parameter in self.params:
+            for word in (*parameter.opts, *parameter.secondary_opts):
+                words[word] = word
+            for word in getattr(parameter, "known_as", ()):
+                words.setdefault(word, parameter.opts[0])
+        found = [name] if name in words else nearest(name, words, 0.85) or nearest(name, words)
+        return list(dict.fromkeys(words[word] for word in found))
+
+
+def _spelt(parameter: click.Parameter, ctx: click.Context) -> str:
+    """Return the spellings of an option, and what its value is called: a long choice only so."""
+    names = ", ".join(sorted(parameter.opts, key=len))
+    if isinstance(parameter, click.Option) and parameter.is_flag:
+        return names
+    value = parameter.make_metavar(ctx)
+    return f"{names} {value if len(value) < _LONG else 'NAME'}"
+
+
+class Group(click.Group):
+    """A group of commands that says which one a slip may have meant."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments begin with."""
+        name = args[0]
+        if not name.startswith("-") and self.get_command(ctx, name) is None:
+            raise click.UsageError(self._unknown(ctx, name), ctx)
+        return super().resolve_command(ctx, args)
+
+    def _unknown(self, ctx: click.Context, name: str) -> str:
+        known = self.list_commands(ctx)
+        meant = " or ".join(nearest(name, known))
+        hint = f"Did you mean {meant}?" if meant else f"They are {', '.join(known)}."
+        return f"No such command {name!r}. {hint}"

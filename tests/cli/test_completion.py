@@ -1,0 +1,131 @@
+"""Completion in the shells themselves; each test skips where its shell is absent."""
+
+import os
+import pty
+import select
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SHELLS = ("bash", "zsh", "fish")
+
+WANTED = [
+    ("detap ev", "eval"),
+    ("detap rank retr", "retrieval"),
+    ("detap eval --baseline-d", "--baseline-detections"),
+    ("detap eval --format vo", "voc"),
+    ("detap eval --protocol voc2007-", "voc2007-py"),
+]
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> dict[str, str]:
+    """Return an environment in which `detap` is the program under test."""
+    program = tmp_path / "detap"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m detap "$@"\n')
+    program.chmod(0o755)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("DETAP_")}
+    python = os.pathsep.join(filter(None, [os.getcwd(), kept.get("PYTHONPATH")]))
+    return kept | {
+        "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}",
+        "HOME": str(tmp_path),
+        "PYTHONPATH": python,
+        "TERM": "dumb",
+    }
+
+
+def needs(shell: str) -> str:
+    path = shutil.which(shell)
+    if path is None:
+        pytest.skip(f"{shell} is not here")
+    return path
+
+
+def ran(shell: str, script: str, place: dict[str, str]) -> str:
+    """Return what a script of a shell prints."""
+    ended = subprocess.run(
+        [needs(shell), "-c", script], env=place, capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.parametrize(("line", "due"), WANTED)
+def test_bash(line: str, due: str, place: dict[str, str]) -> None:
+    words = " ".join(line.split())
+    script = f"""
+        eval "$(detap completion bash)"
+        COMP_WORDS=({words}); COMP_CWORD=$(( ${{#COMP_WORDS[@]}} - 1 ))
+        _detap_completion detap
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    assert due in ran("bash", script, place).split()
+
+
+@pytest.mark.parametrize(("line", "due"), WANTED)
+def test_fish(line: str, due: str, place: dict[str, str]) -> None:
+    script = f"detap completion fish | source; complete -C '{line}'"
+    assert due in [found.split("\t")[0] for found in ran("fish", script, place).splitlines()]
+
+
+@pytest.mark.parametrize(("line", "due"), WANTED)
+def test_zsh(line: str, due: str, place: dict[str, str]) -> None:
+    """At a terminal, where alone zsh completes."""
+    shell = needs("zsh")
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(shell, [shell, "-f", "-i"], place | {"PS1": "ready ", "TERM": "xterm"})
+    try:
+        setup = (
+            'autoload -Uz compinit; compinit -u -D; eval "$(detap completion zsh)"; print go""ne'
+        )
+        os.write(terminal, f"{setup}\n".encode())
+        assert seen(terminal, "gone")
+        os.write(terminal, f"{line}\t".encode())
+        assert seen(terminal, due)
+    finally:
+        os.close(terminal)
+        os.waitpid(child, 0)
+
+
+def seen(terminal: int, text: str) -> bool:
+    """Return whether a terminal shows a text, within a minute."""
+    shown = ""
+    end = time.monotonic() + 60
+    while text not in shown and time.monotonic() < end:
+        if select.select([terminal], [], [], 1)[0]:
+            shown += os.read(terminal, 4096).decode(errors="replace")
+    return text in shown
+
+
+def test_a_path_is_left_to_the_shell(place: dict[str, str]) -> None:
+    words = {
+        "_DETAP_COMPLETE": "bash_complete",
+        "COMP_WORDS": "detap eval --gt in",
+        "COMP_CWORD": "3",
+    }
+    asked = subprocess.run(
+        [sys.executable, "-m", "detap"],
+        env=place | words,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert asked.stdout == "file,in\n"
+
+
+def test_completing_imports_nothing_heavy(place: dict[str, str]) -> None:
+    words = {"_DETAP_COMPLETE": "bash_complete", "COMP_WORDS": "detap ev", "COMP_CWORD": "1"}
+    found = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "detap"],
+        env=place | words,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "numpy" not in found.stderr
+    assert "click" in found.stderr

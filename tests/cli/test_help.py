@@ -1,0 +1,90 @@
+"""The help: one screen first, all of it on request; slips are answered with what was meant."""
+
+import shlex
+from collections.abc import Callable
+
+import click
+import pytest
+
+from detap.cli import group
+from detap.cli.command import Command, full_help
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+_SCREEN = 46
+"""Lines, at 80 columns: a window of ordinary height."""
+
+
+def commands(of: click.Group, path: tuple[str, ...] = ()) -> list[tuple[str, Command]]:
+    """Return every command that has options, by its words."""
+    found: list[tuple[str, Command]] = []
+    context = click.Context(of)
+    for name in of.list_commands(context):
+        inner = of.get_command(context, name)
+        if isinstance(inner, click.Group):
+            found += commands(inner, (*path, name))
+        elif isinstance(inner, Command):
+            found.append((" ".join((*path, name)), inner))
+    return found
+
+
+COMMANDS = commands(group)
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
+def test_the_first_help_is_one_screen_with_an_example(name: str, command: Command) -> None:
+    context = click.Context(command, info_name=f"detap {name}", terminal_width=80)
+    lines = command.get_help(context).splitlines()
+    assert len(lines) <= _SCREEN
+    assert max(map(len, lines)) <= 80
+    assert command.examples
+    assert "Examples:" in lines
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
+def test_what_the_first_screen_leaves_out_is_in_all_of_it(name: str, command: Command) -> None:
+    whole = full_help(click.Context(command, info_name=name))
+    spelt = {word for parameter in command.params for word in parameter.opts if word[0] == "-"}
+    assert spelt <= set(whole.replace(",", " ").replace("/", " ").split())
+    assert set(command.first) <= spelt
+
+
+@pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
+def test_examples_are_lines_that_the_command_takes(name: str, command: Command) -> None:
+    for line in command.examples.values():
+        if name == "completion":
+            assert f"detap {name} " in line
+            continue
+        words = shlex.split(line.replace("\\\n", " "))
+        assert words[: 1 + len(name.split())] == ["detap", *name.split()]
+        command.make_context(name, words[1 + len(name.split()) :])
+
+
+def test_help_all_is_asked_for_as_help_is(detap: Run) -> None:
+    ended = detap("eval", "--help-all")
+    assert ended.status == 0
+    assert "--precision-guard" in ended.out
+    assert "--precision-guard" not in detap("eval", "--help").out
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["evl"], "No such command 'evl'. Did you mean eval?"),
+        (["rank", "retreival"], "No such command 'retreival'. Did you mean retrieval?"),
+        (["xyzzy"], "No such command 'xyzzy'. They are eval, merge,"),
+        (["eval", "--groundtruth", "a"], "No such option '--groundtruth'. Did you mean '--gt'?"),
+        (["eval", "--predictions", "a"], "No such option '--predictions'. Did you mean '--dt'?"),
+        (["eval", "--protocl", "a"], "No such option '--protocl'. Did you mean '--protocol'?"),
+        (["eval", "--protocol", "COCOO"], "did you mean coco"),
+        (["eval", "--format", "coko"], "'coko' is not one of"),
+    ],
+)
+def test_a_slip_is_answered_with_what_was_meant(line: list[str], told: str, detap: Run) -> None:
+    given = ["--gt", "a.json", "--dt", "b.json"] if "--protocol" in line else []
+    ended: Ended = detap(*line, *given)
+    assert ended.status == 2
+    assert told in ended.err
