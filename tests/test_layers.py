@@ -30,6 +30,7 @@ FLOORS = (
         "formats.shapes",
         "formats.voc",
         "formats.yolo",
+        "formats.kitti",
         "formats.arrow",
         "formats.coco",
         "formats",

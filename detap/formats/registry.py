@@ -382,6 +382,20 @@ register(
     )
 )
 
+register(
+    Format(
+        "kitti",
+        "KITTI",
+        "detap.formats.kitti.tables",
+        "kitti",
+        suffixes=(".txt",),
+        folders=True,
+        options=(IMAGE_SET,),
+        aside="detap.formats.kitti.aside",
+        sniff="detap.formats.kitti.sniff",
+    )
+)
+
 
 def format_named(name: str) -> Format:
     """Return a format.

@@ -48,6 +48,8 @@ class Objects(NamedTuple):
         Width and height of each image in pixels, NaN where unknown.
     box_area : (N,) float64 or None
         Width times height in the file's own encoding, where that is another than `encoding`.
+    extra : mapping of str to (N,) float64
+        Further columns of ground truth, as the table has them.
     """
 
     images: tuple[Name, ...]
@@ -60,6 +62,7 @@ class Objects(NamedTuple):
     flags: Mapping[str, Flags] = MappingProxyType({})
     sizes: Floats | None = None
     box_area: Floats | None = None
+    extra: Mapping[str, Floats] = MappingProxyType({})
 
     def tabled(self) -> dict[str, Any]:
         """Return the columns that both tables have: corners, areas, and the two numbers."""
@@ -130,6 +133,7 @@ def ground_truth(
         class_ids=objects.classes,
         area=columns["box_area"].copy(),
         image_sizes=objects.sizes,
+        extra=objects.extra,
         files=files,
         notes=(
             *((AS_IS,) if stand.as_is else ()),

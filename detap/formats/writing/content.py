@@ -119,6 +119,14 @@ def lost_flags(truth: GroundTruth, names: Sequence[str], target: str) -> tuple[N
     )
 
 
+def lost_columns(truth: GroundTruth | None, target: str) -> tuple[Note, ...]:
+    """Return a note of the further columns, which no target has a place for."""
+    if truth is None or not truth.extra:
+        return ()
+    what = f"objects have columns that {target} cannot hold: {', '.join(truth.extra)}"
+    return lost(what, np.ones(len(truth), np.bool_))
+
+
 def lost_areas(truth: GroundTruth, target: str) -> tuple[Note, ...]:
     """Return the notes of areas that no box in corners gives."""
     corners = truth.corners

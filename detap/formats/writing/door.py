@@ -7,7 +7,7 @@ from typing import NamedTuple
 from detap.errors import Note, UsageError
 from detap.formats.registry import FORMATS
 from detap.formats.writing import coco, voc, yolo
-from detap.formats.writing.content import Content
+from detap.formats.writing.content import Content, lost_columns
 from detap.formats.writing.folder import check_new, write_new
 from detap.spelling import near
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -95,6 +95,7 @@ def convert(
     notes: list[Note] = []
     content = Content(ground_truth, detections, names)
     found = list(TARGETS[to](content, notes))
+    notes += lost_columns(ground_truth, to)
     if accept is not None:
         accept(tuple(notes))
     written = write_new(target, found, single=single)

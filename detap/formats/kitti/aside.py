@@ -1,0 +1,29 @@
+"""KITTI, aside from reading it: detections by themselves."""
+
+import os
+from typing import Any
+
+from detap.formats.kitti.lines import one_spelling
+from detap.formats.kitti.tables import results_folder
+from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.tables.detection import GroundTruth, Name
+
+
+def named(
+    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+) -> tuple[dict[str, Any], GroundTruth]:
+    """Return the images and types that results name; what is wrong with them the reader says."""
+    folder = results_folder(os.fspath(path))
+    texts = (
+        read_bytes(folder.file(member), limits).decode("utf-8-sig", "replace")
+        for member in folder.members.values()
+    )
+    types = {columns[0] for text in texts for line in text.split("\n") if (columns := line.split())}
+    return {**options, "limits": limits}, empty_truth(folder.members, one_spelling(types))
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return nothing: labels say nothing of an image."""
+    del truth, name
+    return {}

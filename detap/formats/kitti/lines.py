@@ -1,0 +1,96 @@
+"""What a line of KITTI's is: a type, fourteen numbers, and behind them the score of a result."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+
+from detap.formats.text.lines import NUMBER, LineFault, LineForm, columns_of, numbers_of
+from detap.tables.detection import Flags, Floats
+
+_BOX = ("x1", "y1", "x2", "y2")
+_COLUMNS = ("type", "truncated", "occluded", "alpha", *_BOX, "h", "w", "l", "x", "y", "z", "ry")
+
+TRUNCATED, OCCLUDED, ALPHA, BOX, SCORE = 0, 1, 2, slice(3, 7), 14
+"""Places among the numbers of a line."""
+
+DONT_CARE = "DontCare"
+TYPES = (
+    "Car",
+    "Van",
+    "Truck",
+    "Pedestrian",
+    "Person_sitting",
+    "Cyclist",
+    "Tram",
+    "Misc",
+    DONT_CARE,
+)
+"""The types of KITTI; other data sets have others."""
+
+
+@dataclass(frozen=True, slots=True)
+class KittiForm(LineForm):
+    """Lines of ``type truncated occluded alpha x1 y1 x2 y2 h w l x y z ry [score]``."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return _COLUMNS + ("score",) * self.scored
+
+    def read_line(self, text: str) -> tuple[str, list[float], bool]:
+        """Return the type and the numbers."""
+        columns = columns_of(text)
+        if len(columns) != len(self.columns):
+            raise LineFault(*self._wrong_count(columns))
+        return columns[0], numbers_of(self.columns[1:], columns[1:]), False
+
+    def _wrong_count(self, columns: Sequence[str]) -> tuple[str, str]:
+        due, count = len(self.columns), len(columns)
+        message = f"has {count} column{'s' * (count != 1)}, {due} are due"
+        remedy = f"write `{' '.join(self.columns)}`"
+        numbers = [NUMBER.fullmatch(column) is not None for column in columns]
+        if count > 2 and numbers[0] and numbers[1] and not numbers[2]:
+            message += ": it begins with a frame and a track, as in KITTI's tracking"
+            remedy = "write a file for each frame, without these two columns"
+        elif count > due - self.scored and not numbers[0] and not numbers[1]:
+            remedy += ", the type without spaces"
+        elif self.scored and count == due - 1:
+            message += ": its score is missing, as in labels"
+        elif not self.scored and count == due + 1 and all(numbers[1:]):
+            message += ": it has a score, as results have"
+        return message, remedy
+
+
+def one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
+    """Return types as they are called, which differ by more than case.
+
+    Parameters
+    ----------
+    names : iterable of str
+        As the files have them.
+    known : iterable of str
+        What types are called in the ground truth. Others are called as KITTI calls them, and what
+        it does not know as the first of its spellings in the order of letters.
+    """
+    names = tuple(names)
+    called: dict[str, str] = {}
+    for name in chain(known, TYPES, sorted(names)):
+        called.setdefault(name.casefold(), name)
+    return [called[name.casefold()] for name in names]
+
+
+def faults(values: Floats, *, of_labels: bool) -> list[tuple[Flags, str]]:
+    """Return what may be wrong about the numbers (N, 14 or 15) of rows, and of which it is so."""
+    x1, y1, x2, y2 = values[:, BOX].T
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = [(~np.isfinite((x2 - x1) * (y2 - y1)), "the area of the box overflows")]
+    if of_labels:
+        truncated, occluded = values[:, TRUNCATED], values[:, OCCLUDED]
+        outside = (truncated != -1) & ((truncated < 0) | (truncated > 1))
+        found += [
+            (outside, "truncated is neither from 0 to 1 nor -1"),
+            (~np.isin(occluded, (-1, 0, 1, 2, 3)), "occluded is none of 0, 1, 2, 3 and -1"),
+        ]
+    return found

@@ -1,0 +1,41 @@
+"""Whether a folder is of KITTI's format, by a few lines of a few files."""
+
+import os
+from contextlib import suppress
+from itertools import islice
+
+from detap.formats.reading.sniffing import head
+from detap.formats.text.lines import NUMBER
+
+_BELOW = ("label_2", os.path.join("training", "label_2"), "data", "")
+_FILES = 16
+_COUNTS = (15, 16)
+
+
+def fits(path: str, side: str) -> bool:
+    """Return whether the first line found begins with a word, and 14 or 15 numbers follow.
+
+    Parameters
+    ----------
+    path : str
+    side : str
+        It makes no difference: what is on the wrong side is for the reader to say.
+    """
+    del side
+    return any(_fits(_first_line(os.path.join(path, below))) for below in _BELOW)
+
+
+def _first_line(folder: str) -> str:
+    """Return the first line of the first text files of a folder that have any."""
+    with suppress(OSError, ValueError), os.scandir(folder) as entries:
+        texts = (e.path for e in entries if e.name.lower().endswith(".txt") and e.is_file())
+        for path in islice(texts, _FILES):
+            text = head(path).decode("utf-8", "replace").strip()
+            if text:
+                return text.split("\n")[0]
+    return ""
+
+
+def _fits(line: str) -> bool:
+    numbers = [NUMBER.fullmatch(column) is not None for column in line.split()]
+    return len(numbers) in _COUNTS and not numbers[0] and all(numbers[1:])

@@ -1,0 +1,209 @@
+"""KITTI: a folder of labels, and one of results, to tables.
+
+Reference: readme.txt of the development kit for the object benchmark; Geiger et al., Are we ready
+for autonomous driving? The KITTI vision benchmark suite, CVPR 2012.
+"""
+
+import os
+
+import numpy as np
+
+from detap.errors import Note
+from detap.formats.kitti.lines import (
+    ALPHA,
+    BOX,
+    DONT_CARE,
+    OCCLUDED,
+    SCORE,
+    TRUNCATED,
+    KittiForm,
+    faults,
+    one_spelling,
+)
+from detap.formats.named.notes import told
+from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
+from detap.formats.named.problems import Problems, shown
+from detap.formats.named.sides import Stand
+from detap.formats.reading import stream as files
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.text.folder import Folder, Path, files_of, select_images
+from detap.formats.text.notes import folder_notes
+from detap.formats.text.places import Places
+from detap.formats.text.rows import in_order, read_text
+from detap.tables.detection import Detections, Floats, GroundTruth, SourceFile
+
+LABELS = (os.path.join("training", "label_2"), "label_2", "")
+RESULTS = ("data", "")
+"""Where below a folder that is given the files may be."""
+
+
+def read_ground_truth(
+    path: Path,
+    *,
+    image_set: Path | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read KITTI's labels: a text file for each image, with 15 columns a line.
+
+    Types are told apart without regard to case. Objects of the type ``DontCare`` are difficult ones
+    of a class of this name: the preset `kitti` knows more of them. `extra` has the columns
+    ``truncated``, ``occluded`` and ``alpha``.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder of the files, or the one that ``label_2`` or ``training/label_2`` is in.
+    image_set : str or path, optional
+        A file with one image a line. All files of the folder without it.
+    as_is : bool
+        Whether boxes that end before they begin count however many there are: as boxes that
+        overlap nothing. By default one in twenty is an error.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    GroundTruth
+        Images in the order of the image set, else sorted by name; classes sorted by name; rows in
+        the order of the images, and of the file within each. A file without lines is of an image
+        without objects.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    path = os.fspath(path)
+    folder = _folder(path, LABELS, "labels")
+    problems = Problems(limits.problems)
+    selection = select_images(folder, image_set, problems, limits)
+    problems.raise_any()
+    form = KittiForm("type", False, "corners", str)
+    rows = read_text(folder, form, selection.members, problems, limits)
+    places = Places(folder, selection.members, rows, form, limits)
+    _refuse(rows.values, places, problems)
+    if not len(rows) and not limits.empty:
+        message = f"has no object in its {len(selection.images)} files of labels"
+        files.refuse(path, message, "give the labels that belong to these detections")
+    classes, label = in_order(rows.name, one_spelling(rows.names))
+    objects = Objects(
+        images=selection.images,
+        classes=classes,
+        image=rows.file,
+        label=label,
+        boxes=np.ascontiguousarray(rows.values[:, BOX]),
+        flags={"difficult": np.array([name == DONT_CARE for name in classes], np.bool_)[label]},
+        extra={
+            "truncated": rows.values[:, TRUNCATED].copy(),
+            "occluded": rows.values[:, OCCLUDED].copy(),
+            "alpha": rows.values[:, ALPHA].copy(),
+        },
+    )
+    chosen = (SourceFile(selection.file, selection.records),) if selection.file else ()
+    sources = (folder.source(selection.members, len(rows)), *chosen)
+    notes = folder_notes(folder, selection, rows.file, 0)
+    return ground_truth(objects, Stand(path, limits, as_is, places.place), sources, notes)
+
+
+def read_detections(
+    path: Path,
+    truth: GroundTruth,
+    *,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read KITTI's results: a text file for each image, with 16 columns a line.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder of the files, or the one that ``data`` is in. An image of the ground truth
+        without file is an error, as in the development kit; a file without lines says that nothing
+        was detected.
+    truth : GroundTruth
+        What they are about: its images and classes.
+    as_is, limits
+        As :func:`read_ground_truth` has them.
+
+    Returns
+    -------
+    Detections
+        Numbered as `truth`; classes that it lacks are behind its own.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    path = os.fspath(path)
+    folder = results_folder(path)
+    problems = Problems(limits.problems)
+    _refuse_missing(folder, truth, problems)
+    form = KittiForm("type", True, "corners", str)
+    members = tuple(folder.members.values())
+    rows = read_text(folder, form, members, problems, limits)
+    places = Places(folder, members, rows, form, limits)
+    _refuse(rows.values, places, problems)
+    classes, label = in_order(rows.name, one_spelling(rows.names, truth.classes))
+    objects = Objects(
+        images=tuple(folder.members),
+        classes=classes,
+        image=rows.file,
+        label=label,
+        boxes=np.ascontiguousarray(rows.values[:, BOX]),
+        score=rows.values[:, SCORE].copy(),
+    )
+    aside = Note(
+        "left-aside", "entries of the folder are no detections", folder.aside, warning=False
+    )
+    sources = (folder.source(members, len(rows)),)
+    stand = Stand(path, limits, as_is, places.place)
+    return detections(objects, truth, stand, sources, told(aside))
+
+
+def results_folder(path: str) -> Folder:
+    """Return the files of results."""
+    return _folder(path, RESULTS, "results")
+
+
+def _folder(path: str, inside: tuple[str, ...], what: str) -> Folder:
+    """Return the text files of the first of some folders that has any."""
+    if path == files.STDIN:
+        files.refuse(path, f"cannot hold KITTI's {what}: they are files", "give their folder")
+    there = [name for name in inside if not name or os.path.isdir(os.path.join(path, name))]
+    folder = next(filter(_has_members, (files_of(path, name, ".txt") for name in there)), None)
+    if folder is None:
+        below = " or ".join(filter(None, inside))
+        message = f"has no {what}: no file ends with .txt"
+        files.refuse(path, message, f"give the folder of the {what}, or that of {below}")
+    return folder
+
+
+def _has_members(folder: Folder) -> bool:
+    return bool(folder.members)
+
+
+def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> None:
+    """Refuse results that lack the file of an image."""
+    missing = [str(name) for name in truth.images if str(name) not in folder.members]
+    for name in missing:
+        problems.add(
+            folder.file(f"{name}.txt"),
+            "",
+            f"is missing: image {shown(name)} has no results",
+            "write an empty file if nothing was detected, or leave the image out (image_set, "
+            "--image-set)",
+        )
+    if len(missing) == len(truth.images):
+        problems.lead = nothing_in_common(folder.given, folder.members, truth)
+    problems.raise_any()
+
+
+def _refuse(values: Floats, places: Places, problems: Problems) -> None:
+    """Refuse rows with faults in their numbers, and all that was found before."""
+    of_labels = not (places.form and places.form.scored)
+    for flags, message in faults(values, of_labels=of_labels):
+        for row in np.flatnonzero(flags).tolist():
+            problems.add(*places.place(row), message, "correct the line")
+    problems.raise_any()

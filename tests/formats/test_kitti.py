@@ -1,0 +1,298 @@
+"""KITTI's labels and results: what is read, and what each kind of bad input gets."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numpy.testing import assert_array_equal
+
+from detap.errors import InputError, UsageError
+from detap.evaluation.detection import evaluate
+from detap.formats.kitti.sniff import fits
+from detap.formats.kitti.tables import read_detections, read_ground_truth
+from detap.formats.reading.stream import Limits
+from detap.formats.registry import told
+from detap.tables.detection import GroundTruth
+from detap.tables.joining import join_ground_truths
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+TAIL = "-1 -1 -1 -1000 -1000 -1000 -10"
+CAR = f"Car 0.10 1 -1.57 10.5 20 60.5 70 {TAIL}"
+REGION = f"DontCare -1 -1 -10 100 0 200 50 {TAIL}"
+FOUND = f"Car -1 -1 -10 10 20 60 70 {TAIL} 0.9"
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n" * bool(text), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    return written(tmp_path / "label_2", {"000001.txt": f"{CAR}\n{REGION}", "000002.txt": ""})
+
+
+@pytest.fixture
+def truth(labels: Path) -> GroundTruth:
+    return read_ground_truth(labels)
+
+
+def results(folder: Path, first: str = FOUND, second: str = "") -> Path:
+    return written(folder / "results", {"000001.txt": first, "000002.txt": second})
+
+
+def refused(read: Callable[[], Any]) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        read()
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_a_label_becomes_a_box_and_its_further_columns(truth: GroundTruth) -> None:
+    assert truth.images == ("000001", "000002")
+    assert truth.classes == ("Car", "DontCare")
+    assert_array_equal(truth.corners, [[10.5, 20, 60.5, 70], [100, 0, 200, 50]])
+    assert_array_equal(truth.difficult, [False, True])
+    assert {name: column.tolist() for name, column in truth.extra.items()} == {
+        "truncated": [0.1, -1],
+        "occluded": [1, -1],
+        "alpha": [-1.57, -10],
+    }
+    assert {note.code: note.count for note in truth.notes} == {"images-without-objects": 1}
+
+
+def test_a_result_becomes_a_box_with_a_score(truth: GroundTruth, tmp_path: Path) -> None:
+    found = read_detections(results(tmp_path), truth)
+    assert found.score.tolist() == [0.9]
+    assert found.image.tolist() == [0]
+    assert found.classes == truth.classes
+    assert_array_equal(found.corners, [[10, 20, 60, 70]])
+
+
+def test_types_are_told_apart_without_regard_to_case(tmp_path: Path) -> None:
+    lines = [CAR, CAR.replace("Car", "car"), CAR.replace("Car", "bus"), CAR.replace("Car", "Bus")]
+    truth = read_ground_truth(written(tmp_path / "a", {"1.txt": "\n".join(lines)}))
+    assert [truth.classes[label] for label in truth.label] == ["Car", "Car", "Bus", "Bus"]
+    shouted = "\n".join(FOUND.replace("Car", word) for word in ("CAR", "BUS", "DOG", "dog"))
+    found = read_detections(written(tmp_path / "b", {"1.txt": shouted}), truth)
+    assert [found.classes[label] for label in found.label] == ["Car", "Bus", "DOG", "DOG"]
+
+
+def test_what_the_scanner_declines_is_read_with_care_to_the_same_bits(tmp_path: Path) -> None:
+    plain = read_ground_truth(written(tmp_path / "plain", {"1.txt": f"{CAR}\n{REGION}"}))
+    marked = written(tmp_path / "marked", {"1.txt": f"\ufeff{CAR}\r\n{REGION}"})
+    careful = read_ground_truth(marked)
+    for name, column in plain.columns().items():
+        assert_array_equal(careful.columns()[name], column)
+
+
+def test_folders_around_the_files_may_be_given(tmp_path: Path) -> None:
+    root = written(tmp_path, {"training/label_2/1.txt": CAR, "run/data/1.txt": FOUND})
+    for path in (root, root / "training", root / "training/label_2"):
+        truth = read_ground_truth(path)
+        assert truth.images == ("1",)
+    for path in (root / "run", root / "run/data"):
+        assert len(read_detections(path, truth)) == 1
+
+
+def test_an_image_set_leaves_images_out(labels: Path, tmp_path: Path) -> None:
+    chosen = tmp_path / "val.txt"
+    chosen.write_text("000001\n")
+    truth = read_ground_truth(labels, image_set=chosen)
+    assert truth.images == ("000001",)
+    found = written(tmp_path / "results", {"000001.txt": FOUND})
+    assert len(read_detections(found, truth)) == 1
+
+
+def test_several_folders_keep_the_further_columns(tmp_path: Path) -> None:
+    parts = [written(tmp_path / n, {f"{n}.txt": CAR.replace(" 1 ", f" {n} ")}) for n in "02"]
+    joined = join_ground_truths([read_ground_truth(part) for part in parts])
+    assert joined.extra["occluded"].tolist() == [0, 2]
+
+
+def test_labels_and_tables_without_such_columns_join_without_them(tmp_path: Path) -> None:
+    read = read_ground_truth(written(tmp_path, {"1.txt": CAR}))
+    other = GroundTruth.from_arrays(image=["2"], label=["Car"], boxes=[[0.0, 0, 1, 1]])
+    assert join_ground_truths([read, other]).extra == {}
+
+
+# --- faults
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (
+            CAR.rsplit(" ", 1)[0],
+            "has 14 columns, 15 are due; write `type truncated occluded",
+        ),
+        (f"{CAR} 0.9", "has 16 columns, 15 are due: it has a score, as results have; write"),
+        (f"{CAR} difficult", "has 16 columns, 15 are due; write"),
+        (CAR.replace("Car", "Big car"), "has 16 columns, 15 are due; write `type truncated"),
+        (f"0 7 {CAR}", "has 17 columns, 15 are due: it begins with a frame and a track, as in"),
+        (CAR.replace("0.10", "nan"), "truncated 'nan' is not a finite number; give a decimal"),
+        (CAR.replace("0.10", "0,10"), "truncated '0,10' is not a number (a point is due, not a"),
+        (CAR.replace("0.10", "2"), "truncated is neither from 0 to 1 nor -1; correct the line"),
+        (CAR.replace(" 1 ", " 4 ", 1), "occluded is none of 0, 1, 2, 3 and -1; correct the line"),
+        (CAR.replace(" 1 ", " 0.5 ", 1), "occluded is none of 0, 1, 2, 3 and -1; correct the"),
+        (CAR.replace("60.5", "1e999"), "x2 '1e999' is too large for a number; give a decimal"),
+        (CAR.replace("60.5 70", "1e300 1e300"), "the area of the box overflows; correct the line"),
+        (CAR.replace("-1.57", "0x1"), "alpha '0x1' is not a number; give a decimal number"),
+        (CAR.replace("-1000", "2_63", 1), "x '2_63' is not a number; give a decimal number"),
+        (CAR.replace("Car", "C\x1bar"), "has the control character '\\x1b'; remove it"),
+        (CAR.replace(" ", ","), "has 1 column, 15 are due; write `type truncated"),
+    ],
+)
+def test_a_wrong_label_is_named_with_file_and_line(tmp_path: Path, line: str, message: str) -> None:
+    folder = written(tmp_path / "labels", {"a.txt": f"{CAR}\n\n{line}", "b.txt": CAR})
+    (problem,) = refused(lambda: read_ground_truth(folder))
+    assert problem.startswith(f"{folder / 'a.txt'}: line 3: {message}")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (CAR, "has 15 columns, 16 are due: its score is missing, as in labels; write `type"),
+        (f"{FOUND} 7", "has 17 columns, 16 are due; write `type truncated occluded"),
+        (FOUND.replace("0.9", "inf"), "score 'inf' is not a finite number; give a decimal"),
+        (FOUND.replace("60 70", "1e300 1e300"), "the area of the box overflows"),
+    ],
+)
+def test_a_wrong_result_is_named_with_file_and_line(
+    truth: GroundTruth, tmp_path: Path, line: str, message: str
+) -> None:
+    folder = results(tmp_path, f"{FOUND}\n{line}")
+    (problem,) = refused(lambda: read_detections(folder, truth))
+    assert problem.startswith(f"{folder / '000001.txt'}: line 2: {message}")
+
+
+def test_all_faults_are_named_up_to_the_limit(tmp_path: Path) -> None:
+    wrong = CAR.replace("0.10", "x")
+    folder = written(tmp_path, {f"{n}.txt": f"{wrong}\n{wrong}" for n in range(9)})
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(folder, limits=Limits(problems=5))
+    assert (len(caught.value.problems), caught.value.omitted) == (5, 13)
+
+
+def test_a_missing_results_file_is_an_error_and_an_empty_one_no_detections(
+    truth: GroundTruth, tmp_path: Path
+) -> None:
+    folder = written(tmp_path / "results", {"000001.txt": FOUND})
+    assert refused(lambda: read_detections(folder, truth)) == [
+        f"{folder / '000002.txt'}: is missing: image '000002' has no results; write an empty file "
+        "if nothing was detected, or leave the image out (image_set, --image-set)"
+    ]
+    written(folder, {"000002.txt": ""})
+    assert len(read_detections(folder, truth)) == 1
+
+
+def test_results_of_other_images_are_refused(truth: GroundTruth, tmp_path: Path) -> None:
+    folder = written(results(tmp_path), {"000003.txt": FOUND})
+    (problem,) = refused(lambda: read_detections(folder, truth))
+    assert problem.startswith(f"{folder / '000003.txt'}: line 1: image '000003' is not in the gro")
+    others = written(tmp_path / "others", {"7.txt": FOUND})
+    first = refused(lambda: read_detections(others, truth))[0]
+    assert "has no image in common with the ground truth: its images are '7', the ground" in first
+
+
+def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
+    backward = CAR.replace("10.5 20 60.5 70", "60.5 20 10.5 70")
+    folder = written(tmp_path, {"1.txt": "\n".join([CAR] * 20 + [backward])})
+    (note,) = (n for n in read_ground_truth(folder).notes if "negative" in n.code)
+    assert "line 21" in note.message
+    many = written(tmp_path / "many", {"1.txt": f"{CAR}\n{backward}"})
+    with pytest.raises(InputError, match=r"x2 = 10\.5 is less than x1 = 60\.5"):
+        read_ground_truth(many)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"a.xml": "<a/>"}, "has no labels: no file ends with .txt; give the folder of the labels"),
+        ({"1.txt": ""}, "has no object in its 1 files of labels"),
+        ({"1.txt": '{"a": 1}'}, "looks like JSON"),
+        ({"1.txt": "version https://git-lfs.github.com/spec/v1\noid"}, "Git LFS pointer"),
+    ],
+)
+def test_folders_that_are_no_labels(tmp_path: Path, files: dict[str, str], message: str) -> None:
+    folder = written(tmp_path / "x", files)
+    assert message in refused(lambda: read_ground_truth(folder))[0]
+
+
+def test_standard_input_is_no_folder(truth: GroundTruth) -> None:
+    with pytest.raises(InputError, match="cannot hold KITTI's results: they are files"):
+        read_detections("-", truth)
+
+
+# --- telling it, and scoring it
+
+
+def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> None:
+    assert told(labels).name == "kitti"
+    assert told(labels.parent).name == "kitti"
+    assert told(None, results(tmp_path)).name == "kitti"
+    for text in ("car 1 2 3 4", "0 .1 .2 .3 .4", "0 " + ".5 " * 14, ""):
+        other = written(tmp_path / "other", {"1.txt": text})
+        assert not fits(str(other), "ground truth")
+    assert not fits(str(tmp_path / "absent"), "ground truth")
+
+
+def test_without_the_preset_it_is_boxes_and_difficult_ones(
+    truth: GroundTruth, tmp_path: Path
+) -> None:
+    found = read_detections(results(tmp_path), truth)
+    result = evaluate(truth, found, "voc2012")
+    assert result.true_positives.tolist() == [1, 0]
+    assert result.neutral.tolist() == [0, 1]
+
+
+def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_path: Path) -> None:
+    found = results(tmp_path)
+    out = tmp_path / "report.json"
+    ended = detap("eval", "--gt", str(labels), "--dt", str(found), "-o", str(out))
+    assert ended.status == 0, ended.err
+    report = json.loads(out.read_text())
+    assert report["signature"].startswith("protocol:kitti|")
+    assert list(report["summary"]) == ["mAP-moderate", "mAP-easy", "mAP-hard"]
+    rows = {row["name"]: row for row in report["classes"]}
+    assert (rows["Car"]["true_positives"], rows["Car"]["false_positives"]) == (1, 0)
+    for option in ("--tie-range", "--errors", f"--curves={out}.csv", f"--partial={out}.part"):
+        ended = detap("eval", "--gt", str(labels), "--dt", str(found), option)
+        assert ended.status == 2, option
+        assert "protocol kitti pairs by ground truth, under which no detection" in ended.err
+    ended = detap("check", "--gt", str(labels), "--dt", str(found))
+    assert ended.status == 0, ended.err
+    ended = detap("check", "--dt", str(found))
+    assert ended.status == 0, ended.err
+
+
+def test_converting_says_what_is_lost(detap: Run, labels: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "voc")
+    ended = detap("convert", "--gt", str(labels), "--to", "voc", "-o", out)
+    assert ended.status == 0
+    assert "columns that voc cannot hold: truncated, occluded, alpha" in ended.err
+
+
+def test_numbers_of_the_kit_from_its_files(real_data: Path) -> None:
+    folder = real_data / "kitti-from-voc"
+    due = json.loads((folder / "expected.json").read_text("utf-8"))["numbers"]
+    truth = read_ground_truth(folder / "label_2")
+    result = evaluate(truth, read_detections(folder / "results", truth), "kitti")
+    for what, numbers in due.items():
+        name, level = what.split(".")
+        where = result.classes.index(name), result.area_ranges.index(level)
+        found = result.average_precision[0][where]
+        assert found == pytest.approx(numbers["AP_R40"], abs=1e-12), what
+
+
+def test_attributes_of_images_are_none(labels: Path) -> None:
+    with pytest.raises((InputError, UsageError), match="no image has an attribute 'weather'"):
+        told(labels).image_attribute(read_ground_truth(labels), "weather")
