@@ -244,7 +244,7 @@ BOXES = Option(
 )
 CLASS_NAMES = Option(
     "class_names",
-    "Class names where text files number the classes from 0: one a line, or a data.yaml.",
+    "Class names where files number the classes, text files from 0: one a line, or a data.yaml.",
     "FILE",
     is_path=True,
 )
@@ -254,6 +254,13 @@ DT_CLASS_NAMES = Option(
     "FILE",
     sides=(DETECTIONS,),
     is_path=True,
+)
+FIRST_CATEGORY_ID = Option(
+    "first_category_id",
+    "The category_id of the first of the class names; told by the ids, or by the boxes, where left "
+    "out.",
+    choices=("0", "1"),
+    sides=(DETECTIONS,),
 )
 SPLIT = Option(
     "split",
@@ -307,6 +314,7 @@ register(
         "coco",
         suffixes=(".json", ".json.gz"),
         heads=(b"{", b"["),
+        options=(CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
         aside="detap.formats.coco.aside",
         ahead="detap.formats.coco.prefetch",
         by_ids=True,

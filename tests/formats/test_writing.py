@@ -116,7 +116,7 @@ def test_what_voc_can_hold_reads_as_the_same_tables(
         detap.convert(folder, truth, found, to="voc")
         again = detap.read_ground_truth(folder, image_set="default")
         found_again = detap.read_detections(
-            folder / "detections", again, layout="class-files", as_is=True
+            folder / "detections", again, format="voc", layout="class-files", as_is=True
         )
     assert again.images == truth.images
     # Rows come image by image, as they were within each; classes by name, those with objects.

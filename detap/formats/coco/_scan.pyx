@@ -488,6 +488,11 @@ cdef class ResultsScan(_Scan):
         return self.regular
 
     @property
+    def texts(self):
+        """How many detections call their image by a string."""
+        return self.named_images + (self.rest.named_images if self.rest is not None else 0)
+
+    @property
     def given(self):
         """How many bytes have been taken; a thread may ask while another scans."""
         return self.given_bytes

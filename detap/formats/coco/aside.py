@@ -27,7 +27,9 @@ def named(
         {name for record in records if (name := _name(record.get(key))) is not None}
         for key in ("image_id", "category_id")
     ]
-    return {**options, "limits": limits}, empty_truth(*names)
+    # By themselves, detections have the ids that they have: no list of names is asked.
+    own = {name: value for name, value in options.items() if name == "as_is"}
+    return {**own, "limits": limits}, empty_truth(*names)
 
 
 def _name(value: object) -> Name | None:
@@ -67,10 +69,11 @@ def listed_file_names(path: str) -> dict[Name, str]:
     """Return the file_name of each image that a file of ground truth lists by id."""
     from detap.formats.coco import careful
     from detap.formats.coco._scan import ListsScan
+    from detap.formats.coco.columns import listed_names
     from detap.formats.coco.prefetch import Handle
 
     lists = Handle(path, ListsScan, DEFAULT_LIMITS)
     scan = lists.result()
     if scan is None:
         return careful.read_file_names(lists.content())
-    return careful.file_names(careful.read_listed(scan.images))
+    return listed_names(careful.read_listed(scan.images), "file_name")

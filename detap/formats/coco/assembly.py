@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
-from detap.formats.coco.shift import category_shift
+from detap.formats.coco.shift import category_shift, sampled_classes
 from detap.formats.reading._surveys import survey_boxes, survey_values
 from detap.formats.reading.stream import STDIN, Limits, shown
 from detap.spelling import some
 from detap.tables.detection import Detections, GroundTruth, Name, SourceFile, distinct_name
 from detap.tables.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
+
+_FEW = 4
+"""Where fewer than one object in so many has a detection, images are looked at once more."""
 
 _TRUTH_NOTES = {
     "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",
@@ -202,7 +205,14 @@ def _check_labels(columns: DetectionColumns, truth: GroundTruth, source: Source)
         )
         remedy += f"; or, if all are of other classes indeed, give {INSIST}"
         raise InputError(Problem(shown(source.file.path), "", message, remedy))
-    shift = category_shift(columns, truth)
+    if not len(columns.label) or not len(truth):
+        return
+    sample, looked_at = sampled_classes(columns, truth)
+    if len(sample) * _FEW < looked_at and isinstance(truth.images[0], int) and not source.as_is:
+        from detap.formats.coco.calls import ids_are_stems  # only for this
+
+        ids_are_stems(columns, truth, source.file.path, len(sample))
+    shift = category_shift(columns, truth, sample)
     if shift and not source.as_is:
         remedy += f"; or, if the detector is as wrong as that, give {INSIST}"
         raise InputError(Problem(shown(source.file.path), "", shift, remedy))

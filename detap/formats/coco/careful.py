@@ -14,11 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats.coco._scan import nesting
+from detap.formats.coco.calls import image_numbers
 from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
     SHAPE_OF_TRUTH,
     DetectionColumns,
     TruthColumns,
+    listed_names,
 )
 from detap.formats.json.text import (
     MERGE_CONFLICT,
@@ -559,10 +561,12 @@ class _ResultsReader:
             self.problems.instead(message, SHAPE_OF_RESULTS)
             self.problems.raise_any()
 
-    def columns(
-        self, image_ids: Sequence[Name], class_ids: Sequence[Name], class_names: Sequence[str]
-    ) -> DetectionColumns:
+    def columns(self, truth: GroundTruth, by_name: bool) -> DetectionColumns:
         """Return what was read, numbered as the ground truth; raise where it does not fit."""
+        image_ids = truth.images
+        class_ids = () if by_name else truth.class_ids
+        class_names = () if by_name else truth.classes
+        listed = listed_names(self.images, "file_name")
         due_names = dict(zip(class_ids, class_names, strict=True))
         for number, category, name, due in misnamed(self.categories, self.label.number, due_names):
             self.problems.add(
@@ -571,7 +575,7 @@ class _ResultsReader:
                 "ground truth",
                 "use the ground truth's category ids",
             )
-        image = self.image.numbered({name: i for i, name in enumerate(image_ids)})
+        image = self.image.numbered(image_numbers(truth, self.image.number, listed))
         unknown = self._unknown(class_ids)
         label = self.label.numbered({name: i for i, name in enumerate((*class_ids, *unknown))})
         self._check_images(image, image_ids)
@@ -587,7 +591,8 @@ class _ResultsReader:
             box_area=box[:, 2] * box[:, 3],
             score=np.array(self.score, np.float64),
             unknown=unknown,
-            file_names=file_names(self.images),
+            file_names=listed,
+            categories=listed_names(self.categories, "name"),
         )
 
     def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
@@ -665,21 +670,10 @@ def read_listed(data: bytes) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def file_names(images: list[Any]) -> dict[Name, str]:
-    """Return the file name of each image that has one."""
-    return {
-        image["id"]: image["file_name"]
-        for image in images
-        if isinstance(image, dict)
-        and isinstance(image.get("id"), int | str)
-        and isinstance(image.get("file_name"), str)
-    }
-
-
 def read_file_names(data: bytes) -> dict[Name, str]:
     """Return what an instances file calls each image; only of a file that was read before."""
     document = json.loads(data.removeprefix(BYTE_ORDER_MARK))
-    return file_names(document["images"])
+    return listed_names(document["images"], "file_name")
 
 
 def describe_ids(ids: Sequence[Name]) -> str:
@@ -699,6 +693,8 @@ def read_results(
     file: str,
     limits: Limits,
     truth: GroundTruth,
+    *,
+    by_name: bool = False,
 ) -> DetectionColumns:
     """Read a results file, numbering images and categories as the ground truth does.
 
@@ -708,6 +704,8 @@ def read_results(
         As :func:`read_truth` has them; so is what is raised.
     truth : GroundTruth
         Its images and classes are what the rows are numbered by.
+    by_name : bool
+        Whether categories are looked up elsewhere: then each is an unknown one.
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
@@ -718,7 +716,7 @@ def read_results(
         reader.read()
         cursor.finish()
     reader.check_shape()
-    return reader.columns(truth.images, truth.class_ids, truth.classes)
+    return reader.columns(truth, by_name)
 
 
 def _cursor(data: bytes, problems: Problems, limits: Limits) -> JsonText:

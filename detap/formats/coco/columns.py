@@ -1,8 +1,8 @@
 """What both readers of COCO files hand over: checked columns, not yet tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,6 +89,8 @@ class DetectionColumns(NamedTuple):
         in which they first occur.
     file_names : dict of int or str to str
         What the results file itself calls each image, if it lists any; else empty.
+    categories : dict of int or str to str
+        What it calls each category.
     """
 
     image: Integers
@@ -97,4 +99,16 @@ class DetectionColumns(NamedTuple):
     box_area: Floats
     score: Floats
     unknown: dict[Name, int]
-    file_names: dict[Name, str]
+    file_names: Mapping[Name, str]
+    categories: Mapping[Name, str] = MappingProxyType({})
+
+
+def listed_names(records: Iterable[Any], key: str) -> dict[Name, str]:
+    """Return what a list of images or categories calls each id that has a name there."""
+    return {
+        record["id"]: record[key]
+        for record in records
+        if isinstance(record, dict)
+        and isinstance(record.get("id"), int | str)
+        and isinstance(record.get(key), str)
+    }

@@ -8,7 +8,7 @@ place of their paths.
 import os
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from detap.core.threads import memory_is_tight
 from detap.formats.coco._scan import (
@@ -189,14 +189,17 @@ def _run_split(scan: ResultsScan, stream: Stream, start: int) -> bool:
 
 
 def ground_truth(
-    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS
+    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS, **_: Any
 ) -> Handle[TruthScan]:
-    """Begin to read an instances file; give the handle to `coco.read_ground_truth`."""
+    """Begin to read an instances file; give the handle to `coco.read_ground_truth`.
+
+    Of the reader's options none but the limits matters so early; so for detections.
+    """
     return Handle(path, TruthScan, limits)
 
 
 def detections(
-    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS
+    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS, **_: Any
 ) -> Handle[ResultsScan]:
     """Begin to read a results file; give the handle to `coco.read_detections`."""
     return Handle(path, ResultsScan, limits)

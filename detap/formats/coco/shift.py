@@ -5,6 +5,8 @@ and every tool gives it an AP of about 0 without a word. But its boxes lie where
 and its ids differ from theirs in always the same way: that is looked for, in some images.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from detap.formats.coco.columns import DetectionColumns
@@ -20,7 +22,9 @@ _ENOUGH = 10
 """Objects that must bear it out where every id is listed: fewer may be a detector's mistakes."""
 
 
-def category_shift(columns: DetectionColumns, truth: GroundTruth) -> str:
+def category_shift(
+    columns: DetectionColumns, truth: GroundTruth, sample: Sequence[tuple[int, int]]
+) -> str:
     """Return what is wrong with the category ids, or an empty string.
 
     Of each ground truth in a sample of images, the class of the detection that overlaps it most
@@ -32,11 +36,13 @@ def category_shift(columns: DetectionColumns, truth: GroundTruth) -> str:
         Not yet rid of unknown categories.
     truth : GroundTruth
         What they are for.
+    sample : sequence of (int, int)
+        What :func:`sampled_classes` gives of them.
     """
     ids: tuple[Name, ...] = (*truth.class_ids, *columns.unknown)
     if not len(columns.label) or any(isinstance(name, str) for name in ids):
         return ""
-    pairs = np.array(_pairs(columns, truth), np.int64).reshape(-1, 2)
+    pairs = np.array(sample, np.int64).reshape(-1, 2)
     wrong = pairs[pairs[:, 0] != pairs[:, 1]]
     few = len(wrong) < _ENOUGH
     if (
@@ -64,15 +70,20 @@ def category_shift(columns: DetectionColumns, truth: GroundTruth) -> str:
     return ""
 
 
-def _pairs(columns: DetectionColumns, truth: GroundTruth) -> list[tuple[int, int]]:
-    """Return the class numbers of some ground truths and of what was found in their place."""
+def sampled_classes(
+    columns: DetectionColumns, truth: GroundTruth
+) -> tuple[list[tuple[int, int]], int]:
+    """Return the class numbers of some ground truths and of what was found in their place.
+
+    A ground truth without a detection in its place is left out; the second value counts them all.
+    """
     present = np.flatnonzero(np.bincount(truth.image))
     chosen = present[:: max(1, len(present) // _IMAGES)]
     wanted = np.zeros(len(truth.images), np.uint8)
     wanted[chosen] = 1
     rows = np.flatnonzero((wanted[truth.image] > 0) & ~truth.crowd)
     rows = rows[:: max(1, len(rows) // _TRUTHS)]
-    return found_classes(
+    found = found_classes(
         truth.corners[rows],
         truth.image[rows],
         truth.label[rows],
@@ -82,3 +93,4 @@ def _pairs(columns: DetectionColumns, truth: GroundTruth) -> list[tuple[int, int
         wanted,
         _OVERLAP,
     )
+    return found, len(rows)

@@ -18,6 +18,7 @@ from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
     DetectionColumns,
     TruthColumns,
+    listed_names,
 )
 from detap.formats.coco.prefetch import Handle
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, shown
@@ -30,7 +31,11 @@ _OTHER_IDS = (TypeError, OverflowError, UnicodeError)
 
 
 def read_ground_truth(
-    path: Path | Handle[TruthScan], *, as_is: bool = False, limits: Limits = DEFAULT_LIMITS
+    path: Path | Handle[TruthScan],
+    *,
+    class_names: Path | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read an instances file.
 
@@ -42,6 +47,8 @@ def read_ground_truth(
     path : str or path or Handle
         The file, gzip or not; ``"-"`` is standard input. A handle of
         :mod:`detap.formats.coco.prefetch` has its own limits.
+    class_names : str or path, optional
+        Without effect: an instances file names its classes itself.
     as_is : bool
         Whether boxes of a negative width or height count however many there are: as boxes that
         overlap nothing. By default one in twenty is an error.
@@ -53,6 +60,7 @@ def read_ground_truth(
     InputError
         With every problem of the file, up to `limits.problems`.
     """
+    del class_names
     handle = path if isinstance(path, Handle) else prefetch.ground_truth(path, limits)
     columns = scanned_truth(handle.result())
     if columns is None:
@@ -124,10 +132,17 @@ def read_detections(
     path: Path | Handle[ResultsScan],
     truth: GroundTruth,
     *,
+    class_names: Path | None = None,
+    dt_class_names: Path | None = None,
+    first_category_id: int | str | None = None,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read a results file: a list of detections, or an object that holds one.
+
+    Where no ``image_id`` is that of an image, ids may be the stems of the images' files, as text or
+    number; the results' own list of images says which file each is of, if they have one. Where
+    the ground truth calls classes by name, so do the results' own list of categories, or a file.
 
     Parameters
     ----------
@@ -137,6 +152,13 @@ def read_detections(
     truth : GroundTruth
         Its images and classes are what the rows are numbered by. Detections of a category that
         it does not list are left out, with a note.
+    class_names : str or path, optional
+        A file with one class a line, or a `data.yaml`: what the numbers in ``category_id`` stand
+        for.
+    dt_class_names : str or path, optional
+        The same, before `class_names`, where that is the list of the ground truth alone.
+    first_category_id : int, optional
+        The number of its first class, 0 or 1; told by the ids or by the boxes where left out.
     as_is : bool
         Whether to take category ids at their word that all look one off, with a warning, and
         negative sides as :func:`read_ground_truth` does.
@@ -150,39 +172,73 @@ def read_detections(
     """
     handle = path if isinstance(path, Handle) else prefetch.detections(path, limits)
     refuse_same_file(handle.path, truth, SHAPE_OF_RESULTS)
-    columns = scanned_detections(handle.result(), truth)
+    listed = class_names if dt_class_names is None else dt_class_names
+    by_name = goes_by_names(truth, listed)
+    columns = scanned_detections(handle.result(), truth, by_name=by_name)
+    file = shown(handle.path)
     if columns is None:
         from detap.formats.coco import careful
 
-        file = shown(handle.path)
-        columns = careful.read_results(handle.content(), file, handle.limits, truth)
+        columns = careful.read_results(
+            handle.content(), file, handle.limits, truth, by_name=by_name
+        )
+    sources: tuple[SourceFile, ...] = ()
+    notes: tuple[Note, ...] = ()
+    if by_name:
+        from detap.formats.coco import calls
+
+        names, first = calls.names_of(listed, limits), calls.first_of(first_category_id)
+        naming = calls.Naming(file, columns.categories, names, first, as_is)
+        columns, notes = calls.by_name(columns, truth, naming)
+        sources = names.source()
     table = detection_table(
         columns, truth, _source(handle, len(columns.image), as_is, "[{}]".format)
     )
-    return replace(table, notes=(*table.notes, *_file_name_notes(columns, truth)))
+    notes = (*table.notes, *notes, *_file_name_notes(columns, truth))
+    return replace(table, notes=notes, files=(*table.files, *sources))
 
 
-def scanned_detections(scan: ResultsScan | None, truth: GroundTruth) -> DetectionColumns | None:
+def goes_by_names(truth: GroundTruth, class_names: object) -> bool:
+    """Return whether categories are to be looked up by name, rather than by id."""
+    called_by_text = bool(truth.class_ids) and isinstance(truth.class_ids[0], str)
+    return class_names is not None or called_by_text
+
+
+def scanned_detections(
+    scan: ResultsScan | None, truth: GroundTruth, *, by_name: bool = False
+) -> DetectionColumns | None:
     """Return what the fast reader read; None where the careful one must."""
-    if scan is None:
+    if scan is None or 0 < scan.texts < scan.count:
+        return None
+    file_names: dict[Name, str] = {}
+    categories: dict[Name, str] = {}
+    listed: list[Any] = []
+    if scan.categories or scan.images:
+        from detap.formats.coco import careful
+
+        listed = careful.read_listed(scan.categories)
+        categories = listed_names(listed, "name")
+        file_names = listed_names(careful.read_listed(scan.images), "file_name")
+    images: tuple[Name, ...] | None = truth.images
+    if scan.count and images and isinstance(images[0], str) != bool(scan.texts):
+        from detap.formats.coco.calls import images_in_order
+
+        images = images_in_order(truth, bool(scan.texts), file_names)
+    if images is None:
         return None
     try:
-        columns = scan.columns(truth.images, list(truth.class_ids))
+        columns = scan.columns(images, [] if by_name else list(truth.class_ids))
     except _OTHER_IDS:
         return None
     if columns is None:
         return None
     *rest, unknown = columns
     image, label, corners, box_area, score = map(np.asarray, rest)
-    file_names: dict[Name, str] = {}
-    if scan.categories or scan.images:
-        from detap.formats.coco import careful
-
+    if listed and not by_name:
         names = dict(zip(truth.class_ids, truth.classes, strict=True))
         used = {truth.class_ids[k] for k in np.unique(label) if k < len(names)}
-        if any(careful.misnamed(careful.read_listed(scan.categories), used, names)):
+        if any(careful.misnamed(listed, used, names)):
             return None
-        file_names = careful.file_names(careful.read_listed(scan.images))
     return DetectionColumns(
         image=image,
         label=label,
@@ -191,6 +247,7 @@ def scanned_detections(scan: ResultsScan | None, truth: GroundTruth) -> Detectio
         score=score,
         unknown=unknown,
         file_names=file_names,
+        categories=categories,
     )
 
 

@@ -1,0 +1,342 @@
+"""COCO files as tools write them: stems for ids, classes by number beside ground truth by name."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap import read_detections, read_ground_truth
+from detap.errors import InputError, UsageError
+from detap.formats.coco.prefetch import detections as scan_of
+from tests.cli.conftest import Ended, detap
+from tests.formats.voc_files import item, tree, xml
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+NAMES = ("cat", "dog", "owl")
+
+
+def record(image: Any, label: Any, box: Sequence[float], score: float = 0.5) -> dict[str, Any]:
+    return {"image_id": image, "category_id": label, "bbox": [*box], "score": score}
+
+
+def write(path: Path, document: Any) -> Path:
+    path.write_text(document if isinstance(document, str) else json.dumps(document))
+    return path
+
+
+def coco_truth(
+    folder: Path,
+    files: Mapping[int, str | None],
+    boxes: Mapping[int, Sequence[float]] | None = None,
+) -> Path:
+    """Write ground truth: an owl on each image, at x = 100 times its id, or where `boxes` say."""
+    images = [
+        {"id": i} | ({} if name is None else {"file_name": name}) for i, name in files.items()
+    ]
+    return write(
+        folder / "instances.json",
+        {
+            "images": images,
+            "categories": [{"id": k, "name": name} for k, name in enumerate(NAMES, 1)],
+            "annotations": [
+                {"id": i + 1, "image_id": i, "category_id": 3, "area": 100, "iscrowd": 0}
+                | {"bbox": (boxes or {}).get(i, [100 * i, 0, 10, 10])}
+                for i in files
+            ],
+        },
+    )
+
+
+# --- images by stem
+
+
+STEMS: dict[str, tuple[list[Any], dict[int, str | None]]] = {
+    "stems as text": (["a", "b.v2", "007"], {5: "x/a.jpg", 6: "x/b.v2.png", 7: "007.jpg"}),
+    "Ultralytics: a number where the stem is one": (
+        ["a", "b.v2", 7],
+        {5: "a.jpg", 6: "b.v2.png", 7: "007.jpg"},
+    ),
+    "numbers alone": ([12, 3, 9], {5: "000012.jpg", 6: "000003.jpg", 7: "9.jpg"}),
+    "numbers of which some are ids": ([6, 7, 8], {5: "6.jpg", 6: "7.jpg", 7: "8.jpg"}),
+    "file names": (["a.jpg", "b.v2.png", "d/c.jpg"], {5: "a.jpg", 6: "b.v2.png", 7: "c.jpg"}),
+}
+
+
+@pytest.mark.parametrize("name", STEMS)
+def test_image_ids_may_be_stems(tmp_path: Path, name: str) -> None:
+    ids, files = STEMS[name]
+    truth = read_ground_truth(coco_truth(tmp_path, files))
+    found = read_detections(
+        write(tmp_path / "dt.json", [record(i, 3, [0, 0, 9, 9]) for i in ids]), truth
+    )
+    assert [found.images[number] for number in found.image] == [5, 6, 7]
+    assert found.images == truth.images
+
+
+def test_stems_as_text_are_read_by_the_scanner(tmp_path: Path) -> None:
+    """As fast as ids: only mixed ids need the careful reader."""
+    from detap.formats.coco.tables import scanned_detections
+
+    truth = read_ground_truth(coco_truth(tmp_path, {5: "a.jpg", 6: "b.jpg"}))
+    path = write(tmp_path / "dt.json", [record("b", 3, [0, 0, 9, 9])])
+    columns = scanned_detections(scan_of(path).result(), truth)
+    assert columns is not None
+    assert columns.image.tolist() == [1]
+    mixed = write(tmp_path / "dt.json", [record("b", 3, [0, 0, 9, 9]), record(5, 3, [0, 0, 9, 9])])
+    assert scanned_detections(scan_of(mixed).result(), truth) is None
+
+
+def test_a_stem_that_no_image_has_is_an_error(tmp_path: Path) -> None:
+    truth = read_ground_truth(coco_truth(tmp_path, {5: "a.jpg", 6: "b.jpg"}))
+    path = write(tmp_path / "dt.json", [record("a", 3, [0, 0, 9, 9]), record("c", 3, [0, 0, 9, 9])])
+    with pytest.raises(InputError) as caught:
+        read_detections(path, truth)
+    assert str(caught.value) == (
+        f'{path}: [1]: image_id "c" is not in the ground truth: it is a string, they are numbers; '
+        "score the detections of its images only"
+    )
+
+
+def test_two_stems_of_one_number_are_not_told_apart(tmp_path: Path) -> None:
+    truth = read_ground_truth(coco_truth(tmp_path, {5: "07.jpg", 6: "7.jpg"}))
+    path = write(tmp_path / "dt.json", [record(7, 3, [0, 0, 9, 9])])
+    with pytest.raises(InputError, match="no image in common with the ground truth"):
+        read_detections(path, truth)
+
+
+def test_ids_without_file_names_stay_ids(tmp_path: Path) -> None:
+    truth = read_ground_truth(coco_truth(tmp_path, {5: None, 6: None}))
+    path = write(tmp_path / "dt.json", [record("5", 3, [0, 0, 9, 9])])
+    with pytest.raises(InputError, match="no image in common"):
+        read_detections(path, truth)
+
+
+def test_ids_that_are_all_there_but_mean_other_images_are_refused(tmp_path: Path) -> None:
+    """Files count from 1, ids from 0: every stem but the last is an id as well, of the next."""
+    files = {i: f"{i + 1:06d}.jpg" for i in range(12)}
+    truth = read_ground_truth(coco_truth(tmp_path, files))
+    rows = [record(i + 1, 3, [100 * i, 0, 10, 10]) for i in range(11)]
+    path = write(tmp_path / "dt.json", rows)
+    with pytest.raises(InputError) as caught:
+        read_detections(path, truth)
+    assert str(caught.value) == (
+        f"{path}: image_id looks like the number in the name of the image's file, not like the "
+        "ground truth's id: so read, 11 objects of a sample have a detection, and 0 by the ids; "
+        "write the ground truth's image ids; or, if they are, give as_is=True (--as-is)"
+    )
+    assert len(read_detections(path, truth, as_is=True)) == 11
+    by_id = [{**row, "image_id": row["image_id"] - 1} for row in rows]
+    assert len(read_detections(write(tmp_path / "dt.json", by_id), truth)) == 11
+
+
+# --- classes by name
+
+
+@pytest.fixture
+def voc(tmp_path: Path) -> Path:
+    """Six images of VOC, each with a dog and an owl."""
+    both = xml(item("dog", (0, 0, 10, 10)), item("owl", (50, 0, 60, 10)))
+    return tree(tmp_path / "voc", {f"{n:03d}": both for n in range(1, 7)})
+
+
+def both_found(dog: Any, owl: Any, images: Sequence[Any] = range(1, 7)) -> list[dict[str, Any]]:
+    return [
+        row
+        for image in images
+        for row in (record(image, dog, [0, 0, 10, 10]), record(image, owl, [50, 0, 10, 10]))
+    ]
+
+
+def labels(path: Path, truth_path: Path, **options: Any) -> list[str]:
+    truth = read_ground_truth(truth_path)
+    found = read_detections(path, truth, **options)
+    assert {truth.images[number] for number in found.image} == {f"00{n}" for n in range(1, 7)}
+    assert found.images == truth.images
+    return sorted({truth.classes[k] for k in found.label})
+
+
+def test_results_that_name_their_images_and_categories(voc: Path, tmp_path: Path) -> None:
+    """The ids of such a file are its own: here they say the reverse of what they look like."""
+    document = {
+        "images": [{"id": 7 - n, "file_name": f"val/{n:03d}.jpg"} for n in range(1, 7)],
+        "categories": [{"id": 2, "name": "owl"}, {"id": 3, "name": "dog"}],
+        "annotations": both_found(3, 2, range(6, 0, -1)),
+    }
+    assert labels(write(tmp_path / "dt.json", document), voc) == ["dog", "owl"]
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_a_list_of_names_is_counted_as_the_ids_or_the_boxes_tell(
+    voc: Path, tmp_path: Path, first: int
+) -> None:
+    names = write(tmp_path / "names.txt", "".join(f"{name}\n" for name in (*NAMES, "ant")))
+    dt = write(tmp_path / "dt.json", both_found(1 + first, 2 + first))
+    assert labels(dt, voc, class_names=names) == ["dog", "owl"]
+    [note] = [
+        note
+        for note in read_detections(dt, read_ground_truth(voc), class_names=names).notes
+        if note.code == "categories-counted"
+    ]
+    assert note.message == f"category_id counts the names of {names} from {first}"
+    assert labels(dt, voc, class_names=names, first_category_id=first) == ["dog", "owl"]
+    with pytest.raises(InputError, match=f"from {first}, not from {1 - first}: so the boxes lie"):
+        labels(dt, voc, class_names=names, first_category_id=1 - first)
+    other = labels(dt, voc, class_names=names, first_category_id=1 - first, as_is=True)
+    assert other != ["dog", "owl"]
+
+
+@pytest.mark.parametrize(("first", "ids"), [(0, (0, 1)), (1, (2, 3))])
+def test_an_id_at_the_end_of_the_list_says_where_it_begins(
+    voc: Path, tmp_path: Path, first: int, ids: tuple[int, int]
+) -> None:
+    """0 is there only from 0, and 3 of three names only from 1: boxes are not asked."""
+    names = write(tmp_path / "names.txt", "dog\nowl\ncat\n" if first == 0 else "cat\ndog\nowl\n")
+    far = [{**row, "bbox": [200, 200, 5, 5]} for row in both_found(*ids)]
+    assert labels(write(tmp_path / "dt.json", far), voc, class_names=names) == ["dog", "owl"]
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no list": ({}, "category_id 1 is a number, the ground truth calls classes by name, such as"),
+    "too few boxes": (
+        {"class_names": "cat\ndog\nowl\nant\n"},
+        "so it may count the 4 names of {names} from 0 or from 1, and too few boxes tell which; "
+        "say first_category_id=0 or 1",
+    ),
+    "too short": (
+        {"class_names": "dog\n"},
+        "category_id goes from 1 to 2, but {names} has 1 names, which are numbered from 0 or 1; "
+        "give the list that the detector's classes are numbered by",
+    ),
+    "too short by what is said": (
+        {"class_names": "cat\ndog\n", "first_category_id": 0},
+        "{names} has 2 names, which are numbered from 0",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_numbers_that_may_be_any_class_are_refused(voc: Path, tmp_path: Path, name: str) -> None:
+    options, due = REFUSED[name]
+    names = tmp_path / "names.txt"
+    if "class_names" in options:
+        options = {**options, "class_names": write(names, options["class_names"])}
+    far = [{**row, "bbox": [200, 200, 5, 5]} for row in both_found(1, 2)]
+    with pytest.raises(InputError) as caught:
+        labels(write(tmp_path / "dt.json", far), voc, **options)
+    assert due.format(names=names) in str(caught.value)
+
+
+def test_the_first_number_is_0_or_1(voc: Path, tmp_path: Path) -> None:
+    names = write(tmp_path / "names.txt", "cat\ndog\nowl\n")
+    dt = write(tmp_path / "dt.json", both_found(1, 2))
+    with pytest.raises(UsageError, match="first_category_id is 2; give 0 or 1"):
+        labels(dt, voc, class_names=names, first_category_id=2)
+
+
+def test_names_of_no_class_are_left_out_and_counted(voc: Path, tmp_path: Path) -> None:
+    names = write(tmp_path / "names.txt", "dog\nowl\nant\n")
+    dt = write(tmp_path / "dt.json", [*both_found(0, 1), record(1, 2, [0, 0, 5, 5])])
+    found = read_detections(dt, read_ground_truth(voc), class_names=names)
+    assert len(found) == 12
+    [note] = [note for note in found.notes if note.code == "unknown-categories"]
+    assert (note.count, "ant" in note.message) == (1, True)
+
+
+def test_a_list_of_names_serves_coco_ground_truth_with_gaps_too(tmp_path: Path) -> None:
+    """Predictions count 80 classes, the ground truth has ids up to 90: names tell."""
+    gt = coco_truth(tmp_path, {1: "1.jpg"})
+    document = json.loads(gt.read_text())
+    for entry in (*document["categories"], *document["annotations"]):
+        key = "category_id" if "category_id" in entry else "id"
+        entry[key] = {1: 10, 2: 20, 3: 90}[entry[key]]
+    write(gt, document)
+    names = write(tmp_path / "names.txt", "cat\ndog\nowl\n")
+    dt = write(tmp_path / "dt.json", [record(1, 3, [100, 0, 10, 10])])
+    truth = read_ground_truth(gt)
+    found = read_detections(dt, truth, class_names=names)
+    assert [found.class_ids[k] for k in found.label] == [90]
+
+
+def test_the_command_takes_voc_and_coco_results(voc: Path, tmp_path: Path, detap: Run) -> None:
+    names = write(tmp_path / "names.txt", "cat\ndog\nowl\nant\n")
+    dt = write(tmp_path / "dt.json", both_found(2, 3))
+    call = ("eval", "--gt", str(voc), "--dt", str(dt), "--protocol", "coco", "--strict-iou")
+    ended = detap(*call, "--class-names", str(names), "--output-format", "json")
+    assert ended.status == 0, ended.err
+    report = json.loads(ended.out)
+    assert report["summary"]["AP"] == 1.0
+    assert str(names) in [source["path"] for source in report["inputs"]]
+    alone = detap("check", "--dt", str(dt), "--class-names", str(names))
+    assert alone.status == 0, alone.err
+
+
+# --- files as tools write them
+
+
+def test_images_without_id_are_refused(tmp_path: Path) -> None:
+    gt = coco_truth(tmp_path, {1: "1.jpg", 2: "2.jpg"})
+    document = json.loads(gt.read_text())
+    del document["images"][1]["id"]
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(write(gt, document))
+    assert f"{gt}: images[1]: id is missing" in str(caught.value)
+
+
+def test_sizes_of_no_use_and_dates_of_any_kind_do_no_harm(tmp_path: Path) -> None:
+    """Roboflow's file: date_captured a number, sizes 0 or absent, a category without boxes."""
+    gt = coco_truth(tmp_path, {1: "1.jpg", 2: "2.jpg"})
+    document = json.loads(gt.read_text())
+    document["images"][0] |= {"date_captured": 2024.5, "width": 0, "height": 0, "license": 1}
+    document["info"] = {"year": 2024, "date_created": None}
+    document["licenses"] = [{"id": 1, "url": "", "name": "any"}]
+    document["categories"].append({"id": 0, "name": "all", "supercategory": "none"})
+    truth = read_ground_truth(write(tmp_path / "_annotations.coco.json", document))
+    assert truth.classes == ("all", *NAMES)
+    assert truth.images == (1, 2)
+
+
+def test_results_of_detectron2_and_mmdetection_and_torchvision(tmp_path: Path) -> None:
+    """Plain lists: floats of single precision, a segmentation beside, ids as numpy wrote them."""
+    truth = read_ground_truth(coco_truth(tmp_path, {1: "1.jpg"}))
+    for name, more in (
+        ("coco_instances_results.json", {"segmentation": {"size": [5, 5], "counts": "0"}}),
+        ("out.bbox.json", {}),
+        ("torchvision.json", {"iscrowd": 0, "id": 1.0, "area": 81.00000762939453}),
+    ):
+        row = record(1, 3, [100.00000762939453, 0.0, 9.0, 9.0], 0.9700000286102295)
+        found = read_detections(write(tmp_path / name, [row | more]), truth)
+        assert found.corners.tolist() == [[100.00000762939453, 0, 109.00000762939453, 9]]
+        assert found.score.tolist() == [0.9700000286102295]
+
+
+def test_the_known_number_of_results_beside_voc_xml(
+    detap: Run, tmp_path: Path, real_data: Path
+) -> None:
+    """The dict has its own ids; as Ultralytics' list, image ids are stems, categories class + 1."""
+    voc = real_data / "voc-100" / "gt/voc_xml"
+    given = real_data / "voc-100" / "dt/coco_dets.json"
+    names = real_data / "voc-100" / "voc.names"
+    due = json.loads((real_data / "voc-100" / "expected_coco_all_encodings.json").read_text())
+    document = json.loads(given.read_text())
+    stems = {i["id"]: i["file_name"].removesuffix(".jpg") for i in document["images"]}
+    called = {c["id"]: c["name"] for c in document["categories"]}
+    listed = names.read_text().split()
+    rows = [
+        record(
+            stems[row["image_id"]],
+            listed.index(called[row["category_id"]]) + 1,
+            row["bbox"],
+            row["score"],
+        )
+        for row in document["annotations"]
+    ]
+    for dt, more in ((given, ()), (write(tmp_path / "predictions.json", rows), (names,))):
+        words = ["--class-names", *map(str, more)] if more else []
+        call = ("eval", "--gt", str(voc), "--dt", str(dt), "--protocol", "coco", *words)
+        ended = detap(*call, "--output-format", "json")
+        assert ended.status == 0, ended.err
+        assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(due["AP"], abs=1e-12)
