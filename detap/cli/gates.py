@@ -106,8 +106,11 @@ limit_options = stack(
 )
 
 
-def interval_options(earlier: str) -> Callable[[Any], Any]:
-    """Return the options of intervals, which need what the option `earlier` names."""
+def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any]:
+    """Return the options of intervals, which need what the option `earlier` names.
+
+    `units` are what is resampled.
+    """
     return stack(
         _gate(
             "--confidence",
@@ -132,8 +135,8 @@ def interval_options(earlier: str) -> Callable[[Any], Any]:
             "--resolve-drop",
             type=Share(),
             metavar="X",
-            help="Say how many samples it would take to tell a drop of X from noise: of "
-            f"{earlier}'s detector, or else of one as noisy.",
+            help=f"Say how many {units} it would take to tell a drop of X from noise: with "
+            f"{earlier} of these two, and else of this one and another as noisy.",
         ),
     )
 

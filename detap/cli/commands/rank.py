@@ -127,7 +127,7 @@ retrieval_gates = stack(
         help="An earlier ranking of the same queries, in the form of --npz or --run, to compare "
         "with by --max-drop and --max-rise.",
     ),
-    interval_options("--baseline-ranking"),
+    interval_options("--baseline-ranking", "queries"),
 )
 
 
