@@ -119,9 +119,9 @@ def fractions_problem(path: str, what: str, example: str) -> Problem:
         "",
         f"the boxes of {what} look like fractions of the image's size, where pixels are due: all "
         f"lie within the first {_FIRST_PIXELS:g} pixels, such as {example}",
-        "write pixels: x times the width of its image, y times its height (a line of YOLO, "
-        "`class xc yc w h conf`, is `class conf x1 y1 x2 y2` here, with x1 = (xc - w / 2) * width "
-        f"and x2 = (xc + w / 2) * width); or, if pixels they are, give {INSIST}",
+        "give --format yolo (format='yolo') for text files of a class, a centre, width and height, "
+        "as YOLO's tools write them; else write pixels: x times the width of its image, y times "
+        f"its height; or, if pixels they are, give {INSIST}",
     )
 
 

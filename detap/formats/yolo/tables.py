@@ -37,6 +37,8 @@ from detap.formats.yolo.lines import COLUMNS, YoloForm
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, SourceFile
 
+_TRUTH = "the ground truth"
+
 
 def read_ground_truth(
     path: Path,
@@ -243,7 +245,9 @@ def read_detections(
         score=score,
     )
     stand = Stand(path, limits, as_is, places.place, "xywh")
-    sources = (folder.source(members, len(rows)), *names.source(), *given.source)
+    theirs = {source.path for source in truth.files} | {_TRUTH}
+    own = (source for source in (*names.source(), *given.source) if source.path not in theirs)
+    sources = (folder.source(members, len(rows)), *own)
     without = len(number) - int(np.count_nonzero(of_file >= 0))
     notes = told(
         Note(
@@ -355,7 +359,7 @@ def _names_of_detections(
     beside = [source.path for source in truth.files if _is_list(source.path)]
     _the_same([_found(file, limits) for file in beside])  # of several data sets
     if truth.format == "yolo" and not _are_numbers(truth.classes):
-        return ClassNames(truth.files[0].path if truth.files else "", truth.classes)
+        return ClassNames(next(iter(beside), _TRUTH), truth.classes)
     return _the_same([_found(os.path.join(folder.path, name), limits) for name in NAME_LISTS])
 
 

@@ -1,0 +1,227 @@
+"""YOLO's files gone wrong: what each gets, with its file, line and remedy."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.errors import InputError, UsageError
+from tests.formats.test_yolo import BOX, FOUND, dataset, png
+from tests.formats.voc_files import problems_of, write
+
+DECIMAL = "give a decimal number"
+LABEL = "write `class xc yc w h`"
+POLYGON = "`class x1 y1 x2 y2 x3 y3 ...`"
+SCORED = "write `class xc yc w h conf`"
+AGAIN = "run the detector again with save_txt=True save_conf=True, into a new folder"
+REACH = "correct it; or, if boxes reach beyond their images indeed, give as_is=True (--as-is)"
+
+LABELS: dict[str, tuple[str, str]] = {
+    "0 .5 .5 .5": ("has 4 columns, 5 are due", f"{LABEL}, or {POLYGON}"),
+    "0": ("has 1 column, 5 are due", f"{LABEL}, or {POLYGON}"),
+    "0 .5 .5 .5 .5 .9": (
+        "has 6 columns, one more than a box: a confidence, as detections have?", LABEL,
+    ),
+    "0 .1 .1 .2 .2 .3 .3 .4": (
+        "has 8 columns: a polygon has an even number of coordinates", f"write {POLYGON}",
+    ),
+    "0.7 .5 .5 .5 .5": ("class '0.7' is no whole number from 0", "write the number of the class"),
+    "-1 .5 .5 .5 .5": ("class '-1' is no whole number from 0", "write the number of the class"),
+    "cat .5 .5 .5 .5": ("class 'cat' is no whole number from 0", "write the number of the class"),
+    "2 .5 .5 .5 .5": (
+        "class '2' is beyond the 2 of data.yaml", "classes are numbered from 0; check the list",
+    ),
+    "0 .5 .5 .5 nan": ("h 'nan' is not a finite number", DECIMAL),
+    "0 inf .5 .5 .5": ("xc 'inf' is not a finite number", DECIMAL),
+    "0 .5 .5 1e999 .5": ("w '1e999' is too large for a number", DECIMAL),
+    "0 .5 0,5 .5 .5": ("yc '0,5' is not a number (a point is due, not a comma)", DECIMAL),
+    "0 .5 .5 .5 1_0": ("h '1_0' is not a number", DECIMAL),
+    "0 .5 .5 .5 0x1": ("h '0x1' is not a number", DECIMAL),
+    "0 .5 .5 .5 \N{FULLWIDTH DIGIT ONE}": ("h '\N{FULLWIDTH DIGIT ONE}' is not a number", DECIMAL),
+    "0,.5,.5,.5,.5": ("has 1 column, 5 are due", f"{LABEL}, or {POLYGON}"),
+    "0 1.02 .5 .5 .5": ("xc 1.02 is no fraction of the image, from 0 to 1", REACH),
+    "0 .5 -.02 .5 .5": ("yc -0.02 is no fraction of the image, from 0 to 1", REACH),
+    "0 .1 .1 .2 .2 .3 1.5": ("the highest y 1.5 is no fraction of the image, from 0 to 1", REACH),
+    "0 .1 .1 .2 .2 .3 x": ("y 'x' is not a number", DECIMAL),
+    "0 .5 .5 .5 .5\x0b": ("has the control character '\\x0b'", "remove it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", LABELS)
+def test_a_line_of_labels(line: str, tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    good = BOX if len(line.split()) != 7 else "0 .1 .1 .2 .2 .3 .3\n"
+    write(tmp_path, {"labels/val/a.txt": f"{good}\n{line}\n{good}"})
+    with pytest.raises(InputError) as error:
+        detap.read_ground_truth(data)
+    message, remedy = LABELS[line]
+    assert problems_of(error.value, tmp_path) == [f"labels/val/a.txt: line 3: {message}; {remedy}"]
+
+
+PREDICTIONS: dict[str, tuple[str, str]] = {
+    "0 .5 .5 .5 .5": (
+        "has 5 columns: the confidence is missing, as without save_conf", AGAIN,
+    ),
+    "0 .5 .5 .5 .5 .9 17": (
+        "has 7 columns: a box, its confidence and the id of a tracker, or a polygon of three "
+        "corners without confidence", f"take the id away; {SCORED}",
+    ),
+    "0 .1 .1 .2 .2 .3 .3 .4 .4": (
+        "has 9 columns: a polygon without confidence, as without save_conf, or with the id of a "
+        "tracker behind it", f"{AGAIN}; or take the id away",
+    ),
+    "0 .9": ("has 2 columns, 6 are due", f"{SCORED}, or `class x1 y1 x2 y2 x3 y3 ... conf`"),
+    "0 .5 .5 .5 .5 nan": ("conf 'nan' is not a finite number", DECIMAL),
+    "0 .5 .5 .5 .5 90%": ("conf '90%' is not a number", DECIMAL),
+    "0 .1 .1 .2 .2 .3 .3 x": ("conf 'x' is not a number", DECIMAL),
+    "0 2 .5 .5 .5 .9": ("xc 2 is no fraction of the image, from 0 to 1", REACH),
+    "0.0 .5 .5 .5 .5 .9": (
+        "class '0.0' is no whole number from 0", "write the number of the class",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", PREDICTIONS)
+def test_a_line_of_predictions(line: str, tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(dataset(tmp_path))
+    write(tmp_path, {"run/a.txt": f"{FOUND}{line}\n{FOUND * 20}"})
+    with pytest.raises(InputError) as error:
+        detap.read_detections(tmp_path / "run", truth, columns="conf-last")
+    message, remedy = PREDICTIONS[line]
+    assert problems_of(error.value, tmp_path) == [f"run/a.txt: line 2: {message}; {remedy}"]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("0 .5 .5 .5 .5", "0 .1 .1 .2 .2 .3 .3", "is a polygon, where the line above is a box"),
+        ("0 .1 .1 .2 .2 .3 .3", "0 .5 .5 .5 .5", "is a box, where the line above is a polygon"),
+    ],
+)
+def test_boxes_and_polygons_in_one_file(
+    first: str, second: str, message: str, tmp_path: Path
+) -> None:
+    data = dataset(tmp_path)
+    write(tmp_path, {"labels/val/a.txt": f"{first}\n\n{second}\n{first}\n"})
+    with pytest.raises(InputError) as error:
+        detap.read_ground_truth(data)
+    assert problems_of(error.value, tmp_path) == [
+        f"labels/val/a.txt: line 3: {message}: a file holds one of the two; write all objects of "
+        "an image alike"
+    ]
+
+
+def test_pixels(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    write(tmp_path, {"labels/val/a.txt": "0 30 40 50 60\n" * 2 + "1 5 6 70 80\n"})
+    write(tmp_path, {"labels/val/b.txt": "1 .5 .5 .5 .5\n"})
+    with pytest.raises(InputError) as error:
+        detap.read_ground_truth(data)
+    first, *others = problems_of(error.value, tmp_path)
+    assert first == (
+        "labels/val/a.txt: line 1: xc 30 is no fraction of the image, from 0 to 1; these look like "
+        "pixels: divide x and width by the image's width, y and height by its height; or, where "
+        "lines are `class x1 y1 x2 y2`, or `class conf x1 y1 x2 y2`, give --format voc"
+    )
+    assert len(others) == 2
+    truth = detap.read_ground_truth(dataset(tmp_path))
+    write(tmp_path, {"run/a.txt": "0 30 40 50 60 .5\n"})
+    with pytest.raises(InputError, match="these look like pixels"):
+        detap.read_detections(tmp_path / "run", truth, format="yolo")
+
+
+def test_the_remedy_of_fractions_beyond_the_image(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    write(tmp_path, {"labels/val/a.txt": "0 1.25 .5 .5 .5\n"})
+    with pytest.raises(InputError, match="give as_is=True"):
+        detap.read_ground_truth(data)
+    assert detap.read_ground_truth(data, as_is=True).corners[0].tolist() == [200, 25, 300, 75]
+    write(tmp_path, {"labels/val/a.txt": "0 1e308 1e308 1e308 1e308\n"})
+    with pytest.raises(InputError, match="line 1: the area of the box overflows"):
+        detap.read_ground_truth(data, as_is=True)
+
+
+def test_sides_that_are_negative(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    write(tmp_path, {"labels/val/a.txt": "0 .5 .5 -.005 .5\n"})
+    with pytest.raises(InputError, match=r"a\.txt: line 1: width -1 is negative"):
+        detap.read_ground_truth(data)
+    boxes = "".join(f"0 .5 .5 .5 .{at}\n" for at in range(10, 40))
+    write(tmp_path, {"labels/val/a.txt": f"{boxes}0 .5 .5 -.005 .5\n"})
+    notes = {note.code: note for note in detap.read_ground_truth(data).notes}
+    assert "line 31: width -1 is negative" in notes["ground-truth-negative-sides"].message
+
+
+def test_predictions_of_other_images(tmp_path: Path) -> None:
+    truth = detap.read_ground_truth(dataset(tmp_path))
+    write(tmp_path, {"run/z.txt": FOUND, "run/a.txt": FOUND})
+    with pytest.raises(InputError, match=r"z\.txt: line 1: image 'z' is not in the ground truth"):
+        detap.read_detections(tmp_path / "run", truth)
+    (tmp_path / "run" / "a.txt").unlink()
+    with pytest.raises(InputError, match="has no image in common with the ground truth"):
+        detap.read_detections(tmp_path / "run", truth)
+
+
+def test_what_is_no_text(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    write(tmp_path, {"labels/val/a.txt": png(1, 1), "labels/val/b.txt": b"\xff\xfe0\0"})
+    with pytest.raises(InputError) as error:
+        detap.read_ground_truth(data)
+    assert problems_of(error.value, tmp_path) == [
+        "labels/val/a.txt: looks like a PNG image; lines of `class xc yc w h` are due",
+        "labels/val/b.txt: looks like UTF-16 text (UTF-8 is due); lines of `class xc yc w h` are "
+        "due",
+    ]
+
+
+def test_images_that_cannot_be_read(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    write(tmp_path, {"images/val/a.png": b"", "images/val/c.png": b""})
+    with pytest.raises(InputError, match=r"a\.png: is no JPEG, PNG, BMP, GIF or WebP image"):
+        detap.read_ground_truth(data)
+    write(tmp_path, {"images/val/a.png": png(200, 100)})
+    truth = detap.read_ground_truth(data)  # c has no object, and no size is needed
+    write(tmp_path, {"run/c.txt": FOUND})
+    with pytest.raises(InputError, match="the size of image 'c' is not known"):
+        detap.read_detections(tmp_path / "run", truth)
+    found = detap.read_detections(tmp_path / "run", truth, image_sizes=_sizes(tmp_path))
+    assert found.corners.tolist() == [[3.75, 2.5, 6.25, 7.5]]
+
+
+def _sizes(folder: Path) -> Path:
+    return write(folder, {"sizes.csv": "image,width,height\nc,10,10\n"}) / "sizes.csv"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"image_size": "640"}, "--image-size '640' is no size; write WIDTHxHEIGHT"),
+        ({"image_size": "0x10"}, "--image-size '0x10' is no size"),
+        ({"image_size": (0, 1)}, "is no width and height in pixels"),
+        ({"image_size": "1x1", "image_sizes": "x"}, "--image-size is of all images"),
+        ({"split": "test"}, "--split is for a data.yaml"),
+    ],
+)
+def test_options_that_make_no_sense(options: Any, message: str, tmp_path: Path) -> None:
+    write(tmp_path, {"a.txt": BOX})
+    with pytest.raises(UsageError, match=message):
+        detap.read_ground_truth(tmp_path, **options)
+
+
+def test_a_data_yaml_is_no_prediction(tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    with pytest.raises(InputError, match=r"is a data\.yaml, where predictions are due"):
+        detap.read_detections(data, detap.read_ground_truth(data))
+
+
+def test_ground_truths_of_several_lists_of_names(tmp_path: Path) -> None:
+    for name, classes in (("one", "[cat, dog]"), ("two", "[dog, cat]")):
+        folder = tmp_path / name
+        write(folder, {"data.yaml": f"val: images\nnames: {classes}\n"})
+        write(folder, {f"images/{name}.png": png(9, 9), f"labels/{name}.txt": BOX})
+    truth = detap.read_ground_truth([tmp_path / "one/data.yaml", tmp_path / "two/data.yaml"])
+    assert [truth.classes[label] for label in truth.label.tolist()] == ["cat", "dog"]
+    write(tmp_path, {"run/one.txt": FOUND})
+    with pytest.raises(InputError, match="lists the classes in another order"):
+        detap.read_detections(tmp_path / "run", truth)

@@ -1,0 +1,183 @@
+"""YOLO's format on real data: the numbers that its owner gives, however files are given."""
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.formats.text import _scan, rows
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as command_fixture
+from tests.formats.voc_files import write
+
+command = command_fixture
+
+
+@pytest.fixture
+def folder(real_data: Path) -> Path:
+    path = real_data / "yolo-voc-100"
+    if not path.is_dir():
+        pytest.skip(f"real data is absent: no folder {path}")
+    return path
+
+
+@pytest.fixture
+def voc(real_data: Path) -> Path:
+    return real_data / "voc-100"
+
+
+def summary_of(truth: Path, found: Path, for_truth: Any, for_found: Any) -> Mapping[str, float]:
+    table = detap.read_ground_truth(truth, **for_truth)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        detections = detap.read_detections(found, table, **for_found)
+        return detap.evaluate(table, detections, protocol="coco").summary
+
+
+def known(folder: Path) -> Any:
+    numbers = json.loads((folder / "expected_coco.json").read_text())
+    return pytest.approx(numbers, rel=0, abs=1e-12)
+
+
+def test_the_known_numbers(folder: Path) -> None:
+    sizes = {"image_sizes": folder / "sizes.csv"}
+    found = folder / "predictions"
+    expected = known(folder)
+    assert summary_of(folder / "data.yaml", found, sizes, {}) == expected
+    assert summary_of(folder / "labels" / "val", found / "labels", sizes, sizes) == expected
+
+
+def test_whatever_the_ground_truth_is(folder: Path, voc: Path, tmp_path: Path) -> None:
+    numbers = json.loads((voc / "expected_coco_all_encodings.json").read_text())
+    expected = pytest.approx(numbers, rel=0, abs=1e-12)
+    names = {"class_names": folder / "data.yaml"}
+    found = folder / "predictions"
+    assert summary_of(voc / "gt" / "voc_xml", found, {}, names) == expected
+    coco = voc / "gt" / "coco_v2" / "instances_v2.json"
+    assert summary_of(coco, found, {}, names) == expected
+
+
+def test_images_have_the_sizes_of_the_table(folder: Path, tmp_path: Path) -> None:
+    """The images themselves are no part of the data: headers of their sizes stand for them."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow writes the images")
+    table = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
+    assert table.image_sizes is not None
+    write(tmp_path, {"data.yaml": (folder / "data.yaml").read_text(), "images/val/x.txt": ""})
+    (tmp_path / "labels").mkdir()
+    os.symlink(folder / "labels" / "val", tmp_path / "labels" / "val")
+    for name, size in zip(table.images, table.image_sizes.astype(int).tolist(), strict=True):
+        image.new("L", size).save(tmp_path / "images" / "val" / f"{name}.jpg", quality=1)
+    data = tmp_path / "data.yaml"
+    assert summary_of(data, folder / "predictions", {}, {}) == known(folder)
+
+
+def test_an_image_size_moves_areas_alone(folder: Path) -> None:
+    found = summary_of(folder / "data.yaml", folder / "predictions", {"image_size": "640x640"}, {})
+    assert found["AP"] == pytest.approx(0.3469, abs=1e-4)  # one overlap lies on a threshold
+    assert found["APs"] == pytest.approx(0.0154, abs=5e-5)
+
+
+def test_columns_of_padillas_tools(folder: Path, voc: Path) -> None:
+    """The same detections in his columns, numbered by VOC's own list: AP 0 without that list."""
+    padilla = voc / "dt" / "rel_xywh"
+    sizes = {"image_sizes": folder / "sizes.csv"}
+    data = folder / "data.yaml"
+    right = {"dt_class_names": voc / "voc.names"}
+    assert summary_of(data, padilla, sizes, right) == known(folder)
+    # As if they were Ultralytics', which none of them suggests:
+    wrong = summary_of(data, padilla, sizes, {**right, "columns": "conf-last"})
+    assert wrong["AP"] == pytest.approx(0.0137, abs=5e-5)
+
+
+def test_predictions_written_twice(folder: Path, tmp_path: Path) -> None:
+    for path in (folder / "predictions" / "labels").iterdir():
+        write(tmp_path, {path.name: path.read_text() * 2})
+    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
+    found = detap.read_detections(tmp_path, truth)
+    assert {note.code: note.count for note in found.notes}["repeated-rows"] == 452
+    result = detap.evaluate(truth, found, protocol="coco")
+    assert result.summary["AP"] == pytest.approx(0.2167, abs=5e-5)
+
+
+def test_every_file_is_scanned(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what the careful reader would make of it is the same, to the last bit."""
+    scan = _scan.scan_files
+
+    def decline(*args: Any, **options: Any) -> Any:
+        return scan(args[0], [None] * len(args[1]), *args[2:], **options)
+
+    def never(*_: object) -> bytes:
+        raise AssertionError("a file was read with care")
+
+    read = []
+    for module, name, other in ((rows, "content", never), (_scan, "scan_files", decline)):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, other)
+            truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
+            read.append((truth, detap.read_detections(folder / "predictions", truth)))
+    for table, same in zip(*read, strict=True):
+        for name, column in table.columns().items():
+            assert column.tobytes() == same.columns()[name].tobytes(), name
+
+
+# --- the command
+
+
+def test_what_the_error_used_to_advise(
+    folder: Path, voc: Path, command: Callable[..., Ended]
+) -> None:
+    """Fractions taken for pixels gave mAP .4002, status 0 and no warning."""
+    names = str(voc / "gt" / "yolo" / "obj.names")
+    labels, found = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
+    words = ("eval", "--gt", labels, "--dt", found, "--boxes", "xywh", "--class-names", names)
+    told = command(*words)
+    assert told.status == 2
+    assert "--boxes is for" in told.err
+    insisted = command(*words, "--format", "voc")
+    assert insisted.status == 2
+    assert "look like fractions of the image's size" in insisted.err
+    assert "--format yolo" in insisted.err
+
+
+def test_what_it_advises_now(folder: Path, voc: Path, command: Callable[..., Ended]) -> None:
+    labels, found = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
+    sizes = ("--image-sizes", str(folder / "sizes.csv"))
+    done = command(
+        "eval", "--gt", labels, "--dt", found, "--format", "yolo", *sizes,
+        "--protocol", "voc2012", "--output-format", "json",
+    )  # fmt: skip
+    assert done.status == 0
+    assert json.loads(done.out)["summary"]["mAP"] == pytest.approx(0.6109, abs=5e-5)
+
+
+def test_predictions_numbered_by_another_list(
+    folder: Path, voc: Path, command: Callable[..., Ended]
+) -> None:
+    data, padilla = str(folder / "data.yaml"), str(voc / "dt" / "rel_xywh")
+    sizes = ("--image-sizes", str(folder / "sizes.csv"))
+    done = command("eval", "--gt", data, "--dt", padilla, *sizes)
+    assert "[classes-permuted]" in done.err
+    assert "--dt-class-names" in done.err
+    assert command("eval", "--gt", data, "--dt", padilla, *sizes, "--strict").status == 2
+    checked = command("check", "--gt", data, "--dt", padilla, *sizes)
+    assert "classes-permuted" in checked.out + checked.err
+    names = ("--dt-class-names", str(voc / "voc.names"))
+    assert command("eval", "--gt", data, "--dt", padilla, *sizes, *names, "--strict").status == 0
+
+
+def test_checking_either_side(folder: Path, command: Callable[..., Ended]) -> None:
+    sizes = ("--image-sizes", str(folder / "sizes.csv"))
+    truth = command("check", "--gt", str(folder / "data.yaml"), *sizes)
+    assert truth.status == 0
+    assert "273" in truth.out
+    found = command("check", "--dt", str(folder / "predictions"), *sizes)
+    assert found.status == 0
+    assert "452" in found.out
+    unsized = command("check", "--gt", str(folder / "data.yaml"))
+    assert unsized.status == 2
+    assert "--image-size WxH" in unsized.out + unsized.err
