@@ -109,6 +109,7 @@ def test_a_data_set_of_yolo_is_refused(
     names.write_text("".join(f"{n}\n" for n in range(len(lines) + 20)), "utf-8")
     label, found = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
     call = [command, "--gt", label, "--dt", found, "--boxes", boxes, "--class-names", str(names)]
+    call += ["--format", "voc"]  # as which they are not read unless somebody insists
     assert main(call) == 2
     said = capsys.readouterr().err
     assert "look like fractions of the image's size" in said

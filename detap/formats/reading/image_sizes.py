@@ -23,8 +23,8 @@ def stem_of(name: str) -> str:
     What stands behind the last point of ``frame.0001`` is no suffix of an image, and stays.
     """
     base = name.replace("\\", "/").rpartition("/")[2]
-    stem, suffix = os.path.splitext(base)
-    return stem if suffix.lower() in IMAGE_SUFFIXES else base
+    stem, point, suffix = base.rpartition(".")
+    return stem if stem and (point + suffix).lower() in IMAGE_SUFFIXES else base
 
 
 def read_image_sizes(
@@ -79,13 +79,14 @@ def _rows(data: bytes, problems: Problems) -> Iterator[tuple[int, str, str, str]
         problems.add(f"line {number}", "is not UTF-8", "save it so")
         return
     at = _header(lines[0], problems)
+    due = max(at, default=0) + 1
     for number, text in enumerate(lines[1:] if at else [], 2):
         line = text.removesuffix("\r")
         if not line.strip():
             continue
         columns = _columns(line)
-        if len(columns) <= max(at):
-            message = f"has {len(columns)} columns, the header has {max(at) + 1} or more"
+        if len(columns) < due:
+            message = f"has {len(columns)} columns, the header has {due} or more"
             problems.add(f"line {number}", message, f"write `{','.join(COLUMNS)}`")
             continue
         name, width, height = (columns[place].strip() for place in at)
@@ -121,5 +122,6 @@ def _columns(line: str) -> list[str]:
 def sizes_of(images: Sequence[object], table: Mapping[str, tuple[int, int]]) -> NDArray[np.float64]:
     """Return the sizes (I, 2) of images by their stems; NaN for those that a table lacks."""
     unknown = (np.nan, np.nan)
-    found = [table.get(stem_of(str(image)), unknown) for image in images]
+    names = map(str, images)
+    found = [table.get(name) or table.get(stem_of(name), unknown) for name in names]
     return np.array(found, np.float64).reshape(-1, 2)

@@ -138,7 +138,7 @@ class _Search:
     found: dict[str, _Image] = field(default_factory=dict)
     repeated: int = 0
     aside: int = 0
-    _listed: dict[str, dict[str, bool]] = field(default_factory=dict)
+    _listed: dict[str, tuple[dict[str, bool], list[str]]] = field(default_factory=dict)
 
     # --- a data.yaml
 
@@ -199,7 +199,8 @@ class _Search:
                 message = f"image {shown(text)} is not there: no {folder}/{name}"
                 self.problems.add(file, f"line {number}", message, "correct the list")
                 continue
-            self._add(folder, name, labels[folder], relisted=True)
+            stem = name.rpartition(".")[0]
+            self._add(stem, _Image(folder, name, labels[folder]), relisted=True)
         if not lines and not self.problems.count:
             self.problems.add(file, "", "lists no image", "list one image a line")
 
@@ -207,9 +208,8 @@ class _Search:
 
     def find_below(self, labels: str) -> None:
         """Find the images that a folder of label files belongs to."""
-        listed = self._files(labels, must=True)
-        if not any(name.endswith(".txt") for name in listed):
-            below = sorted(e for e in os.listdir(labels) if os.path.isdir(os.path.join(labels, e)))
+        names, below = self._entries(labels, must=True)
+        if not any(name.endswith(".txt") for name in names):
             remedy = "give the folder of the label files, or a data.yaml"
             if below:
                 remedy = f"give one of its folders: {', '.join(map(shown, below[:3]))}"
@@ -218,69 +218,67 @@ class _Search:
 
     def _find_in(self, images: str, labels: str) -> None:
         """Find the images of a folder and those below it, and see that no label is left over."""
-        there = [
-            (folder, name)
-            for folder, listed in self._walk(images)
-            for name in listed
-            if _is_image(name)
-        ]
-        for folder, name in there:
-            inside = os.path.relpath(folder, images)
-            self._add(folder, name, os.path.normpath(os.path.join(labels, inside)))
-        for folder, listed in self._walk(labels):
-            for name in listed:
-                stem, suffix = os.path.splitext(name)
-                if suffix != ".txt" or name in NAME_LISTS:
+        before = len(self.found)
+        for folder, names in self._walk(images):
+            beside = os.path.normpath(os.path.join(labels, os.path.relpath(folder, images)))
+            for name in names:
+                if _is_image(name):
+                    self._add(name.rpartition(".")[0], _Image(folder, name, beside))
+        any_image = len(self.found) > before
+        for folder, names in self._walk(labels):
+            for name in names:
+                if not name.endswith(".txt") or name in NAME_LISTS:
                     self.aside += not _is_image(name)
-                elif not there:
-                    self._add("", "", folder, stem=stem)
-                elif stem not in self.found or self.found[stem].label != folder:
-                    place = os.path.join(folder, name)
-                    message = f"has no image: none in {images} is called {shown(stem)}"
-                    self.problems.add(place, "", message, "add the image, or take the labels away")
+                elif any_image:
+                    self._expect(name, folder, images)
+                else:
+                    self._add(name[:-4], _Image("", "", folder))
+
+    def _expect(self, name: str, folder: str, images: str) -> None:
+        """See that a file of labels has an image."""
+        image = self.found.get(name[:-4])
+        if image is None or image.label != folder:
+            message = f"has no image: none in {images} is called {shown(name[:-4])}"
+            remedy = "add the image, or take the labels away"
+            self.problems.add(os.path.join(folder, name), "", message, remedy)
 
     def _walk(self, top: str) -> Iterator[tuple[str, dict[str, bool]]]:
         """Give a folder and those below it, each with its files."""
-        if not os.path.isdir(top):
-            return
         folders = [top]
         while folders:
             folder = folders.pop()
-            yield folder, self._files(folder)
-            with os.scandir(folder) as entries:
-                # Links are not followed: they may lead to where they are.
-                inner = [
-                    e.path for e in entries if e.name[0] != "." and e.is_dir(follow_symlinks=False)
-                ]
-            folders += sorted(inner, reverse=True)
+            files_, below = self._entries(folder)
+            yield folder, files_
+            folders += [os.path.join(folder, name) for name in reversed(below)]
 
-    def _files(self, folder: str, *, must: bool = False) -> dict[str, bool]:
-        """Return the files of a folder, and whether each is a regular one.
+    def _files(self, folder: str) -> dict[str, bool]:
+        """Return the files of a folder, and whether each is a regular one; none of no folder."""
+        return self._entries(folder)[0]
 
-        None where it is not there, unless it `must` be.
-        """
-        if folder not in self._listed:
+    def _entries(self, path: str, *, must: bool = False) -> tuple[dict[str, bool], list[str]]:
+        """Return the files of a folder, and its folders; none of no folder, unless it `must` be."""
+        if path not in self._listed:
             names: dict[str, bool] = {}
+            folders: list[str] = []
             try:
-                with os.scandir(folder) as entries:
-                    names = {
-                        e.name: _is_regular(e)
-                        for e in entries
-                        if e.name[0] != "." and not _is_folder(e)
-                    }
+                with os.scandir(path) as entries:
+                    for entry in entries:
+                        if entry.name[0] == ".":
+                            continue
+                        regular = _is_regular(entry)
+                        if regular or not _is_folder(entry):
+                            names[entry.name] = regular
+                        elif not entry.is_symlink():  # a link may lead to where it is
+                            folders.append(entry.name)
             except OSError as error:
                 if must:
-                    files.refuse_os_error(folder, error)
+                    files.refuse_os_error(path, error)
             except ValueError:
-                files.refuse(repr(folder), "is no path: it contains a NUL character")
-            self._listed[folder] = {name: names[name] for name in sorted(names)}
-        return self._listed[folder]
+                files.refuse(repr(path), "is no path: it contains a NUL character")
+            self._listed[path] = {name: names[name] for name in sorted(names)}, sorted(folders)
+        return self._listed[path]
 
-    def _add(
-        self, folder: str, name: str, labels: str, *, stem: str = "", relisted: bool = False
-    ) -> None:
-        stem = stem or os.path.splitext(name)[0]
-        image = _Image(folder, name, labels)
+    def _add(self, stem: str, image: _Image, *, relisted: bool = False) -> None:
         other = self.found.setdefault(stem, image)
         if other is image:
             return
@@ -340,7 +338,8 @@ def _exists(path: str) -> bool:
 
 
 def _is_image(name: str) -> bool:
-    return os.path.splitext(name)[1].lower() in IMAGE_SUFFIXES
+    stem, point, suffix = name.rpartition(".")
+    return bool(stem) and (point + suffix).lower() in IMAGE_SUFFIXES
 
 
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
