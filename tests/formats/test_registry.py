@@ -48,7 +48,7 @@ def test_eval(files: Path) -> None:
 
 def test_its_own_option_is_in_the_help_and_reaches_its_reader(files: Path) -> None:
     assert "Made-up: what a box's numbers are multiplied by." in " ".join(
-        run(files, "eval", "--help").stdout.split()
+        run(files, "eval", "--help-all").stdout.split()
     )
     call = ("--gt", "gt.boxes", "--dt", "dt.boxes", "--units", "3", "--output-format", "json")
     ended = run(files, "eval", *call, "--area-ranges", "small=0:100,large=101:")

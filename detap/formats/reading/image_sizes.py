@@ -121,7 +121,7 @@ def _columns(line: str) -> list[str]:
 
 def sizes_of(images: Sequence[object], table: Mapping[str, tuple[int, int]]) -> NDArray[np.float64]:
     """Return the sizes (I, 2) of images by their stems; NaN for those that a table lacks."""
-    unknown = (np.nan, np.nan)
+    unknown: tuple[float, float] = (np.nan, np.nan)
     names = map(str, images)
-    found = [table.get(name) or table.get(stem_of(name), unknown) for name in names]
+    found = [table.get(name) or table.get(stem_of(name)) or unknown for name in names]
     return np.array(found, np.float64).reshape(-1, 2)
