@@ -342,7 +342,13 @@ general_options = stack(
         value=1,
         text="Say on stderr how long each step takes.",
     ),
-    _flag("-q", "--quiet", attribute="verbosity", value=-1, text="Say nothing but errors."),
+    _flag(
+        "-q",
+        "--quiet",
+        attribute="verbosity",
+        value=-1,
+        text="Say nothing but errors, and gates that failed.",
+    ),
     _flag("--debug", attribute="debug", value=1, text="Show the traceback of an error."),
 )
 

@@ -32,12 +32,15 @@ class Outputs(NamedTuple):
         Further files that the command writes by itself.
     inputs : tuple of str
         Paths that must not be written.
+    asked : bool
+        Whether standard output was asked for, so that a quiet run writes there too.
     """
 
     stdout: Sink
     files: tuple[tuple[Sink, str], ...]
     others: tuple[str, ...]
     inputs: tuple[str, ...]
+    asked: bool = False
 
     @classmethod
     def from_options(
@@ -58,7 +61,8 @@ class Outputs(NamedTuple):
             if paths.count(path) > 1:
                 raise UsageError(f"{printable(path)} is to be written twice")
         stdout = to_stdout[0] or stdout if to_stdout else stdout
-        return cls(stdout, files, tuple(others), tuple(inputs))
+        asked = bool(named or to_stdout)
+        return cls(stdout, files, tuple(others), tuple(inputs), asked)
 
     @property
     def want_digests(self) -> bool:
@@ -83,7 +87,9 @@ class Outputs(NamedTuple):
         for path in (*(path for _, path in self.files), *self.others):
             check_target(path, self.inputs)
 
-    def write(self, report: Report, read: "Sequence[SourceFile]" = ()) -> None:
+    def write(
+        self, report: Report, read: "Sequence[SourceFile]" = (), *, quiet: bool = False
+    ) -> None:
         """Write the report everywhere: the files first, for the reader of stdout may be gone.
 
         Parameters
@@ -92,11 +98,15 @@ class Outputs(NamedTuple):
             What to write.
         read : sequence of SourceFile
             What was read, and must not be written.
+        quiet : bool
+            Whether nothing goes to standard output unless it was asked for.
         """
         for sink, path in self.files:
             text = sink.render(report, Style(width=_PAGE))
             self.write_file(path, text, read)
         self._append_summary(report)
+        if quiet and not self.asked:
+            return
         text = self.stdout.render(report, _stdout_style())
         write_stdout(_encoded(text, self.stdout))
 

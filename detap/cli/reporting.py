@@ -180,7 +180,7 @@ def tell(
     status = say(judged, session)
     session.check_warnings()
     _write_others(found, outputs, options)
-    outputs.write(report, found.read)
+    outputs.write(report, found.read, quiet=session.quiet and not status)
     session.timed("reporting")
     return status
 

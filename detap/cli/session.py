@@ -36,9 +36,14 @@ class Session:
         self._since = perf_counter()
         self._progress: Progress | None = None
 
+    @property
+    def quiet(self) -> bool:
+        """Whether only errors are to be said."""
+        return self.verbosity < 0
+
     def doing(self, what: str, fraction: "Callable[[], float] | None" = None) -> None:
         """Say at a terminal what goes on, should it take long; :meth:`done` ends that."""
-        if self.verbosity < 0:
+        if self.quiet:
             return
         if self._progress is None:
             from detap.cli.progress import Progress  # not for --help

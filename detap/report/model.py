@@ -76,6 +76,8 @@ class Block(NamedTuple):
         Sentences for people.
     table : Table or None
         Numbers for people.
+    verdicts : tuple of str
+        ``passed``, ``failed`` or ``warning`` for each line that begins with the word of one.
     """
 
     key: str
@@ -83,6 +85,7 @@ class Block(NamedTuple):
     data: Mapping[str, Any]
     lines: tuple[str, ...] = ()
     table: Table | None = None
+    verdicts: tuple[str, ...] = ()
 
 
 class Material(NamedTuple):

@@ -344,7 +344,7 @@ def test_proposals(detap: Detap, coco: Files) -> None:
         (["--protocol", "cocoo"], "protocol 'cocoo' is unknown; did you mean coco?"),
         (["--threads", "0"], "0 is not in the range"),
         (["--layout", "class-files"], "--layout is for VOC files; these are read as coco"),
-        (["--format", "yolo"], "'yolo' is not one of"),
+        (["--format", "tfrecord"], "'tfrecord' is not one of"),
     ],
 )
 def test_a_wrong_value(detap: Detap, coco: Files, options: list[str], message: str) -> None:

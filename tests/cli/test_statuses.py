@@ -179,7 +179,7 @@ def test_an_ignored_interrupt_stays_ignored(coco: Files) -> None:
     usual = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
         process = subprocess.Popen(
-            [sys.executable, "-m", "detap", *coco.arguments[:-1], "-", "-q"],
+            [sys.executable, "-m", "detap", *coco.arguments[:-1], "-"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )

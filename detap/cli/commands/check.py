@@ -123,7 +123,11 @@ def _write(read: _Read, examination: "Examination", outputs: Outputs, session: S
     for note in report.notes:
         session.note(note)
     tables = [table for table in (read.truth, read.detections) if table is not None]
-    outputs.write(report, [source for table in tables for source in table.files])
+    outputs.write(
+        report,
+        [source for table in tables for source in table.files],
+        quiet=session.quiet and not read.problems,
+    )
 
 
 def _described(read: _Read, outputs: Outputs) -> list[dict[str, Any]]:

@@ -160,7 +160,7 @@ def _compare(
     for note in report.notes:
         session.note(note)
     session.check_warnings()
-    outputs.write(report, (*truth.files, *before.files, *after.files))
+    outputs.write(report, (*truth.files, *before.files, *after.files), quiet=session.quiet)
 
 
 def _described(

@@ -85,7 +85,7 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
 
     done = convert(target, truth, detections, to=to, accept=accept)
     session.timed("writing")
-    if session.verbosity >= 0:
+    if not session.quiet:
         session.say(_told(done, truth, detections))
 
 

@@ -385,7 +385,9 @@ class _Work(NamedTuple):
                 self.outputs.write_file(path, sink.render(report, Style()), read)
         rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
         full = self.outputs.stdout.name in _DATA
-        self.outputs._replace(files=rest).write(report if full else short, read)
+        shown = report if full else short
+        quiet = self.session.quiet and not status
+        self.outputs._replace(files=rest).write(shown, read, quiet=quiet)
         self.session.timed("reporting")
         return status
 

@@ -138,7 +138,7 @@ def command(session: Session, /, **options: Any) -> None:
     session.check_warnings()
     data = SINKS["html"].render(report, Style()).encode()
     write(page, data, sources, read)
-    if page != STDOUT and session.verbosity >= 0:
+    if page != STDOUT and not session.quiet:
         session.say(f"{printable(page)}: {len(data) / 1000:,.0f} kB")
     session.timed("reporting")
 

@@ -104,4 +104,4 @@ def _show(
     for note in report.notes:
         session.note(note)
     session.check_warnings()
-    outputs.write(report, (*truth.files, *detections.files))
+    outputs.write(report, (*truth.files, *detections.files), quiet=session.quiet)

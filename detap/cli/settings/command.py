@@ -26,7 +26,9 @@ class _SettingsFile(Option):
     ) -> tuple[Any, list[str]]:
         """Read the file's settings as defaults of the other options; `opts` are the line's."""
         command = cast("ConfiguredCommand", ctx.command)
-        if not (opts.get("help") or opts.get("help_all")):
+        helping = command.get_help_option(ctx)
+        names = {"help_all"} if helping is None else {"help_all", str(helping.name)}
+        if not any(opts.get(name) for name in names):
             settings = settings_for(opts, command)
             ctx.meta[_META] = settings
             ctx.default_map = defaults_of(command, settings)

@@ -79,8 +79,10 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
     checks = Checks([gate.as_dict() for gate in ranked])
     told = shortened(checks.all)
     lines = [f"{MARKS[check['verdict']]:<7}  {check['message']}" for check in told]
+    verdicts = [MARKS[check["verdict"]].lower() for check in told]
     if len(told) < len(ranked):
         lines.append(f"{'passed':<7}  {len(ranked) - len(told)} more")
+        verdicts.append("passed")
     return Block(
         key=KEY,
         title=f"Gates: {checks.verdict}",
@@ -91,6 +93,7 @@ def gate_block(gates: "Sequence[Gate]") -> Block:
             "checks": checks.all,
         },
         lines=tuple(lines),
+        verdicts=tuple(verdicts),
     )
 
 

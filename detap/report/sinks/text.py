@@ -4,7 +4,7 @@ The layout is computed here, for a given width, as lines of pieces of text, each
 plays. Only colour needs rich, which takes 0.04 s to import: without colour it is left alone.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from math import isnan
 from typing import NamedTuple
@@ -27,9 +27,13 @@ COLOURS = {
     "middle": "yellow",
     "high": "green",
     "title": "bold",
+    "passed": "bold green",
+    "warning": "bold yellow",
+    "failed": "bold red",
 }
 _NAME_WIDTH = 24  # of a long name, what other columns give way to
 _LEAST_NAME = 8
+_VERDICTS = ("failed", "warning", "passed")  # the worst first
 _WORDS = ("name", "text")  # kinds of columns that begin on the left
 
 
@@ -61,9 +65,11 @@ def _coloured(lines: Sequence[Line]) -> str:
 
 def _lines(report: Report, style: Style) -> list[Line]:
     # Of what could not be read there are no classes to show.
-    lines = table_lines(report.table, style) if report.table.rows or report.summary else []
+    failed = _failed_names(report)
+    table = report.table.rows or report.summary
+    lines = table_lines(report.table, style, failed) if table else []
     if report.summary:
-        lines += [[], *_summary_lines(report, style)]
+        lines += [[], *_summary_lines(report, style, failed)]
     for block in report.blocks:
         lines += [[], *_block_lines(block, style)] if lines else _block_lines(block, style)
     if report.signature:
@@ -71,19 +77,34 @@ def _lines(report: Report, style: Style) -> list[Line]:
     return lines
 
 
+def _failed_names(report: Report) -> frozenset[str]:
+    """Return the names of the numbers whose gate failed."""
+    if not any(block.verdicts for block in report.blocks):
+        return frozenset()
+    from detap.report.sections.gates import checks_of  # only with gates
+
+    return frozenset(check["name"] for check in checks_of(report).failed)
+
+
 def _block_lines(block: Block, style: Style) -> Iterator[Line]:
     if block.title:
-        yield [(block.title, "title")]
+        worst = next((word for word in _VERDICTS if word in block.verdicts), "title")
+        yield [(block.title, worst)]
     if block.table is not None:
         yield from table_lines(block.table, style)
-    for line in block.lines:
-        yield from ([(piece, "")] for piece in _wrapped(printable(line), style.width))
+    for line, verdict in zip_longest(block.lines, block.verdicts, fillvalue=""):
+        first, *rest = _wrapped(printable(line), style.width)
+        word = len(first.partition(" ")[0]) if verdict else 0
+        yield [(first[:word], verdict), (first[word:], "")]
+        yield from ([(piece, "")] for piece in rest)
 
 
 # --- the summary: a number per line, its name written out in aligned parts
 
 
-def _summary_lines(report: Report, style: Style) -> list[Line]:
+def _summary_lines(
+    report: Report, style: Style, failed: Container[str] = frozenset()
+) -> list[Line]:
     names = list(report.summary)
     most = max(width(name) for name in names)
     indent = most + 2 + 6 + 2
@@ -103,6 +124,7 @@ def _summary_lines(report: Report, style: Style) -> list[Line]:
     for number, name in enumerate(names):
         value = report.summary[name]
         part = _part(value) if number == 0 else "dim" if isnan(value) else ""
+        part = "failed" if name in failed else part
         line: Line = [(f"{name:<{most}}  ", "title" if number == 0 else "")]
         line.append((f"{share(value, 4):>6}", part))
         words = titles[number]
@@ -192,8 +214,10 @@ _SHAPES = (
 )
 
 
-def table_lines(table: Table, style: Style) -> list[Line]:
+def table_lines(table: Table, style: Style, failed: Container[str] = frozenset()) -> list[Line]:
     """Return the lines of a table: headings, a rule, rows, and totals under another rule.
+
+    Numbers whose gate has failed, by the names that gates have for them, are shown so.
 
     The layout is the richest of which all columns fit; at least those of priority 0 are shown.
     Where even these do not fit they are shown in several parts, each with the names.
@@ -206,10 +230,10 @@ def table_lines(table: Table, style: Style) -> list[Line]:
         if room >= min(sizes[0], _NAME_WIDTH):
             break
     if room < min(sizes[0], _LEAST_NAME):
-        return _parts(table, shape, columns, sizes, style)
+        return _parts(table, shape, columns, sizes, style, failed=failed)
     if style.fold:
         sizes[0] = min(sizes[0], room)
-    return _grid(table, shape, columns, sizes)
+    return _grid(table, shape, columns, sizes, failed)
 
 
 def _sizes(
@@ -238,6 +262,8 @@ def _parts(
     columns: Sequence[Column],
     sizes: Sequence[int],
     style: Style,
+    *,
+    failed: Container[str],
 ) -> list[Line]:
     """Return the table in parts, each of as many columns as fit beside the name."""
     name = min(sizes[0], max(_LEAST_NAME, style.width // 3)) if style.fold else sizes[0]
@@ -245,7 +271,8 @@ def _parts(
     for chosen in _split(sizes, style.width - name, shape.gap):
         part = [columns[0], *(columns[number] for number in chosen)]
         lines += [[]] if lines else []
-        lines += _grid(table, shape, part, [name, *(sizes[number] for number in chosen)])
+        widths = [name, *(sizes[number] for number in chosen)]
+        lines += _grid(table, shape, part, widths, failed)
     return lines
 
 
@@ -263,16 +290,28 @@ def _split(sizes: Sequence[int], room: int, gap: int) -> list[list[int]]:
 
 
 def _grid(
-    table: Table, shape: _Shape, columns: Sequence[Column], sizes: Sequence[int]
+    table: Table,
+    shape: _Shape,
+    columns: Sequence[Column],
+    sizes: Sequence[int],
+    failed: Container[str],
 ) -> list[Line]:
     rule: Line = [(RULE * (sum(sizes) + shape.gap * (len(sizes) - 1)), "rule")]
     headings = {column.key: shape.heading(column) for column in columns}
     lines = [*_row(shape, columns, sizes, headings, "heading"), rule]
     for row in table.rows:
-        lines += _row(shape, columns, sizes, row, "dim" if _is_stranger(columns, row) else "")
+        part = "dim" if _is_stranger(columns, row) else ""
+        missed = _failed(columns, f"class:{row.get(columns[0].key)}.", failed)
+        lines += _row(shape, columns, sizes, row, part, failed=missed)
     if table.totals is not None:
-        lines += [rule, *_row(shape, columns, sizes, table.totals, "total")]
+        missed = _failed(columns, "", failed)
+        lines += [rule, *_row(shape, columns, sizes, table.totals, "total", failed=missed)]
     return lines
+
+
+def _failed(columns: Sequence[Column], prefix: str, failed: Container[str]) -> set[str]:
+    """Return the keys of the columns whose number failed a gate, which calls it so."""
+    return {column.key for column in columns if f"{prefix}{column.key}" in failed}
 
 
 def _row(
@@ -281,13 +320,15 @@ def _row(
     sizes: Sequence[int],
     row: Mapping[str, Cell],
     part: str,
+    *,
+    failed: Container[str] = frozenset(),
 ) -> list[Line]:
     first, *folded = fold(shape.cell(columns[0], row.get(columns[0].key)), sizes[0])
     line: Line = [(first + " " * (sizes[0] - width(first)), part)]
     for column, size in zip(columns[1:], sizes[1:], strict=True):
         value = row.get(column.key)
         text = shape.cell(column, value)
-        role = part or _role(column, value)
+        role = "failed" if column.key in failed else part or _role(column, value)
         gap, filling = " " * shape.gap, " " * (size - width(text))
         line.append((gap + (text + filling if column.kind in _WORDS else filling + text), role))
     return [line, *([(piece, part)] for piece in folded)]

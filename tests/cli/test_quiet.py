@@ -1,0 +1,33 @@
+"""A quiet run that goes well says nothing at all; what fails, and what is asked for, is said."""
+
+from collections.abc import Callable
+
+import pytest
+
+from tests.cli.conftest import Ended, Files, coco, detap
+
+__all__ = ["coco", "detap"]
+
+Run = Callable[..., Ended]
+
+
+@pytest.mark.parametrize("command", ["eval", "check"])
+def test_nothing_is_said_where_all_is_well(command: str, coco: Files, detap: Run) -> None:
+    line = (command, *coco.arguments[1:])
+    assert detap(*line).out
+    assert detap(*line, "-q") == Ended(0, "", "")
+
+
+def test_a_gate_that_fails_shows_the_table(coco: Files, detap: Run) -> None:
+    assert detap(*coco.arguments, "-q", "--fail-under", "0.1") == Ended(0, "", "")
+    ended = detap(*coco.arguments, "-q", "--fail-under", "0.99")
+    assert ended.status == 1
+    assert ended.out.startswith("class ")
+    assert "FAILED   AP is " in ended.out
+    assert ended.err.startswith("gate failed: AP is ")
+
+
+def test_what_is_asked_for_is_written(coco: Files, detap: Run) -> None:
+    plain = detap(*coco.arguments).out
+    assert detap(*coco.arguments, "-q", "--output-format", "table").out == plain
+    assert detap(*coco.arguments, "-q", "-o", "table=-").out == plain

@@ -1,0 +1,57 @@
+"""Colours at a terminal: a number whose gate failed is never in the colour of a good one."""
+
+from detap.report.model import Block, Column, Report, Table
+from detap.report.sinks.registry import Style
+from detap.report.sinks.text import render
+
+RED, GREEN, YELLOW = "\x1b[1;31m", "\x1b[1;32m", "\x1b[1;33m"
+
+
+def gated(*failed: str) -> Report:
+    """Return a report of two good classes, with gates of which these failed."""
+    names = ("AP", "AP50", "class:cat.AP", "class:dog.AP50")
+    checks = [{"name": n, "verdict": "failed" if n in failed else "passed"} for n in names]
+    columns = (
+        Column("class", "class", "class", "name", 0),
+        Column("AP", "AP", "AP", "share", 0),
+        Column("AP50", "AP50", "AP50", "share", 0),
+    )
+    rows = tuple({"class": name, "AP": 0.91, "AP50": 0.95} for name in ("cat", "dog"))
+    table = Table(columns, rows, {"class": "mean", "AP": 0.91, "AP50": 0.95})
+    verdicts = tuple("failed" if n in failed else "passed" for n in names)
+    lines = tuple(
+        f"{'FAILED' if v == 'failed' else v}   {n}" for n, v in zip(names, verdicts, strict=True)
+    )
+    block = Block("gates", "Gates: told", {"checks": checks}, lines=lines, verdicts=verdicts)
+    numbers = {"AP": 0.91, "AP50": 0.95}
+    return Report("detection", "0", "", {}, (), numbers, {}, table, blocks=(block,))
+
+
+def coloured(report: Report) -> list[str]:
+    return render(report, Style(width=80, fold=True, colour=True)).splitlines()
+
+
+def test_numbers_whose_gate_failed_are_red() -> None:
+    lines = coloured(gated("AP", "class:dog.AP50"))
+    cat, dog = (next(line for line in lines if line.startswith(name)) for name in ("cat", "dog"))
+    assert "\x1b[32m  0.9100" in cat
+    assert RED not in cat
+    assert f"{RED}  0.9500" in dog
+    mean = next(line for line in lines if "mean" in line)
+    assert f"{RED}  0.9100" in mean
+    assert f"{RED}  0.9500" not in mean
+    assert any(f"{RED}0.9100" in line for line in lines)  # of the summary
+
+
+def test_verdicts_have_their_colours_and_their_words() -> None:
+    lines = coloured(gated("AP"))
+    assert f"{RED}Gates: told\x1b[0m" in lines
+    assert f"{RED}FAILED\x1b[0m   AP" in lines
+    assert f"{GREEN}passed\x1b[0m   AP50" in lines
+    assert f"{GREEN}Gates: told\x1b[0m" in coloured(gated())
+
+
+def test_without_colour_the_words_alone_say_it() -> None:
+    text = render(gated("AP"), Style(width=80))
+    assert "\x1b" not in text
+    assert "FAILED   AP" in text
