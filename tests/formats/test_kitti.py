@@ -6,14 +6,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
+from detap.formats.kitti.lines import KittiForm
 from detap.formats.kitti.sniff import fits
 from detap.formats.kitti.tables import read_detections, read_ground_truth
-from detap.formats.reading.stream import Limits
+from detap.formats.named.problems import Problems
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.registry import told
+from detap.formats.text.folder import files_of
+from detap.formats.text.lines import read_lines
+from detap.formats.text.rows import read_text
 from detap.tables.detection import GroundTruth
 from detap.tables.joining import join_ground_truths
 from tests.cli.conftest import Ended, detap
@@ -92,6 +99,49 @@ def test_what_the_scanner_declines_is_read_with_care_to_the_same_bits(tmp_path: 
     careful = read_ground_truth(marked)
     for name, column in plain.columns().items():
         assert_array_equal(careful.columns()[name], column)
+
+
+PIECES = st.sampled_from(
+    (
+        "Car",
+        "1",
+        "-1",
+        "0.5",
+        "+.5e1",
+        "1e999",
+        "nan",
+        "0x1",
+        "difficult",
+        "é",
+        "[",
+        "",
+        "\r",
+        "1,5",
+    )
+)
+
+
+@given(st.lists(st.tuples(st.integers(0, 16), PIECES, st.booleans()), max_size=2), st.booleans())
+@settings(max_examples=300)
+def test_what_is_scanned_is_what_is_read_with_care(
+    tmp_path_factory: pytest.TempPathFactory,
+    changes: list[tuple[int, str, bool]],
+    scored: bool,
+) -> None:
+    columns = (FOUND if scored else CAR).split()
+    for at, piece, instead in changes:
+        columns[at : at + instead] = [piece]
+    data = f"{' '.join(columns)}\n".encode()
+    folder = tmp_path_factory.getbasetemp() / "scanned"
+    folder.mkdir(exist_ok=True)
+    (folder / "1.txt").write_bytes(data)
+    form = KittiForm("type", scored, "corners", str)
+    limits, problems, careful = DEFAULT_LIMITS, Problems(9), Problems(9)
+    rows = read_text(files_of(str(folder), "", ".txt"), form, ["1.txt"], problems, limits)
+    lines = read_lines(data, str(folder / "1.txt"), form, careful)
+    assert [str(problem) for problem in problems.listed] == [str(p) for p in careful.listed]
+    assert [rows.names[name] for name in rows.name] == lines.names
+    assert rows.values.tolist() == lines.values
 
 
 def test_folders_around_the_files_may_be_given(tmp_path: Path) -> None:

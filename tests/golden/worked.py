@@ -42,6 +42,8 @@ class Worked:
         folder = fixtures / self.case / kind
         if kind == "voc":
             truth, found = folder / "Annotations", folder / f"detections{suffix}"
+        elif kind == "kitti":
+            truth, found = folder / "label_2", folder / "results"
         else:
             truth, found = folder / "instances.json", folder / f"results{suffix}.json"
         return ["--format", kind, "--gt", str(truth), "--dt", str(found), *self.options]

@@ -1,6 +1,7 @@
 """Pairing by ground truth: known numbers of the KITTI kit, the plain oracle, and cases by hand."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,10 @@ from hypothesis import strategies as st
 from detap.core import choosing
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate, on_images
+from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial.partial import Partial
 from detap.evaluation.tie_range import tie_range
-from detap.protocols import Protocol, protocol
+from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.oracle import kitti
 from tests.oracle.kitti import Found, Image, Label
@@ -325,6 +327,59 @@ def test_summary_titles_and_counts() -> None:
     at = result.classes.index("Cyclist")
     assert (result.true_positives[at], result.false_positives[at]) == (2, 1)
     assert result.duplicates[at] == 1
+
+
+def test_the_other_axes_have_their_say() -> None:
+    """On a cyclist of 50 by 50 and a detection of its upper half, but for half a pixel."""
+    half, images = claim(0.9, (0, 0, 50, 25)), []
+    for rules, due in (
+        (R40, 0),  # exactly .5 is not above it
+        (R40.with_changes(strict_iou=False), 1),
+        (R40.with_changes(pixel_edge=True), 1),  # 26 of 51 rows
+        (R40.with_changes(pixel_edge=True, iou_thresholds=(0.51,)), 0),
+        (R40.with_changes(iou_ceiling=0.49), 1),
+    ):
+        images = [Image([cyclist()], [half])]
+        result = run(images, rules)
+        assert result.true_positives[result.classes.index("Cyclist")] == due, rules
+
+
+def test_the_guard_and_areas_have_their_say() -> None:
+    images = [Image([cyclist()], [claim(0.9)]), Image([cyclist()], [claim(0.8)])]
+    guarded = R40.with_changes(precision_guard=0.5)
+    assert average(images, "Cyclist", "moderate", guarded) == pytest.approx(2 / 2.5 / 40)
+    small = (AreaRange("small", 0, 2499, "s"), AreaRange("large", 2500, 1e10, "l"))
+    sized = R40.with_changes(
+        area_ranges=small, height_min=(1,), occlusion_max=(), truncation_max=()
+    )
+    result = run(images, sized)
+    at = result.classes.index("Cyclist")
+    assert np.isnan(result.average_precision[0, at, 0])
+    assert result.average_precision[0, at, 1] == pytest.approx(1 / 40)
+    assert (result.neutral[at], result.false_positives[at]) == (2, 0)
+
+
+def test_a_neutral_object_of_the_class_is_no_positive() -> None:
+    truth, found = tables([Image([cyclist()], [claim(0.9)])])
+    marked = replace(truth, crowd=np.array([True]))
+    for absorbing in ((), ("crowd",)):
+        rules = R40.with_changes(neutral=("crowd",), absorbing=absorbing)
+        result = evaluate(marked, found, rules)
+        at = result.classes.index("Cyclist")
+        assert (result.neutral[at], result.false_positives[at]) == (1, 0)
+
+
+def test_a_loop_gives_the_same_and_nothing_to_merge() -> None:
+    truth, found = tables([Image([cyclist()], [claim(0.9)]), Image([cyclist()], [claim(0.8)])])
+    evaluator = Evaluator(truth, R40, boxes="xyxy")
+    for image in range(2):
+        rows = found.image == image
+        evaluator.update(
+            [image], [found.corners[rows]], [found.score[rows]], [["Cyclist"] * int(rows.sum())]
+        )
+    assert evaluator.compute().summary == evaluate(truth, found, R40).summary
+    with pytest.raises(UsageError, match="evaluate all images in one run, of one input"):
+        evaluator.to_bytes()
 
 
 def test_classes_that_are_not_scored_are_said() -> None:

@@ -180,6 +180,7 @@ class Partial:
             image = scene.ground_truth.image
             block = block_of_coverage(words, counted, image, proposals, rules_of(rules))
         else:
+            rules.refuse_unranked("evaluate all images in one run, of one input")
             block = block_of(result.evidence, by_image=by_image)
         if tie_range:
             evidence = None if rules.pairing == "coverage" else result.evidence
