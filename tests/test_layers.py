@@ -28,6 +28,7 @@ FLOORS = (
         "formats.cvat",
         "formats.labelme",
         "formats.shapes",
+        "formats.openimages",
         "formats.voc",
         "formats.yolo",
         "formats.kitti",

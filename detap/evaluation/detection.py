@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from detap.core.finishing import Scores, finish
-from detap.errors import DetapWarning, UsageError
+from detap.errors import DetapWarning, InputError, Problem, UsageError
 from detap.evaluation.advice import with_advice
 from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
 from detap.evaluation.scene import Scene
 from detap.protocols import Protocol
 from detap.spelling import near
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
-from detap.tables.doubts import AS_IS, check_fractions
+from detap.tables.doubts import AS_IS, check_fractions, of_unknown_size
 
 __all__ = ["Curve", "Matches", "Result", "evaluate", "on_images", "select", "with_advice"]
 
@@ -115,11 +115,31 @@ def score_tables(
             )
     rules = Protocol.of(protocol)
     doubts = set(check_fractions(ground_truth, detections)).difference(detections.notes)
+    _check_units(ground_truth, rules)
     if doubts:
         detections = replace(detections, notes=(*detections.notes, *sorted(doubts, key=str)))
     scene = Scene(ground_truth, detections.numbered_as(ground_truth), rules, threads)
     cells = every_cell(rules) if matches else [(0, 0)] if evidence else None
     return _result(scene, scene.paired(evidence=cells, curves=curves))
+
+
+def _check_units(ground_truth: GroundTruth, rules: Protocol) -> None:
+    """Refuse to count pixels where boxes are in fractions of images of unknown size."""
+    if not of_unknown_size(ground_truth):
+        return
+    path = ground_truth.files[0].path if ground_truth.files else "ground truth"
+    for asked, what, remedy in (
+        (rules.pixel_edge, "counts whole pixels", ", or --no-pixel-edge"),
+        (len(rules.area_ranges) > 1, "tells areas apart, in pixels", ", or --area-ranges none"),
+        (rules.height_min, "asks for heights in pixels", ""),
+    ):
+        if asked:
+            message = (
+                "its boxes are in fractions of images whose sizes are not known, and the protocol "
+                f"{rules.name} {what}"
+            )
+            sizes = "give the size of each image (image_sizes, --image-sizes FILE)"
+            raise InputError(Problem(path, "", message, sizes + remedy))
 
 
 def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:

@@ -285,6 +285,12 @@ COLUMNS = Option(
     sides=(DETECTIONS,),
 )
 
+CLASS_DESCRIPTIONS = Option(
+    "class_descriptions",
+    "What labels such as /m/0bt9lr are called: class-descriptions*.csv, LabelName,DisplayName.",
+    "FILE",
+    is_path=True,
+)
 SHAPES = Option(
     "shapes",
     "Whether polygons and other shapes are an error (boxes, the default), or their bounds boxes.",
@@ -387,6 +393,18 @@ register(
         aside="detap.formats.labelme.aside",
         sniff="detap.formats.labelme.sniff",
         sniffs_files=True,
+    )
+)
+register(
+    Format(
+        "openimages",
+        "Open Images",
+        "detap.formats.openimages.tables",
+        "coco",
+        suffixes=(".csv", ".csv.gz"),
+        heads=(b"ImageID,",),
+        options=(IMAGE_SIZES, CLASS_DESCRIPTIONS),
+        aside="detap.formats.openimages.aside",
     )
 )
 

@@ -24,6 +24,14 @@ INSIST = "as_is=True (--as-is)"
 AS_IS = Note("as-is", "input is taken at its word, whatever it looks like", warning=False)
 """What a table bears whose reader was told so."""
 
+FRACTIONS = Note(
+    "boxes-in-fractions",
+    "boxes are in fractions of images whose sizes are not known: overlaps are right, areas are "
+    "nothing to go by (--image-sizes makes them pixels)",
+    warning=False,
+)
+"""What a table bears whose format has fractions, and whose images have no known size."""
+
 _FEW = 20
 _FIRST_PIXELS = 2.0
 """No fraction exceeds 1, nor xc + w, where that is taken for x + w, 2."""
@@ -112,6 +120,11 @@ def _in_first_pixels(corners: Floats) -> bool:
     return bool(2 * np.count_nonzero(broken & ~empty) >= len(corners))
 
 
+def of_unknown_size(table: "GroundTruth | Detections") -> bool:
+    """Return whether a table bears :data:`FRACTIONS`."""
+    return any(note.code == FRACTIONS.code for note in table.notes)
+
+
 def fractions_problem(path: str, what: str, example: str) -> Problem:
     """Return the problem of boxes in fractions."""
     return Problem(
@@ -122,6 +135,18 @@ def fractions_problem(path: str, what: str, example: str) -> Problem:
         "give --format yolo (format='yolo') for text files of a class, a centre, width and height, "
         "as YOLO's tools write them; else write pixels: x times the width of its image, y times "
         f"its height; or, if pixels they are, give {INSIST}",
+    )
+
+
+def _mixed(unsized: "tuple[str, GroundTruth | Detections]") -> Problem:
+    what, table = unsized
+    path = table.files[0].path if table.files else what.removeprefix("the ")
+    return Problem(
+        path,
+        "",
+        f"the boxes of {what} are in fractions of the image's size, those of the other side in "
+        "pixels",
+        "give the size of each image (image_sizes, --image-sizes FILE)",
     )
 
 
@@ -139,6 +164,11 @@ def fractions(truth: "GroundTruth | None", detections: "Detections | None") -> I
     """
     tables = {"the ground truth": truth, "the detections": detections}
     given = {what: table for what, table in tables.items() if table is not None}
+    unsized = {what: table for what, table in given.items() if of_unknown_size(table)}
+    if unsized:
+        if len(unsized) < len(given):
+            yield _mixed(*unsized.items())
+        return
     small = {what: table for what, table in given.items() if in_fractions(table.corners)}
     if not small:
         return

@@ -1,0 +1,31 @@
+"""Open Images, aside from reading it: detections by themselves."""
+
+import os
+from typing import Any
+
+from detap.formats.named.problems import Problems
+from detap.formats.openimages.descriptions import Descriptions
+from detap.formats.openimages.rows import read_rows
+from detap.formats.openimages.tables import Path
+from detap.formats.reading.image_sizes import stem_of
+from detap.formats.reading.named import empty_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.tables.detection import GroundTruth, Name
+
+
+def named(
+    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+) -> tuple[dict[str, Any], GroundTruth]:
+    """Return the images and classes that a file names; what is wrong with it the reader says."""
+    problems = Problems(1)
+    rows = read_rows(os.fspath(path), problems, limits, scored=True, as_is=True)
+    names = Descriptions(options.get("class_descriptions"), problems, limits)
+    classes = {names.name(label) or label for label in rows.labels}
+    truth = empty_truth(set(map(stem_of, rows.images)), classes)
+    return {**options, "limits": limits}, truth
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return nothing: the file says nothing of images."""
+    del truth, name
+    return {}

@@ -1,0 +1,83 @@
+"""The names of Open Images' classes: ``class-descriptions*.csv``."""
+
+import csv
+import os
+from collections import Counter
+
+from detap.formats.named.problems import Problems, shown
+from detap.formats.reading.stream import Limits, read_bytes
+from detap.formats.text.lines import looks_like
+from detap.tables.detection import SourceFile
+
+_HEADER = ("LabelName", "DisplayName")
+_FORM = "`/m/0...,name`, a class a line"
+
+
+class Descriptions:
+    """What labels are called.
+
+    Parameters
+    ----------
+    path : str or path or None
+        A CSV of label and name, with or without a header; without one, labels are names.
+    problems : Problems
+        Gets one entry per wrong line.
+    limits : Limits
+        What is accepted at most.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None, problems: Problems, limits: Limits
+    ) -> None:
+        self.file = "" if path is None else os.fspath(path)
+        self.names: dict[str, str] = {}
+        if self.file:
+            self._read(read_bytes(self.file, limits), problems)
+        alike = Counter(self.names.values())
+        # Labels of one name stay classes apart.
+        self.called = {
+            label: name if alike[name] == 1 else f"{name} ({label})"
+            for label, name in self.names.items()
+        }
+        self.known = set(self.called.values())
+
+    def _read(self, data: bytes, problems: Problems) -> None:
+        appearance = looks_like(data)
+        if appearance:
+            problems.add(self.file, "", f"looks like {appearance}", f"{_FORM}, is due")
+            return
+        try:
+            text = data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            problems.add(self.file, f"line {line}", "is not UTF-8", "save it so")
+            return
+        lines = csv.reader(text.split("\n"), strict=True)
+        try:
+            for row in lines:
+                self._take(row, f"line {lines.line_num}", problems)
+        except csv.Error as error:
+            place = f"line {lines.line_num}"
+            problems.add(self.file, place, f"is no CSV: {error}", "correct the line")
+        if not self.names and not problems.count:
+            problems.add(self.file, "", "names no class", f"write {_FORM}")
+
+    def _take(self, row: list[str], place: str, problems: Problems) -> None:
+        if not row or tuple(row[:2]) == _HEADER:
+            return
+        if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
+            message = f"is {shown(','.join(row))}, no label and name"
+            problems.add(self.file, place, message, f"write {_FORM}")
+        elif self.names.setdefault(row[0], row[1]) != row[1]:
+            message = f"{shown(row[0])} has had another name in an earlier line"
+            problems.add(self.file, place, message, "name each class once")
+
+    def name(self, label: str) -> str | None:
+        """Return the class that a label stands for: by its label or its name; None for neither."""
+        if not self.file or label in self.known:
+            return label
+        return self.called.get(label)
+
+    def source(self) -> tuple[SourceFile, ...]:
+        """Return the file as an input, if there is one."""
+        return (SourceFile(self.file, len(self.names)),) if self.file else ()

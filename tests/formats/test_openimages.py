@@ -1,0 +1,537 @@
+"""Open Images' CSV: what is read, and what each kind of bad input gets."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap import evaluate
+from detap.errors import InputError
+from detap.formats.named.problems import Problems
+from detap.formats.openimages.rows import Rows, read_rows
+from detap.formats.openimages.tables import read_detections, read_ground_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.registry import told
+from tests.cli.conftest import Ended, detap
+from tests.formats.voc_100 import same_as_known
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+FULL = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf"
+PLAIN = "ImageID,LabelName,XMin,XMax,YMin,YMax"
+SCORED = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
+BOX = "a,dog,.25,.5,.125,.375"
+SIZES = "image,width,height\na,80,40\nb.png,20,10\n"
+INSIST = "and they count as boxes that overlap nothing"
+DECIMAL = "give a decimal number"
+
+
+def written(folder: Path, *lines: str | bytes, name: str = "gt.csv") -> Path:
+    path = folder / name
+    data = [line if isinstance(line, bytes) else line.encode() for line in lines]
+    path.write_bytes(b"\n".join(data) + b"\n")
+    return path
+
+
+def refused(path: Path, **options: Any) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(path, **options)
+    return [str(p).replace(f"{path}: ", "") for p in caught.value.problems]
+
+
+def refused_detections(path: Path, **options: Any) -> list[str]:
+    truth = read_ground_truth(written(path.parent, PLAIN, BOX, name="truth.csv"))
+    with pytest.raises(InputError) as caught:
+        read_detections(path, truth, **options)
+    return [str(p).replace(f"{path}: ", "") for p in caught.value.problems]
+
+
+# --- what is read
+
+
+def test_columns_go_by_the_header(tmp_path: Path) -> None:
+    path = written(
+        tmp_path,
+        FULL,
+        "b.jpg,xclick,/m/02,1,.5,.75,.25,1,0,1",
+        'a,"x, y",/m/01,1,0,1,0,.5,1,-1',
+        "b.jpg,,/m/01,,0,1.000000,0,.5,,",
+    )
+    truth = read_ground_truth(path)
+    assert truth.images == ("a", "b")
+    assert truth.classes == ("/m/01", "/m/02")
+    assert truth.image.tolist() == [1, 0, 1]
+    assert truth.label.tolist() == [1, 0, 0]
+    # XMin, XMax, YMin, YMax in the file; x1, y1, x2, y2 here.
+    assert truth.corners.tolist() == [[0.5, 0.25, 0.75, 1], [0, 0, 1, 0.5], [0, 0, 1, 0.5]]
+    assert truth.group_of.tolist() == [True, False, False]
+    assert truth.image_sizes is None
+    assert {note.code for note in truth.notes} == {"boxes-in-fractions", "group-of-unknown"}
+
+
+def test_detections_in_either_order_of_columns(tmp_path: Path) -> None:
+    truth = read_ground_truth(written(tmp_path, PLAIN, BOX, "b,cat,0,1,0,1"))
+    lines = (SCORED, "a.jpg,dog,.75,.25,.5,.125,.375", "b,cow,1e-3,0,1,0,1")
+    other = ("ImageID,LabelName,XMin,YMin,XMax,YMax,Score", "a,dog,.25,.125,.5,.375,.75")
+    found = read_detections(written(tmp_path, *lines, name="1.csv"), truth)
+    assert found.score.tolist() == [0.75, 0.001]
+    assert found.classes == ("cat", "dog", "cow")
+    assert found.corners.tolist() == [[0.25, 0.125, 0.5, 0.375], [0, 0, 1, 1]]
+    found = read_detections(written(tmp_path, *other, name="2.csv"), truth)
+    assert found.score.tolist() == [0.75]
+    assert found.corners.tolist() == [[0.25, 0.125, 0.5, 0.375]]
+
+
+def test_sizes_make_pixels_and_images_without_boxes(tmp_path: Path) -> None:
+    (tmp_path / "sizes.csv").write_text(SIZES)
+    path = written(tmp_path, PLAIN, "a.jpg,dog,.25,.5,.125,.375")
+    truth = read_ground_truth(path, image_sizes=tmp_path / "sizes.csv")
+    assert truth.images == ("a", "b")
+    assert truth.corners.tolist() == [[20, 5, 40, 15]]
+    assert truth.box_area.tolist() == [200]
+    assert truth.image_sizes is not None
+    assert truth.image_sizes.tolist() == [[80, 40], [20, 10]]
+    assert [note.code for note in truth.notes] == ["images-without-objects"]
+    assert [source.records for source in truth.files] == [1, 2]
+    # Detections take the sizes of the ground truth.
+    found = read_detections(written(tmp_path, SCORED, "b,dog,.5,0,1,.5,1", name="d.csv"), truth)
+    assert found.corners.tolist() == [[0, 5, 20, 10]]
+
+
+def test_an_image_without_a_size(tmp_path: Path) -> None:
+    (tmp_path / "sizes.csv").write_text(SIZES)
+    path = written(tmp_path, PLAIN, BOX, "c,dog,0,1,0,1")
+    remedy = "give the size of each image (image_sizes, --image-sizes FILE)"
+    assert refused(path, image_sizes=tmp_path / "sizes.csv") == [
+        f"line 3: image 'c' has no size in {tmp_path}/sizes.csv; {remedy}"
+    ]
+
+
+def test_names_of_classes(tmp_path: Path) -> None:
+    rows = "/m/01,Dog\n/m/02,Cat\n/m/03,Bat\n/m/04,Bat\n"
+    path = written(tmp_path, PLAIN, *(f"a,/m/0{n},0,1,0,1" for n in (2, 1, 3, 4)), "b,Dog,0,1,0,1")
+    for header in ("", "LabelName,DisplayName\n"):
+        names = tmp_path / "class-descriptions.csv"
+        names.write_text(header + rows)
+        truth = read_ground_truth(path, class_descriptions=names)
+        # Two labels of one name stay classes apart.
+        assert truth.classes == ("Bat (/m/03)", "Bat (/m/04)", "Cat", "Dog")
+        assert truth.label.tolist() == [2, 3, 0, 1, 3]
+    path = written(tmp_path, PLAIN, BOX)
+    assert refused(path, class_descriptions=names) == [
+        f"line 2: label 'dog' is not in {names}; give the list that belongs to this file"
+    ]
+
+
+NAMES = {
+    "one column": ("/m/01\n", "line 1: is '/m/01', no label and name; write {form}"),
+    "another header": (
+        "LabelName,id\nDog,1\n",
+        "line 1: is 'LabelName,id', no label and name; write {form}",
+    ),
+    "another name": (
+        "/m/01,Dog\n/m/01,Cat\n",
+        "line 2: '/m/01' has had another name in an earlier line; name each class once",
+    ),
+    "empty": ("", "names no class; write {form}"),
+    "JSON": ("[]", "looks like JSON; {form}, is due"),
+    "quotes": ('/m/01,"Dog', "line 1: is no CSV: unexpected end of data; correct the line"),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_bad_names_of_classes(tmp_path: Path, case: str) -> None:
+    text, expected = NAMES[case]
+    names = tmp_path / "names.csv"
+    names.write_text(text)
+    found = refused(written(tmp_path, PLAIN, BOX), class_descriptions=names)
+    assert found == [f"{names}: {expected}".replace("{form}", "`/m/0...,name`, a class a line")]
+
+
+def test_decimal_commas_of_every_number(tmp_path: Path) -> None:
+    path = written(tmp_path, PLAIN, 'a,dog,"0,25","0,5","0,125","0,375"', 'a,dog,0,1,0,"0,5"')
+    truth = read_ground_truth(path)
+    assert truth.corners.tolist() == [[0.25, 0.125, 0.5, 0.375], [0, 0, 1, 0.5]]
+    assert {n.code: n.count for n in truth.notes if n.code[0] == "d"} == {"decimal-commas": 2}
+
+
+def test_byte_order_mark_line_ends_blanks_and_gzip(tmp_path: Path) -> None:
+    data = "\ufeff" + f"{PLAIN}\r\n\r\n{BOX}\r\n\r\n\r\na, dog, 0,1,0,1"
+    path = tmp_path / "gt.csv.gz"
+    path.write_bytes(gzip.compress(data.encode()))
+    truth = read_ground_truth(path)
+    assert truth.corners.tolist() == [[0.25, 0.125, 0.5, 0.375], [0, 0, 1, 1]]
+    assert truth.classes == ("dog",)
+    rows = read_rows(str(path), Problems(9), DEFAULT_LIMITS, scored=False)
+    assert [rows.line(0), rows.line(1)] == [3, 6]
+
+
+def test_digests_are_those_of_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, PLAIN, BOX)
+    truth = read_ground_truth(path, limits=Limits(digests=True))
+    assert truth.files[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def test_it_is_told_by_name_or_header(tmp_path: Path) -> None:
+    assert told(written(tmp_path, PLAIN, BOX)).name == "openimages"
+    assert told(written(tmp_path, PLAIN, BOX, name="boxes")).name == "openimages"
+
+
+# --- fractions and pixels
+
+
+def test_overlaps_need_no_size_but_areas_do(tmp_path: Path) -> None:
+    (tmp_path / "sizes.csv").write_text(SIZES)
+    path = written(tmp_path, PLAIN, BOX, "b,dog,0,.5,0,.5", "b,dog,.5,1,.5,1")
+    lines = (SCORED, "a,dog,.9,.26,.5,.125,.375", "b,dog,.8,0,.5,0,.45", "b,dog,.7,0,.2,.5,.9")
+    results = []
+    for sizes in (None, tmp_path / "sizes.csv"):
+        truth = read_ground_truth(path, image_sizes=sizes)
+        found = read_detections(written(tmp_path, *lines, name="d.csv"), truth)
+        results.append(evaluate(truth, found, protocol_without_areas()).summary["AP"])
+        if sizes is None:
+            with pytest.raises(InputError) as caught:
+                evaluate(truth, found, "coco")
+            assert str(caught.value) == (
+                f"{path}: its boxes are in fractions of images whose sizes are not known, and the "
+                "protocol coco tells areas apart, in pixels; give the size of each image "
+                "(image_sizes, --image-sizes FILE), or --area-ranges none"
+            )
+            with pytest.raises(
+                InputError, match=r"voc2007 counts whole pixels; .* --no-pixel-edge"
+            ):
+                evaluate(truth, found, "voc2007")
+        else:
+            assert evaluate(truth, found, "coco").summary["AP"] == pytest.approx(results[0])
+    assert results[0] == pytest.approx(results[1])
+    assert 0 < results[0] < 1
+
+
+def protocol_without_areas() -> Any:
+    from dataclasses import replace
+
+    from detap.protocols import protocol
+    from detap.protocols.axes import ANY_AREA
+
+    return replace(protocol("coco"), area_ranges=(ANY_AREA,))
+
+
+def test_fractions_against_pixels(tmp_path: Path, detap: Run) -> None:
+    gt = written(tmp_path, PLAIN, BOX)
+    (tmp_path / "dt").mkdir()
+    (tmp_path / "dt/a.txt").write_text("dog .5 20 5 40 15\n")
+    call = ("--gt", gt, "--dt", tmp_path / "dt")
+    for command in ("eval", "check"):
+        ended = detap(command, *call)
+        assert ended.status == 2
+        assert (
+            f"{gt}: the boxes of the ground truth are in fractions of the image's size, those of "
+            "the other side in pixels; give the size of each image"
+        ) in ended.err + ended.out
+    # The remedy, followed.
+    (tmp_path / "sizes.csv").write_text(SIZES)
+    sized = (*call, "--image-sizes", tmp_path / "sizes.csv", "--output-format", "json")
+    ended = detap("eval", *sized)
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+
+
+def test_detections_take_the_sizes_of_another_format(tmp_path: Path, detap: Run) -> None:
+    record = {"id": 1, "file_name": "x/a.jpg", "width": 80, "height": 40}
+    box = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [20, 5, 20, 10], "area": 200}
+    coco = {
+        "images": [record],
+        "categories": [{"id": 1, "name": "dog"}],
+        "annotations": [box | {"iscrowd": 0}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(coco))
+    dt = written(tmp_path, SCORED, "a.jpg,dog,.5,.25,.5,.125,.375", name="dt.csv")
+    call = ("--gt", tmp_path / "gt.json", "--dt", dt)
+    ended = detap("eval", *call, "--output-format", "json")
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+    for width in (0, None):
+        record["width"] = width
+        (tmp_path / "gt.json").write_text(json.dumps(coco))
+        ended = detap("eval", *call)
+        assert "line 2: image 'a' has no size in the ground truth; give the size" in ended.err
+
+
+def test_the_command(tmp_path: Path, detap: Run) -> None:
+    gt = written(tmp_path, PLAIN, BOX)
+    dt = written(tmp_path, SCORED, "a,dog,.5,.25,.5,.125,.375", name="dt.csv")
+    call = ("--gt", gt, "--dt", dt)
+    ended = detap("eval", *call, "--area-ranges", "none", "--output-format", "json")
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+    for sides in (call, call[:2], call[2:]):
+        assert detap("check", *sides).status == 0
+
+
+# --- bad input
+
+HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
+    "empty": ((), "is empty; begin with the line `{plain}`"),
+    "none": ((BOX,), "line 1: has no column ImageID: its first line is '{box}'; begin with {line}"),
+    "semicolons": (
+        (PLAIN.replace(",", ";"),),
+        "line 1: is not separated by commas; separate columns by commas",
+    ),
+    "a missing column": (
+        (PLAIN.replace("YMax", "YMaximum"),),
+        "line 1: has no column YMax: its first line is '{plain}imum'; begin with {line}",
+    ),
+    "other letters": (
+        (PLAIN.replace("ImageID", "ImageId"),),
+        "line 1: has no column ImageID, by these letters; begin with {line}",
+    ),
+    "image labels": (
+        ("ImageID,Source,LabelName,Confidence",),
+        "line 1: has no column XMin: these are labels of whole images; begin with {line}",
+    ),
+    "Kaggle": (
+        ("ImageId,PredictionString",),
+        "line 1: has no column ImageID: this is a submission of Kaggle, with all boxes of an image "
+        "in one text; begin with {line}",
+    ),
+    "detections": (
+        (SCORED,),
+        "line 1: has a column Score, as detections have; give the ground truth",
+    ),
+    "a column twice": ((PLAIN + ",XMin",), "line 1: has two columns XMin; keep one"),
+    "no row": (
+        (PLAIN,),
+        "has no box; give the annotations that belong to these detections",
+    ),
+    "HTML": (
+        ("<html>",),
+        "looks like an HTML page (a download that failed?); a CSV with the header `{plain}` is due",
+    ),
+    "binary": ((b"\0\1\2",), "looks like binary data; a CSV with the header `{plain}` is due"),
+    "UTF-16": (
+        (PLAIN.encode("utf-16"),),
+        "looks like UTF-16 text (UTF-8 is due); a CSV with the header `{plain}` is due",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HEADERS)
+def test_bad_headers(tmp_path: Path, case: str) -> None:
+    lines, expected = HEADERS[case]
+    for mark, words in {"{line}": "the line `{plain}`", "{plain}": PLAIN, "{box}": BOX}.items():
+        expected = expected.replace(mark, words)
+    assert refused(written(tmp_path, *lines)) == [expected]
+
+
+def test_ground_truth_as_detections(tmp_path: Path) -> None:
+    path = written(tmp_path, FULL)
+    assert refused_detections(path) == [
+        f"line 1: has no column Score, as ground truth has none; begin with the line `{SCORED}`"
+    ]
+
+
+ROWS: dict[str, tuple[str | bytes, str]] = {
+    "no image": (",dog,0,1,0,1", "has no ImageID; name it"),
+    "no label": ("a,,0,1,0,1", "has no LabelName; name it"),
+    "too few": ("a,dog,0,1,0", "has 5 columns, 6 are due; write as many as the header; {commas}"),
+    "too many": (BOX + ",1", "has 7 columns, 6 are due; write as many as the header; {commas}"),
+    "bare commas": (
+        "a,dog,0,25,0,5,0,1,1",
+        "has 9 columns, 6 are due; write as many as the header; {commas}",
+    ),
+    "a comma among points": (
+        'a,dog,"0,25",.5,0,1',
+        "XMin '0,25' has a decimal comma, though others have a point; write every number of the "
+        "file with a point",
+    ),
+    "two commas": ('a,dog,"0,2,5",1,0,1', "XMin '0,2,5' {mixed}"),
+    "nan": ("a,dog,nan,1,0,1", f"XMin 'nan' is not a finite number; {DECIMAL}"),
+    "underscore": ("a,dog,0,1_0,0,1", f"XMax '1_0' is not a number; {DECIMAL}"),
+    "full-width": ("a,dog,0,1,\uff10,1", f"YMin '\uff10' is not a number; {DECIMAL}"),
+    "empty number": ("a,dog,0,1,0,", f"YMax '' is empty where a number is due; {DECIMAL}"),
+    "too large": ("a,dog,0,1,0,1e999", f"YMax '1e999' is too large for a number; {DECIMAL}"),
+    "hexadecimal": ("a,dog,0,0x1,0,1", f"XMax '0x1' is not a number; {DECIMAL}"),
+    "pixels": (
+        "a,dog,0,1,0,375",
+        "YMax '375' is no fraction of the image's height; write pixels divided by the height; or "
+        "give as_is=True (--as-is)",
+    ),
+    "below zero": (
+        "a,dog,-.02,1,0,1",
+        "XMin '-.02' is no fraction of the image's width; write pixels divided by the width; or "
+        "give as_is=True (--as-is)",
+    ),
+    "not UTF-8": (b"a,d\xffg,0,1,0,1", "is not UTF-8; save it so"),
+    "open quotes": ('a,"dog,0,1,0,1', "is no CSV: unexpected end of data; correct the line"),
+    "quotes inside": (
+        'a,"d"og,0,1,0,1',
+        "is no CSV: ',' expected after '\"'; correct the line",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_bad_rows(tmp_path: Path, case: str) -> None:
+    line, expected = ROWS[case]
+    expected = expected.replace("{commas}", "decimal commas stand in quotes")
+    mixed = "has a decimal comma, though others have a point; write every number of the file with"
+    expected = expected.replace("{mixed}", f"{mixed} a point")
+    assert refused(written(tmp_path, PLAIN, BOX, "", line)) == [f"line 4: {expected}"]
+
+
+def test_a_group_that_is_none(tmp_path: Path) -> None:
+    lines = ("a,,dog,1,0,1,0,1,0,2", "a,,dog,1,0,1,0,1,0,true")
+    assert refused(written(tmp_path, FULL, *lines)) == [
+        "line 2: IsGroupOf is '2'; 1, 0, or -1 for unknown, is due",
+        "line 3: IsGroupOf is 'true'; 1, 0, or -1 for unknown, is due",
+    ]
+
+
+def test_a_field_over_several_lines(tmp_path: Path) -> None:
+    path = written(tmp_path, PLAIN, BOX, '"a', 'b",dog,0,1,0,1')
+    assert refused(path) == ["line 4: ends a field that another line begins; write a row a line"]
+
+
+def test_scores_are_any_finite_numbers(tmp_path: Path) -> None:
+    lines = ("a,dog,-7.5,0,1,0,1", "a,dog,inf,0,1,0,1", "a,dog,1,-1,2,0,2.5")
+    path = written(tmp_path, SCORED, *lines)
+    assert refused_detections(path) == [
+        f"line 3: Score 'inf' is not a finite number; {DECIMAL}",
+        "line 4: YMax '2.5' is no fraction of the image's height; write pixels divided by the "
+        "height; or give as_is=True (--as-is)",
+    ]
+
+
+def test_images_called_alike(tmp_path: Path) -> None:
+    path = written(tmp_path, PLAIN, BOX, "a.jpg,dog,0,1,0,1", "a.png,dog,0,1,0,1")
+    assert refused(path) == [
+        "line 4: image 'a.png' is called as 'a.jpg' is, without its suffix; give images different "
+        "names"
+    ]
+
+
+def test_boxes_that_end_before_they_begin(tmp_path: Path) -> None:
+    lines = [f"a,dog,.{n}1,.9,.{n}2,.9" for n in range(8)] * 3
+    lines[4] = "a,dog,.5,.4,.1,.2"
+    path = written(tmp_path, PLAIN, *lines)
+    note = next(n for n in read_ground_truth(path).notes if n.code.endswith("negative-sides"))
+    assert f"{path}: line 6: XMax = 0.4 is less than XMin = 0.5" in note.message
+    path = written(tmp_path, PLAIN, "a,dog,.5,.4,.1,.2", "a,dog,.5,.4,.3,.2")
+    assert refused(path) == [
+        "2 of 2 boxes have a negative width or height; correct the boxes; or give as_is=True "
+        f"(--as-is), {INSIST}",
+        "line 2: XMax = 0.4 is less than XMin = 0.5; correct the boxes",
+        "line 3: XMax = 0.4 is less than XMin = 0.5; correct the boxes",
+    ]
+    assert len(read_ground_truth(path, as_is=True)) == 2
+
+
+def test_unknown_images(tmp_path: Path) -> None:
+    path = written(tmp_path, SCORED, "a,dog,1,0,1,0,1", "c,dog,1,0,1,0,1")
+    assert refused_detections(path) == [
+        "line 3: image 'c' is not in the ground truth; score the detections of the images that the "
+        "ground truth has"
+    ]
+
+
+def test_limits(tmp_path: Path) -> None:
+    path = written(tmp_path, PLAIN, BOX, BOX, BOX)
+    assert "holds more than 2 records" in refused(path, limits=Limits(records=2))[0]
+    assert "is larger than 9 bytes" in refused(path, limits=Limits(file_bytes=9))[0]
+    long = written(tmp_path, PLAIN, BOX, "a" * (3 << 20))
+    assert refused(long) == ["line 3: is longer than 1048576 bytes; a row a line is due"]
+    many = written(tmp_path, PLAIN, *["a,dog,0,1"] * 30)
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(many)
+    assert len(caught.value.problems) == 20
+    assert caught.value.omitted == 10
+
+
+# --- the scanner against the careful reader
+
+WORDS = st.sampled_from(["a", "b", "a.jpg", "b c", "é", 'x"y', "x,y", "d "])
+NUMBERS = st.floats(0, 1).map(repr) | st.sampled_from(["0", "1", ".5", "5e-1", "0.50", "1.", "+.1"])
+GROUPS = st.sampled_from(["0", "1", "-1", ""])
+LINES = st.lists(st.tuples(WORDS, WORDS, NUMBERS, NUMBERS, NUMBERS, NUMBERS, GROUPS), max_size=9)
+
+
+@given(LINES, st.sampled_from(["\n", "\r\n"]))
+def test_the_scanner_reads_what_the_careful_reader_reads(
+    tmp_path_factory: pytest.TempPathFactory, lines: list[tuple[str, ...]], end: str
+) -> None:
+    """With every field in quotes nothing is scanned."""
+    header = (*PLAIN.split(","), "IsGroupOf")
+    both = []
+    for quoting in (csv.QUOTE_MINIMAL, csv.QUOTE_ALL):
+        text = io.StringIO()
+        csv.writer(text, lineterminator=end, quoting=quoting).writerows([header, *lines])
+        path = tmp_path_factory.getbasetemp() / "law.csv"
+        path.write_text(text.getvalue(), newline="")
+        both.append(read_rows(str(path), Problems(9), DEFAULT_LIMITS, scored=False))
+    assert same(*both)
+
+
+def same(one: Rows, other: Rows) -> bool:
+    assert [one.images[n] for n in one.image] == [other.images[n] for n in other.image]
+    assert [one.labels[n] for n in one.label] == [other.labels[n] for n in other.label]
+    assert one.unknown == other.unknown
+    assert np.array_equal(one.group_of, other.group_of)
+    return one.corners.tobytes() == other.corners.tobytes()
+
+
+def test_blocks_meet_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block that is declined stands between others, and lines are cut by the blocks' ends."""
+    from detap.formats.reading import stream
+
+    lines = [f"im{n % 7},dog {n % 3},0.{n:03},0.9,0.{n:03},0.95" for n in range(200)]
+    lines[90] = 'im"90",dog,0,"1",0,1'
+    lines[91] = ""
+    whole = read_rows(
+        str(written(tmp_path, PLAIN, *lines)), Problems(9), DEFAULT_LIMITS, scored=False
+    )
+    read = stream.Stream.read
+    monkeypatch.setattr(stream.Stream, "read", lambda self: read(self, 37))
+    parts = read_rows(
+        str(written(tmp_path, PLAIN, *lines)), Problems(9), DEFAULT_LIMITS, scored=False
+    )
+    assert len(parts) == 199
+    assert [parts.line(row) for row in (0, 89, 90, 91, 198)] == [2, 91, 92, 94, 201]
+    assert parts.corners.tobytes() == whole.corners.tobytes()
+    assert [parts.images[n] for n in parts.image] == [whole.images[n] for n in whole.image]
+
+
+# --- real data
+
+
+def test_voc_100(real_data: Path) -> None:
+    path = real_data / "voc-100/gt/openimages/all_bounding_boxes.csv"
+    truth = read_ground_truth(path, image_sizes=real_data / "yolo-voc-100/sizes.csv")
+    assert len(truth) == 273
+    assert len(truth.images) == 100
+    same_as_known(real_data, truth)
+
+
+def test_open_images_150(real_data: Path) -> None:
+    """Rows, images, classes and groups as a plain reading of the CSV counts them."""
+    folder = real_data / "open-images-150"
+    with (folder / "boxes.csv").open(newline="") as file:
+        boxes = list(csv.DictReader(file))
+    truth = read_ground_truth(folder / "boxes.csv")
+    assert len(truth) == len(boxes)
+    assert len(truth.images) == len({row["ImageID"] for row in boxes})
+    assert set(truth.classes) == {row["LabelName"] for row in boxes}
+    assert truth.group_of.tolist() == [row["IsGroupOf"] == "1" for row in boxes]
+    assert truth.corners[:, 2].tolist() == [float(row["XMax"]) for row in boxes]
+    with (folder / "predictions.csv").open(newline="") as file:
+        found = list(csv.DictReader(file))
+    detections = read_detections(folder / "predictions.csv", truth)
+    assert detections.score.tolist() == [float(row["Score"]) for row in found]
+    assert detections.corners[:, 1].tolist() == [float(row["YMin"]) for row in found]
