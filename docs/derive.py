@@ -26,6 +26,23 @@ def axes_table(rules: type[Rules]) -> list[str]:
     return ["| field | option | values | default | what it says |", "|---|---|---|---|---|", *rows]
 
 
+def presets_table(rules: type[Rules]) -> list[str]:
+    """Return which implementation each preset reproduces, and how nearly."""
+    rows = [
+        f"| `{name}` | {preset.source} | {_nearly(preset)} |"
+        for name, preset in rules.presets.items()
+    ]
+    return ["| preset | reproduces | to within |", "|---|---|---|", *rows]
+
+
+def _nearly(preset: Rules) -> str:
+    if preset.tolerance is None:
+        return f"not known ({preset.residue})"
+    if not preset.tolerance:
+        return "0: to the last bit"
+    return f"{preset.tolerance:g}: {preset.residue}"
+
+
 def options_table(rules: type[Rules]) -> list[str]:
     """Return the options of a protocol as a command's page lists them."""
     rows = [f"| {_spellings(axis)} | {_values(axis)} | {axis.meaning} |" for axis in axes(rules)]
@@ -91,7 +108,7 @@ def protocol_schema(rules: type[Rules]) -> dict[str, object]:
 
 
 PAGES = {
-    "docs/protocols.md": {"axes": axes_table(Protocol)},
+    "docs/protocols.md": {"axes": axes_table(Protocol), "presets": presets_table(Protocol)},
     "docs/commands/eval.md": {
         "axes": options_table(Protocol),
         "reading": reading_table(),

@@ -262,7 +262,9 @@ def test_fact_11_false_positives_on_images_without_ground_truth_count(preset: st
         images=(1, 2),
     )
     result = evaluate(*case.tables(), preset)
-    assert next(iter(result.summary.values())) == pytest.approx(1 / 2, abs=1e-12)
+    # A line under which the area is taken falls to 0 at recall 1: half a step of .01 is lost.
+    perfect = 0.995 if protocol(preset).interpolation == "trapezoid-101" else 1
+    assert next(iter(result.summary.values())) == pytest.approx(perfect / 2, abs=1e-12)
     assert result.false_positives[0] == 1
 
 

@@ -52,6 +52,64 @@ def test_a_class_without_ground_truth_is_undefined_or_zero(absent: str, expected
     assert_array_equal(result.by_class["AP"], [1, 0] if absent == "zero" else [1, np.nan])
 
 
+@pytest.mark.parametrize(
+    ("absent", "expected"), [("undefined", 1.0), ("zero", 1 / 3), ("zero-if-detected", 0.5)]
+)
+def test_a_class_that_is_only_detected_is_told_from_one_that_is_nowhere(
+    absent: str, expected: float
+) -> None:
+    """One cat, found; a dog found where none is; no bird anywhere."""
+    truth = squares(1, classes=["cat", "dog", "bird"])
+    found = Detections.from_arrays(
+        image=["i", "i"],
+        label=["cat", "dog"],
+        boxes=[square(0), square(1)],
+        score=[0.9, 0.8],
+    )
+    for preset in ("voc2012", "coco"):
+        rules = replace(protocol(preset), absent_class=absent, precision_guard=0.0)  # type: ignore[arg-type]
+        result = evaluate(truth, found, rules)
+        assert next(iter(result.summary.values())) == pytest.approx(expected, abs=1e-15)
+        dog, bird = result.by_class["AP"][1:]
+        assert np.isnan(dog) if absent == "undefined" else dog == 0
+        assert bird == 0 if absent == "zero" else np.isnan(bird)
+
+
+def test_below_the_floor_a_detection_is_as_if_it_had_not_been_written() -> None:
+    """A false positive of .05 above a true one of .04: with both, and with neither of them."""
+    truth = squares(2)
+    found = Detections.from_arrays(
+        image=["i"] * 3,
+        label=["cat"] * 3,
+        boxes=[square(0), square(5), square(1)],
+        score=[0.9, 0.05, 0.04],
+    )
+    # Two hits, the second with one false positive above: 1/2 * 1 + 1/2 * 2/3.
+    assert evaluate(truth, found, VOC).summary["mAP"] == pytest.approx(5 / 6)
+    kept = evaluate(truth, found, replace(VOC, score_floor=0.05))  # at the floor it counts
+    assert (kept.summary["mAP"], kept.false_positives[0], len(kept.detections)) == (0.5, 1, 2)
+    result = evaluate(truth, found, replace(VOC, score_floor=0.5))
+    assert (result.false_positives[0], result.detections_count[0]) == (0, 1)
+    (note,) = (note for note in result.notes if note.code == "below-score-floor")
+    assert note.message == "detections score below 0.5, the floor of the protocol, and are left out"
+    assert (note.count, note.warning) == (2, False)
+
+
+def test_thresholds_as_float32_miss_an_overlap_of_exactly_six_tenths() -> None:
+    """10 by 6 of 10 by 10 are covered: .6 reaches linspace's .6, and not float32's."""
+    truth = squares(1)
+    x, y, _, _ = square(0)
+    found = Detections.from_arrays(
+        image=["i"], label=["cat"], boxes=[[x, y, x + 10, y + 6]], score=[0.5]
+    )
+    rules = replace(COCO, iou_thresholds=(0.6,))
+    assert evaluate(truth, found, rules).true_positives[0] == 1
+    single = replace(rules, iou_grid="float32")
+    assert single.search_thresholds == (float(np.float32(0.6)),)
+    assert evaluate(truth, found, single).true_positives[0] == 0
+    assert single.measure("AP60").threshold == 0  # by its name, whatever it is rounded to
+
+
 @pytest.mark.parametrize(("source", "counted"), [("annotation", 1), ("box", 0)])
 def test_a_range_holds_the_area_of_the_annotation_or_of_the_box(source: str, counted: int) -> None:
     # A mask of 40 pixels in a box of 100.

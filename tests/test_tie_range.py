@@ -81,6 +81,10 @@ RULES = {
     "voc2012": replace(protocol("voc2012"), iou_thresholds=(0.3,)),
     "voc2007": replace(protocol("voc2007"), iou_thresholds=(0.3,), detection_limits=(2,)),
     "zero": replace(protocol("voc2012"), absent_class="zero", candidate="best-free"),
+    "zero-if-detected": replace(
+        protocol("tidecv-ap"), iou_thresholds=(0.3,), detection_limits=(2,)
+    ),
+    "trapezoid": replace(protocol("ultralytics"), iou_thresholds=(0.3, 0.6), score_floor=0.3),
     "proposals": replace(protocol("proposals"), iou_thresholds=(0.3, 0.6), detection_limits=(1, 3)),
 }
 

@@ -9,10 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from detap.core.evidence import Evidence
-from detap.core.resampling import Wanted, Weights, draw_weights, resample
+from detap.core.resampling import (
+    Wanted,
+    Weights,
+    detected_classes,
+    draw_weights,
+    resample,
+)
 from detap.decimals import settled
 from detap.errors import UsageError
-from detap.evaluation.results import Result
+from detap.evaluation.results import Result, averages_of_absent
 from detap.protocols import Measure, Protocol
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Floats
@@ -71,10 +77,11 @@ def resampled(
         return Resampled({}, {})
     _check_weight(result.evidence, weights)
     values = resample(result.evidence, weights, wanted, threads=threads)
-    if rules.absent_class == "zero":
+    if rules.absent_class != "undefined":
+        absent = averages_of_absent(rules, detected_classes(result.evidence, weights))
         for entry, table in zip(wanted, values, strict=True):
             if entry.precision:
-                np.nan_to_num(table, copy=False)
+                np.copyto(table, absent, where=np.isnan(table))
     return Resampled(
         {name: _mean(table) for name, table in zip(names, values, strict=True)},
         dict(zip(names, values, strict=True)),

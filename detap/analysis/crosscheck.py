@@ -31,6 +31,9 @@ _FREE = frozenset(
         "name",
         "source",
         "iou_thresholds",
+        "iou_grid",
+        "recall_grid",
+        "score_floor",
         "area_ranges",
         "area_source",
         "detection_limits",
@@ -134,7 +137,7 @@ def check_supported(rules: Protocol) -> None:
         raise UsageError(
             f"--cross-check: pycocotools cannot score as {rules.name} does here "
             f"({', '.join(other)}); it follows the coco protocol, with other IoU thresholds, "
-            "limits, area ranges or area source, or without classes"
+            "recall levels, limits, area ranges or area source, above a score, or without classes"
         )
 
 
@@ -289,7 +292,8 @@ def _coco(truths: GroundTruth, classes: tuple[str, ...], records: list[dict[str,
 def _set_parameters(parameters: Any, result: Result) -> None:
     rules = result.protocol
     most = max(1, len(result.detections))  # what a missing limit comes to
-    parameters.iouThrs = np.array(rules.iou_thresholds)
+    parameters.iouThrs = np.array(rules.search_thresholds)
+    parameters.recThrs = np.array(rules.recall_levels)
     parameters.areaRng = [[band.low, band.high] for band in rules.area_ranges]
     parameters.areaRngLbl = [band.name for band in rules.area_ranges]
     parameters.maxDets = [most if limit is None else limit for limit in rules.detection_limits]

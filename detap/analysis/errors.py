@@ -42,7 +42,7 @@ from detap.core._curves import count_above
 from detap.core.curves import average_precisions
 from detap.core.nearest import CLASSIFICATION, LOCALISATION, Surroundings
 from detap.errors import UsageError
-from detap.evaluation.results import Result
+from detap.evaluation.results import Result, averages_of_absent
 from detap.evaluation.scene import Scene
 from detap.protocols import ANY_AREA, Protocol
 from detap.tables.detection import Flags, Floats, Integers
@@ -327,16 +327,16 @@ class _Repairs:
             begin,
             positives,
             levels=self.levels if len(self.levels) else None,
-            one_by_one=rules.interpolation == "11-point",
+            summing=rules.summing,
             guard=rules.precision_guard,
         )
         if self.analysis.convention == "tidecv":
             values[(positives == 0) & (false + np.diff(begin) > 0)] = 0.0
             return values
-        if rules.absent_class == "zero":
-            values = np.nan_to_num(values)
         # The classes are fixed before any repair: one left without ground truths stays as it was.
-        return np.where(positives > 0, values, getattr(self, "before", values))
+        detected = self.outcome.by_class(self.outcome.boxes[0].label) > 0
+        before = getattr(self, "before", averages_of_absent(rules, detected))
+        return np.where(positives > 0, values, before)
 
 
 def _mean(values: Floats) -> float:

@@ -1,5 +1,11 @@
 from libc.stdint cimport int32_t
 
+cdef enum Summing:
+    # As detap.core.rules.SUMMINGS has them.
+    PAIRWISE
+    ONE_BY_ONE
+    TRAPEZOID
+
 cdef double pairwise_sum(const double* values, Py_ssize_t count) noexcept nogil
 cdef void precision_at_hits(
     const int32_t* false_positives, Py_ssize_t hits, double guard, double* precision
@@ -7,9 +13,11 @@ cdef void precision_at_hits(
 cdef void make_envelope(double* precision, Py_ssize_t hits) noexcept nogil
 cdef void read_levels(
     const double* envelope, Py_ssize_t hits, double positives,
-    const double* levels, Py_ssize_t level_count, double* out,
+    const double* levels, Py_ssize_t level_count, Summing summing, double* out,
 ) noexcept nogil
-cdef double mean_of_levels(const double* values, Py_ssize_t count, bint one_by_one) noexcept nogil
+cdef double average_of_levels(
+    double* values, const double* levels, Py_ssize_t count, Summing summing
+) noexcept nogil
 cdef double area_under(
     const double* precision, Py_ssize_t hits, double positives, double* terms
 ) noexcept nogil

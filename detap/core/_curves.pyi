@@ -9,9 +9,12 @@ def fill_levels(
     envelope: NDArray[np.float64],
     positives: float,
     levels: NDArray[np.float64],
+    summing: int,
     out: NDArray[np.float64],
 ) -> None: ...
-def mean_precision(values: NDArray[np.float64], one_by_one: bool) -> float: ...
+def average_precision(
+    values: NDArray[np.float64], levels: NDArray[np.float64], summing: int
+) -> float: ...
 def area(precision: NDArray[np.float64], positives: float) -> float: ...
 def count_above(
     kind: NDArray[np.int8],
@@ -26,6 +29,6 @@ def fill_averages(
     positives: NDArray[np.int64],
     levels: NDArray[np.float64],
     guard: float,
-    one_by_one: bool,
+    summing: int,
     out: NDArray[np.float64],
 ) -> None: ...

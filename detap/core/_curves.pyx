@@ -65,23 +65,37 @@ cdef void make_envelope(double* precision, Py_ssize_t hits) noexcept nogil:
 
 cdef void read_levels(
     const double* envelope, Py_ssize_t hits, double positives,
-    const double* levels, Py_ssize_t level_count, double* out,
+    const double* levels, Py_ssize_t level_count, Summing summing, double* out,
 ) noexcept nogil:
-    # The first hit whose recall reaches the level; 0 where none does.
+    # The first hit whose recall reaches the level; 0 where none does. The line that joins the
+    # points of a curve falls only at a recall itself, to what follows: there it takes the first hit
+    # beyond the level, and is 0 from the last recall on.
+    cdef bint beyond = summing == TRAPEZOID
     cdef Py_ssize_t h = 0
     cdef Py_ssize_t level
+    cdef double recall
     for level in range(level_count):
-        while h < hits and <double>(h + 1) / positives < levels[level]:
+        while h < hits:
+            recall = <double>(h + 1) / positives
+            if recall > levels[level] or (recall == levels[level] and not beyond):
+                break
             h += 1
         out[level] = envelope[h] if h < hits else 0.0
 
 
-cdef double mean_of_levels(const double* values, Py_ssize_t count, bint one_by_one) noexcept nogil:
-    # voc_eval adds p / 11 level by level; numpy.mean adds in pairs and divides once.
+cdef double average_of_levels(
+    double* values, const double* levels, Py_ssize_t count, Summing summing
+) noexcept nogil:
+    # voc_eval adds p / 11 level by level; numpy.mean adds in pairs and divides once;
+    # numpy.trapezoid adds areas in pairs, which are put in place of the values.
     cdef Py_ssize_t i
     cdef double total = 0.0
-    if not one_by_one:
+    if summing == PAIRWISE:
         return pairwise_sum(values, count) / <double>count
+    if summing == TRAPEZOID:
+        for i in range(count - 1):
+            values[i] = (levels[i + 1] - levels[i]) * (values[i + 1] + values[i]) / 2.0
+        return pairwise_sum(values, count - 1)
     for i in range(count):
         total += values[i] / <double>count
     # Eleven elevenths add up to one ulp above 1, there as here; an AP above 1 is not reported.
@@ -135,7 +149,8 @@ def fill_precision(
 
 
 def fill_levels(
-    const double[::1] envelope, double positives, const double[::1] levels, double[::1] out
+    const double[::1] envelope, double positives, const double[::1] levels, Summing summing,
+    double[::1] out,
 ):
     """Write the interpolated precision at each recall level into `out`."""
     if out.shape[0] != levels.shape[0]:
@@ -144,12 +159,14 @@ def fill_levels(
         return
     cdef const double* first = &envelope[0] if envelope.shape[0] else NULL
     with nogil:
-        read_levels(first, envelope.shape[0], positives, &levels[0], levels.shape[0], &out[0])
+        read_levels(
+            first, envelope.shape[0], positives, &levels[0], levels.shape[0], summing, &out[0]
+        )
 
 
-def mean_precision(const double[::1] values, bint one_by_one):
-    """Return the mean of interpolated precisions, added one by one or in pairs."""
-    return mean_of_levels(&values[0], values.shape[0], one_by_one)
+def average_precision(double[::1] values, const double[::1] levels, Summing summing):
+    """Return the average of interpolated precisions, which may be overwritten."""
+    return average_of_levels(&values[0], &levels[0], values.shape[0], summing)
 
 
 def area(const double[::1] precision, double positives):
@@ -202,7 +219,7 @@ def count_above(
 
 def fill_averages(
     const int32_t[::1] false_positives, const int32_t[::1] begin, const int64_t[::1] positives,
-    const double[::1] levels, double guard, bint one_by_one, double[::1] out,
+    const double[::1] levels, double guard, Summing summing, double[::1] out,
 ):
     """Write the interpolated average precision of each of several lists into `out`.
 
@@ -226,8 +243,9 @@ def fill_averages(
                 make_envelope(&precision[0], hits)
             if levels.shape[0]:
                 read_levels(
-                    &precision[0], hits, positives[k], &levels[0], levels.shape[0], &terms[0]
+                    &precision[0], hits, positives[k], &levels[0], levels.shape[0], summing,
+                    &terms[0],
                 )
-                out[k] = mean_of_levels(&terms[0], levels.shape[0], one_by_one)
+                out[k] = average_of_levels(&terms[0], &levels[0], levels.shape[0], summing)
             else:
                 out[k] = area_under(&precision[0], hits, positives[k], &terms[0])

@@ -2,6 +2,8 @@
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
+from detap.core._curves cimport Summing
+
 
 cdef extern from *:
     """
@@ -73,7 +75,7 @@ cdef class Finisher:
     cdef Py_ssize_t first     # the first limit at which precision is wanted
     cdef uint64_t every       # all thresholds, as bits
     cdef const double[::1] levels
-    cdef bint one_by_one
+    cdef Summing summing
     cdef double guard
     cdef int32_t* queue
     cdef long next_job

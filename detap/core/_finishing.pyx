@@ -15,11 +15,13 @@ import numpy as np
 
 from detap.core._curves cimport (
     area_under,
+    average_of_levels,
     make_envelope,
-    mean_of_levels,
     precision_at_hits,
     read_levels,
 )
+
+from detap.core.rules import SUMMINGS
 
 
 cdef Words words_of(const uint8_t[:, ::1] table, Py_ssize_t rows):
@@ -43,7 +45,7 @@ cdef class Finisher:
         self.first = 0 if all_limits else self.M - 1
         self.every = (~<uint64_t>0) >> (64 - self.T)
         self.levels = np.array(rules.levels, np.float64)
-        self.one_by_one, self.guard = rules.one_by_one, rules.guard
+        self.summing, self.guard = SUMMINGS.index(rules.summing), rules.guard
         self.precision, self.average, self.recall = scores.precision, scores.average, scores.recall
         self.positives, self.counts = scores.positives, scores.counts
         self.K = self.counts.shape[1]
@@ -207,12 +209,15 @@ cdef class Finisher:
                             )
                         continue
                     read_levels(
-                        s.envelope, hits, positives, &self.levels[0], levels, s.terms
+                        s.envelope, hits, positives, &self.levels[0], levels, self.summing,
+                        s.terms,
                     )
                     for r in range(levels):
                         self.precision[m - first, a, t, r, k] = s.terms[r]
                     if m == limits - 1:
-                        self.average[t, k, a] = mean_of_levels(s.terms, levels, self.one_by_one)
+                        self.average[t, k, a] = average_of_levels(
+                            s.terms, &self.levels[0], levels, self.summing
+                        )
 
 
 cdef class Replay(Finisher):

@@ -20,6 +20,7 @@ class Resampler:
         heaviest: int,
         thresholds: int,
         levels: NDArray[np.float64],
+        trapezoid: bool,
         guard: float,
         precision_bits: NDArray[np.uint64],
         recall_bits: NDArray[np.uint64],

@@ -170,7 +170,7 @@ cdef struct Lanes:
     double* envelope
     double* area
     uint8_t* bytes            # (LANES,) a short sum
-    uint8_t* table            # levels reached for each number of hits, a row per number of positives
+    uint8_t* table            # levels passed by each number of hits, a row per number of positives
     Py_ssize_t table_room
     const uint8_t** rows      # (LANES,) into `table`
 
@@ -180,6 +180,7 @@ cdef class Resampler:
 
     cdef const uint8_t[:, :, ::1] weights      # (blocks, images, LANES)
     cdef const double[::1] levels
+    cdef bint trapezoid
     cdef double guard
     cdef Py_ssize_t classes, thresholds, precisions, recalls, most_rows
     cdef const uint64_t[::1] precision_bits, recall_bits
@@ -195,10 +196,10 @@ cdef class Resampler:
 
     def __init__(
         self, *, image, start, bucket, good, neutral, truth_image, truth_label, weights, heaviest,
-        thresholds, levels, guard, precision_bits, recall_bits, recall_bucket,
+        thresholds, levels, trapezoid, guard, precision_bits, recall_bits, recall_bucket,
         precision_out, recall_out,
     ):
-        self.weights, self.levels, self.guard = weights, levels, guard
+        self.weights, self.levels, self.trapezoid, self.guard = weights, levels, trapezoid, guard
         self.thresholds = thresholds
         self.classes = len(start) - 1
         self.precision_bits, self.recall_bits = precision_bits, recall_bits
@@ -380,10 +381,11 @@ cdef class Resampler:
         return event.wrong == (~<uint64_t>0) >> (64 - self.thresholds)
 
     cdef bint _tabulate_levels(self, Lanes* s) noexcept nogil:
-        """Write how many recall levels each number of hits reaches, for each lane's positives.
+        """Write the weight of the recall levels that each number of hits passes, for each lane.
 
-        Level 0 is reached by the first hit. A level is reached where hits / positives, as a
-        quotient of doubles, is not below it: the very comparison that plain evaluation makes.
+        Level 0 is passed by the first hit. A level is passed where hits / positives, as a quotient
+        of doubles, is not below it, or for the trapezoid above it: the very comparison that plain
+        evaluation makes. Each weighs 1; for the trapezoid 2, but the first 1.
         Of evidence from strangers there may be more hits than positives: there is room for them.
         """
         cdef Py_ssize_t l, t, room = 0
@@ -410,19 +412,28 @@ cdef class Resampler:
             for j in range(self.levels.shape[0]):
                 hits = <int32_t>(self.levels[j] * positives)
                 hits = hits - 1 if hits > 1 else 1
-                while hits <= positives and <double>hits / positives < self.levels[j]:
+                while hits <= positives and not self._passes(<double>hits / positives, j):
                     hits += 1
                 if hits > positives:
                     break
                 if hits > before:
-                    memset(row + before, <int>j, hits - before)
+                    memset(row + before, self._weight(j), hits - before)
                     before = hits
             else:
                 j = self.levels.shape[0]
-            memset(row + before, <int>j, most[l] + 1 - before)
+            memset(row + before, self._weight(j), most[l] + 1 - before)
             row[0] = 0
             row += most[l] + 1
         return True
+
+    cdef inline bint _passes(self, double recall, Py_ssize_t level) noexcept nogil:
+        return recall > self.levels[level] or (
+            recall == self.levels[level] and not self.trapezoid
+        )
+
+    cdef inline int _weight(self, Py_ssize_t levels) noexcept nogil:
+        """Return what the first levels weigh together."""
+        return <int>(2 * levels - 1 if self.trapezoid and levels else levels)
 
     cdef void _climb(self, Py_ssize_t k, const uint8_t* weights, Lanes* s) noexcept nogil:
         """Go up the ranking, taking away what was summed up, and sum the area on the way.
@@ -493,7 +504,9 @@ cdef class Resampler:
         cdef Py_ssize_t q, l, b
         cdef uint64_t bits
         cdef double total
-        cdef double levels = <double>self.levels.shape[0]
+        cdef double whole = <double>self.levels.shape[0]
+        if self.trapezoid:
+            whole = 2 * whole - 2
         for l in range(LANES):
             b = block * LANES + l
             if s.positives[l] == 0:
@@ -512,5 +525,5 @@ cdef class Resampler:
                     total += s.area[detap_lowest(bits) * LANES + l]
                     bits &= bits - 1
                 self.precision_out[q, k, b] = (
-                    total / (levels if levels else <double>s.positives[l])
+                    total / (whole if whole else <double>s.positives[l])
                 )

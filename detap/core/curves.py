@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.core import _curves
+from detap.core.rules import SUMMINGS, Summing
 
 Floats = NDArray[np.float64]
 
@@ -58,7 +59,12 @@ def envelope(hits: NDArray[np.int32], *, guard: float = 0.0) -> Floats:
 
 
 def interpolated_precision(
-    hits: NDArray[np.int32], positives: float, levels: Floats, *, guard: float = 0.0
+    hits: NDArray[np.int32],
+    positives: float,
+    levels: Floats,
+    *,
+    summing: Summing = "pairwise",
+    guard: float = 0.0,
 ) -> Floats:
     """Return the interpolated precision at each recall level, (R,) float64; 0 where unreached.
 
@@ -70,11 +76,15 @@ def interpolated_precision(
         How many relevant items exist.
     levels : (R,) float64
         Ascending recalls.
+    summing : {"pairwise", "one-by-one", "trapezoid"}
+        As for :func:`average_precision`: for the trapezoid a level is that of the line just beyond
+        it, which a recall has to exceed.
     guard : float
         As for :func:`precision_at_hits`.
     """
     out = np.empty(len(levels))
-    _curves.fill_levels(envelope(hits, guard=guard), positives, levels, out)
+    rule = SUMMINGS.index(summing)
+    _curves.fill_levels(envelope(hits, guard=guard), positives, levels, rule, out)
     return out
 
 
@@ -84,7 +94,7 @@ def average_precision(
     *,
     levels: Floats | None = None,
     interpolated: bool = True,
-    one_by_one: bool = False,
+    summing: Summing = "pairwise",
     guard: float = 0.0,
 ) -> float:
     """Return the average precision of one ranked list.
@@ -101,9 +111,12 @@ def average_precision(
     interpolated : bool
         At all points: whether precision is first replaced by its envelope (VOC 2010-2012), or not
         (information retrieval).
-    one_by_one : bool
-        With levels: whether the mean adds p / R level by level, as voc_eval does, rather than in
-        pairs, as numpy.mean does. They differ in the last bits.
+    summing : {"pairwise", "one-by-one", "trapezoid"}
+        With levels: the mean adds in pairs, as numpy.mean does, or adds p / R level by level, as
+        voc_eval does, which differs in the last bits; or it is the area under the line that joins
+        the points of the curve's envelope, by the trapezoidal rule over the levels. That line is
+        level from each hit to the next one's recall, for precision between them only falls, and 0
+        behind the last.
     guard : float
         As for :func:`precision_at_hits`.
 
@@ -120,8 +133,8 @@ def average_precision(
     if positives <= 0:
         return float("nan")
     if levels is not None:
-        values = interpolated_precision(hits, positives, levels, guard=guard)
-        return _curves.mean_precision(values, one_by_one)
+        values = interpolated_precision(hits, positives, levels, summing=summing, guard=guard)
+        return _curves.average_precision(values, levels, SUMMINGS.index(summing))
     precision = (envelope if interpolated else precision_at_hits)(hits, guard=guard)
     return _curves.area(precision, positives)
 
@@ -132,7 +145,7 @@ def average_precisions(
     positives: NDArray[np.int64],
     *,
     levels: Floats | None = None,
-    one_by_one: bool = False,
+    summing: Summing = "pairwise",
     guard: float = 0.0,
 ) -> Floats:
     """Return the average precision of each of K ranked lists, interpolated, (K,) float64.
@@ -144,10 +157,11 @@ def average_precisions(
     begin : (K + 1,) int32
         Where those of each list begin.
     positives : (K,) int64
-    levels, one_by_one, guard
+    levels, summing, guard
         As for :func:`average_precision`.
     """
     out = np.empty(len(positives))
     levels = np.zeros(0) if levels is None else levels
-    _curves.fill_averages(hits, begin, positives, levels, guard, one_by_one, out)
+    rule = SUMMINGS.index(summing)
+    _curves.fill_averages(hits, begin, positives, levels, guard, rule, out)
     return out

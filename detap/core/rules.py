@@ -1,6 +1,12 @@
 """How to match and what to compute, as plain values."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
+
+Summing = Literal["pairwise", "one-by-one", "trapezoid"]
+"""How precision at recall levels becomes their average."""
+
+SUMMINGS: tuple[Summing, ...] = ("pairwise", "one-by-one", "trapezoid")
+"""The same, as core numbers them."""
 
 
 class Rules(NamedTuple):
@@ -14,6 +20,6 @@ class Rules(NamedTuple):
     limits: tuple[int | None, ...]
     ties_by_image: bool
     levels: tuple[float, ...]
-    one_by_one: bool
+    summing: Summing
     guard: float
     pixel_edge: bool

@@ -441,7 +441,9 @@ class Result:
         guard = self.protocol.precision_guard
         levels = self.recall_levels
         if len(levels):
-            interpolated = core_curves.interpolated_precision(hits, positives, levels, guard=guard)
+            interpolated = core_curves.interpolated_precision(
+                hits, positives, levels, summing=self.protocol.summing, guard=guard
+            )
         else:
             levels = np.arange(1, len(hits) + 1) / positives
             interpolated = core_curves.envelope(hits, guard=guard)
@@ -461,8 +463,6 @@ class Result:
             return _mean_of_defined(self.recall[:, :, entry.area, entry.limit])
         rows = _threshold_rows(entry)
         average = self.average_precision[rows, :, entry.area]
-        if self.protocol.absent_class == "zero":
-            return _mean_of_defined(np.nan_to_num(average))
         if self.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
@@ -478,8 +478,6 @@ class Result:
             if self.protocol.interpolation == "101-point" and self.precision.size:
                 block = self.precision[rows, :, :, entry.area]
                 values = block.reshape(-1, block.shape[2])
-            if self.protocol.absent_class == "zero":
-                values = np.nan_to_num(values)
         # Each class's values side by side, so that numpy adds them in the order of a flat mean.
         means: Floats = np.ascontiguousarray(values.T).mean(axis=1)
         return means
@@ -493,12 +491,18 @@ def result_of(
     notes: tuple[Note, ...],
 ) -> Result:
     """Put names on scores."""
+    average, precision = scores.average, scores.precision[-1].transpose(1, 2, 3, 0)
+    if protocol.absent_class != "undefined":
+        absent = averages_of_absent(protocol, scores.counts[2] > 0)[:, None]
+        average, precision = (
+            np.where(np.isnan(values), absent, values) for values in (average, precision)
+        )
     return Result(
         protocol=protocol,
         classes=classes,
-        average_precision=scores.average,
+        average_precision=average,
         recall=scores.recall,
-        precision=scores.precision[-1].transpose(1, 2, 3, 0),
+        precision=precision,
         ground_truths=scores.counts[0],
         neutral=scores.counts[1],
         detections_count=scores.counts[2],
@@ -511,6 +515,23 @@ def result_of(
         _source=source,
         _evidence=scores.evidence,
     )
+
+
+def averages_of_absent(protocol: Protocol, detected: Flags) -> Floats:
+    """Return the average precision of classes without ground truth; NaN is undefined.
+
+    Parameters
+    ----------
+    protocol : Protocol
+    detected : (...) bool
+        Whether there are detections of the class.
+    """
+    zero = {
+        "undefined": np.zeros_like(detected),
+        "zero": np.ones_like(detected),
+        "zero-if-detected": detected,
+    }
+    return np.where(zero[protocol.absent_class], 0.0, np.nan)
 
 
 def every_cell(protocol: Protocol) -> tuple[Cell, ...]:

@@ -16,6 +16,7 @@ from detap.core.rules import Rules
 from detap.errors import Note, UsageError
 from detap.evaluation.choosing import Choosers, parts_of, unscored
 from detap.protocols import Protocol
+from detap.protocols.axes import exact
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
@@ -39,6 +40,7 @@ class Scene:
         self.protocol = rules
         self.ground_truth = ground_truth
         self.detections = _as_written(detections, rules)
+        self.below_floor = len(detections) - len(self.detections)
         self.threads = threads
         self.classes = ("all",) if rules.class_agnostic else self.detections.classes
         self.neutral = _flagged(ground_truth, rules.neutral)
@@ -206,7 +208,7 @@ class Scene:
         of_truth = len(self.ground_truth.classes) if said else len(self.classes)
         left = unscored(self.protocol, self.classes)
         counts = np.where(left, 0, scores.counts)
-        strangers = notes_of_strangers(counts, self.classes[:of_truth])
+        strangers = notes_of_strangers(counts, self.classes[:of_truth], self.protocol)
         return [*self.notes_of_flags(), *strangers, *self._notes_of_unscored(left, scores)]
 
     def _notes_of_unscored(self, left: Flags, scores: Scores) -> Iterator[Note]:
@@ -227,6 +229,10 @@ class Scene:
         """Return what is worth saying about ground truths that the protocol counts."""
         found = []
         truth, rules = self.ground_truth, self.protocol
+        if self.below_floor:
+            floor = exact(rules.score_floor or 0.0)
+            message = f"detections score below {floor}, the floor of the protocol, and are left out"
+            found.append(Note("below-score-floor", message, self.below_floor, warning=False))
         for flag in ("difficult", "crowd"):
             count = int(getattr(truth, flag).sum())
             if count and flag not in rules.neutral:
@@ -241,8 +247,10 @@ class Scene:
         return found
 
 
-def notes_of_strangers(counts: NDArray[np.int64], classes: Sequence[str]) -> Iterator[Note]:
-    """Say of which of the classes there are detections and no ground truth.
+def notes_of_strangers(
+    counts: NDArray[np.int64], classes: Sequence[str], rules: Protocol
+) -> Iterator[Note]:
+    """Say of which of the classes there are detections and no ground truth, where no AP shows it.
 
     Parameters
     ----------
@@ -250,7 +258,10 @@ def notes_of_strangers(counts: NDArray[np.int64], classes: Sequence[str]) -> Ite
         As scoring gives them.
     classes : sequence of str
         The names of the first classes; of the others nothing is said.
+    rules : Protocol
     """
+    if rules.absent_class != "undefined":
+        return
     positives, neutral, detections = counts[:3, : len(classes)]
     strangers = (positives == 0) & (neutral == 0) & (detections > 0)
     if strangers.any():
@@ -275,7 +286,7 @@ def rules_of(protocol: Protocol) -> Rules:
         limits=protocol.detection_limits,
         ties_by_image=protocol.ties == "image",
         levels=protocol.recall_levels,
-        one_by_one=protocol.interpolation == "11-point",
+        summing=protocol.summing,
         guard=protocol.precision_guard,
         pixel_edge=protocol.pixel_edge,
     )
@@ -289,10 +300,14 @@ def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
 
 
 def _as_written(table: Detections, rules: Protocol) -> Detections:
-    """Return the detections as the protocol sees them: rounded, where it says so.
+    """Return the detections as the protocol sees them: rounded or left out, where it says so.
 
-    Rounding goes through text, as it does in the implementation that rounds.
+    Rounding goes through text, as it does in the implementation that rounds. What scores below the
+    floor was never written.
     """
+    if rules.score_floor is not None:
+        kept = table.score >= rules.score_floor
+        table = table if kept.all() else table.select(np.flatnonzero(kept))
     if rules.score_decimals is not None:
         table = replace(table, score=_through_text(table.score, rules.score_decimals))
     if rules.box_decimals is not None:

@@ -158,12 +158,12 @@ class _Bounds:
             hits,
             positives,
             levels=levels if len(levels) else None,
-            one_by_one=self.rules.interpolation == "11-point",
+            summing=self.rules.summing,
             guard=guard,
         )
         if len(levels):
             end.precision[t, :, k, a] = curves.interpolated_precision(
-                hits, positives, levels, guard=guard
+                hits, positives, levels, summing=self.rules.summing, guard=guard
             )
 
 

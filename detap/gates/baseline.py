@@ -8,6 +8,7 @@ from typing import Any
 from detap.decimals import same
 from detap.errors import InputError, Problem, UsageError
 from detap.gates.names import Numbers, row_key
+from detap.protocols.detection import Protocol
 from detap.protocols.measures import AT_THRESHOLD
 
 UNITS = {"classes": "class", "queries": "query"}
@@ -148,8 +149,12 @@ def differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
 def _differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> Iterator[str]:
     if now["kind"] != then["kind"]:
         yield f"it is of the kind {then['kind']}, not {now['kind']}"
-    for name in {**now["protocol"], **then["protocol"]}:
-        here, there = now["protocol"].get(name), then["protocol"].get(name)
+    # An axis that an earlier report does not know yet is as by default.
+    known = now["kind"] == then["kind"] == "detection"
+    usual = Protocol(name="coco").as_dict() if known else {}
+    fields = [usual | record["protocol"] for record in (now, then)]
+    for name in {**fields[0], **fields[1]}:
+        here, there = (record.get(name) for record in fields)
         if here != there:
             yield f"protocol: {name.replace('_', ' ')} {_short(there)} there, {_short(here)} here"
     here, there = _truths(now), _truths(then)

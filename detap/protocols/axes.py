@@ -8,7 +8,7 @@ signature, its line of the JSON schema and its row of the docs all derive from i
 
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from itertools import pairwise
-from math import inf, isinf
+from math import inf, isfinite, isinf
 from struct import pack, unpack
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
@@ -354,6 +354,28 @@ class Decimals(Kind):
         return {"type": ["integer", "null"], "minimum": 0}
 
 
+class Floor(Kind):
+    """A least number, of any sign; None is none."""
+
+    metavar = "X"
+    says = "number, or `none`"
+
+    def accept(self, name: str, value: Any) -> float | None:
+        found = None if value is None else _real(name, value)
+        if found is not None and not isfinite(found):
+            raise _refuse(name, found, "is not None or a finite number")
+        return found
+
+    def parse(self, text: str) -> float | None:
+        return None if text == "none" else number(text)
+
+    def spell(self, value: Any) -> str:
+        return "none" if value is None else exact(value)
+
+    def schema(self) -> dict[str, Any]:
+        return {"type": ["number", "null"]}
+
+
 class Thresholds(Kind):
     """IoU thresholds: ``0.5``, ``0.5,0.75`` or ``0.5:0.95:0.05``."""
 
@@ -693,6 +715,11 @@ class Rules:
         The preset that this is, or departs from.
     source : str
         What the preset reproduces.
+    tolerance : float or None
+        By how much its numbers may differ from those of the source, 0 being to the last bit; None
+        where the source was read and could not be run.
+    residue : str
+        What the difference comes from.
     """
 
     presets: ClassVar[dict[str, Any]] = {}
@@ -700,6 +727,8 @@ class Rules:
 
     name: str
     source: str = field(default="", compare=False)
+    tolerance: float | None = field(default=None, compare=False)
+    residue: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         for entry in axes(type(self)):

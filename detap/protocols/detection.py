@@ -14,6 +14,7 @@ from detap.protocols.axes import (
     ByClass,
     Decimals,
     Flags,
+    Floor,
     Limits,
     Number,
     Numbers,
@@ -22,10 +23,11 @@ from detap.protocols.axes import (
     Word,
     axes,
     axis,
+    float32,
 )
 from detap.protocols.measures import Measure
 
-Interpolation = Literal["11-point", "all-point", "101-point", "40-point"]
+Interpolation = Literal["11-point", "all-point", "101-point", "40-point", "trapezoid-101"]
 
 
 _BY_RANGE = ("height_min", "occlusion_max", "truncation_max")
@@ -63,6 +65,12 @@ class Protocol(Rules):
         "the last bit.",
         kind=Thresholds(),
         option="--iou",
+    )
+    iou_grid: Literal["float64", "float32"] = axis(
+        "float64",
+        "IoU thresholds are as given, or rounded to float32 first.",
+        "IoU thresholds are as they are given; or rounded to float32 first, as torch.linspace has "
+        "them: an overlap of exactly .6 or .8 then misses.",
     )
     strict_iou: bool = axis(
         False,
@@ -139,7 +147,9 @@ class Protocol(Rules):
     interpolation: Interpolation = axis(
         "all-point",
         "How the curve becomes its average precision.",
-        "How the precision-recall curve becomes its average precision.",
+        "How the precision-recall curve becomes its average precision: the mean of interpolated "
+        "precision at 11, 40 or 101 recall levels; the area under it; or the area under the line that "
+        "joins its points, by the trapezoidal rule over 101 levels.",
         option="--ap",
     )
     recall_grid: Literal["matlab", "arange", "linspace", "hundredths", "float32", "fortieths"] = (
@@ -151,10 +161,11 @@ class Protocol(Rules):
         )
     )
     precision_guard: float = axis(0.0, "Added to TP + FP in the precision.", kind=Number(0, 1))
-    absent_class: Literal["undefined", "zero"] = axis(
+    absent_class: Literal["undefined", "zero", "zero-if-detected"] = axis(
         "undefined",
         "The AP of a class without ground truth.",
-        "The AP of a class without ground truth that counts. Undefined stays outside the mean.",
+        "The AP of a class without ground truth that counts. Undefined stays outside the mean; "
+        "zero if detected is undefined where there are no detections of it either.",
     )
     class_agnostic: bool = axis(False, "Score classes as one.", "All classes are scored as one.")
     pairing: Literal["ranked", "coverage", "ground-truth"] = axis(
@@ -219,6 +230,12 @@ class Protocol(Rules):
         "An annotation id of 0 is a name like any other; or a match with it counts as none, "
         "as in pycocotools (quirk 3).",
     )
+    score_floor: float | None = axis(
+        None,
+        "Detections of a lower score are left out; none leaves out none.",
+        "Detections of a lower score are left out, as if whoever wrote them had done so.",
+        kind=Floor(),
+    )
     score_decimals: int | None = axis(
         None,
         "Round scores first; none does not.",
@@ -272,10 +289,11 @@ class Protocol(Rules):
     @property
     def recall_levels(self) -> tuple[float, ...]:
         """The R recall levels of the interpolation; empty where it takes all points."""
-        if self.interpolation == "all-point":
+        count = _level_count(self.interpolation)
+        if count is None:
             return ()
         levels = RECALL_GRIDS[self.recall_grid]
-        if len(levels) != int(self.interpolation.partition("-")[0]):
+        if len(levels) != count:
             raise UsageError(
                 f"recall grid {self.recall_grid!r} has {len(levels)} levels; "
                 f"it does not go with {self.interpolation} interpolation"
@@ -283,9 +301,17 @@ class Protocol(Rules):
         return levels
 
     @property
+    def summing(self) -> Literal["pairwise", "one-by-one", "trapezoid"]:
+        """In which order precision at the recall levels is summed up, as core has it."""
+        if self.interpolation == "trapezoid-101":
+            return "trapezoid"
+        return "one-by-one" if self.interpolation == "11-point" else "pairwise"
+
+    @property
     def search_thresholds(self) -> tuple[float, ...]:
-        """The T thresholds that overlaps are compared with, after the ceiling."""
-        return tuple(min(t, self.iou_ceiling) for t in self.iou_thresholds)
+        """The T thresholds that overlaps are compared with: rounded, and below the ceiling."""
+        made = float32 if self.iou_grid == "float32" else float
+        return tuple(min(made(t), self.iou_ceiling) for t in self.iou_thresholds)
 
     def refuse_unranked(self, remedy: str) -> None:
         """Refuse what asks of each detection whether it is right, where that is not known.
@@ -324,9 +350,14 @@ class Protocol(Rules):
 
     def with_interpolation(self, interpolation: Interpolation) -> "Protocol":
         """Return the protocol with another interpolation, and a recall grid that goes with it."""
-        grids = {"11-point": "matlab", "101-point": "linspace", "40-point": "fortieths"}
+        grids = {
+            "11-point": "matlab",
+            "101-point": "linspace",
+            "40-point": "fortieths",
+            "trapezoid-101": "linspace",
+        }
         grid: Any = grids.get(interpolation, self.recall_grid)
-        if self.interpolation == interpolation:
+        if _level_count(self.interpolation) == _level_count(interpolation):
             grid = self.recall_grid
         elif interpolation == "11-point" and self.strict_iou:
             grid = "arange"  # as py-faster-rcnn, whose other departure that is
@@ -358,3 +389,8 @@ class Protocol(Rules):
             Where the protocol has no such number, with near names. It is a KeyError too.
         """
         return measures.named(self, name)
+
+
+def _level_count(interpolation: Interpolation) -> int | None:
+    """Return how many recall levels an interpolation has, as its name says; None for all points."""
+    return next((int(part) for part in interpolation.split("-") if part.isdigit()), None)

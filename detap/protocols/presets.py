@@ -12,6 +12,9 @@ COCO_IOU_CEILING = 1 - 1e-10
 COCO_PRECISION_GUARD = 2.0**-52
 """numpy.spacing(1), which pycocotools adds to tp + fp: 1/1 becomes 0.9999999999999998 there."""
 
+_TIES = "equal scores, whose order its sort leaves open"
+_FLOAT32 = "its single precision"
+
 _VOC2007 = Protocol(
     name="voc2007",
     pixel_edge=True,
@@ -20,6 +23,7 @@ _VOC2007 = Protocol(
     recall_grid="matlab",
     headline="mAP",
     source="VOCevaldet.m and VOCap.m of the PASCAL VOC 2007 development kit",
+    residue="read: MATLAB was not run",
 )
 _VOC2012 = replace(
     _VOC2007,
@@ -27,6 +31,15 @@ _VOC2012 = replace(
     interpolation="all-point",
     recall_grid="linspace",
     source="VOCevaldet.m and VOCap.m of the PASCAL VOC 2010-2012 development kits",
+)
+_VOC2007_PY = replace(
+    _VOC2007,
+    name="voc2007-py",
+    strict_iou=True,
+    recall_grid="arange",
+    source="py-faster-rcnn, lib/datasets/voc_eval.py with use_07_metric=True",
+    tolerance=1e-7,
+    residue=_TIES,
 )
 _COCO = Protocol(
     name="coco",
@@ -43,6 +56,7 @@ _COCO = Protocol(
     recall_grid="linspace",
     precision_guard=COCO_PRECISION_GUARD,
     source="pycocotools 2.0.11, COCOeval with iouType bbox",
+    tolerance=0.0,
 )
 _KITTI = Protocol(
     name="kitti",
@@ -68,18 +82,14 @@ Protocol.presets |= {
     for rules in (
         _VOC2007,
         _VOC2012,
-        replace(
-            _VOC2007,
-            name="voc2007-py",
-            strict_iou=True,
-            recall_grid="arange",
-            source="py-faster-rcnn, lib/datasets/voc_eval.py with use_07_metric=True",
-        ),
+        _VOC2007_PY,
         replace(
             _VOC2012,
             name="voc2012-py",
             strict_iou=True,
             source="py-faster-rcnn, lib/datasets/voc_eval.py with use_07_metric=False",
+            tolerance=1e-7,
+            residue=_TIES,
         ),
         _COCO,
         replace(
@@ -107,6 +117,98 @@ Protocol.presets |= {
             headline="AR",
             source="Detectron2, evaluation/coco_evaluation.py, with images without proposals "
             "counted and in float64",
+            tolerance=None,
+            residue="its single precision, and images without proposals",
+        ),
+        replace(
+            _COCO,
+            name="torchmetrics",
+            iou_grid="float32",
+            recall_grid="float32",
+            source="torchmetrics 1.9, detection.MeanAveragePrecision with iou_type bbox",
+            tolerance=1e-6,
+            residue="its numbers are float32; where images are updated in another order than that "
+            "of their ids, equal scores rank in that order",
+        ),
+        Protocol(
+            name="ultralytics",
+            iou_thresholds=_COCO.iou_thresholds,
+            candidate="best-free",
+            detection_limits=(300,),
+            limit_scope="image",
+            ties="image",
+            interpolation="trapezoid-101",
+            score_floor=0.001,
+            headline="mAP",
+            source="Ultralytics 8.4.190, val: BaseValidator.match_predictions and ap_per_class",
+            tolerance=1e-6,
+            residue="its overlaps are float32, and equal scores, whose order its sort leaves open",
+        ),
+        replace(
+            _VOC2007_PY,
+            name="detectron2-voc",
+            iou_thresholds=tuple(percent / 100 for percent in range(50, 100, 5)),
+            score_decimals=3,
+            box_decimals=1,
+            source="Detectron2 02b5c4e, evaluation/pascal_voc_evaluation.py for VOC 2007",
+            tolerance=5e-5,
+            residue=_TIES,
+        ),
+        Protocol(
+            name="tidecv-ap",
+            iou_thresholds=tuple(percent / 100 for percent in range(50, 100, 5)),
+            candidate="best-free",
+            neutral=("crowd",),
+            absorbing=("crowd",),
+            detection_limits=(100,),
+            limit_scope="image",
+            ties="image",
+            interpolation="101-point",
+            recall_grid="hundredths",
+            absent_class="zero-if-detected",
+            source="tidecv 1.0.1, TIDE.evaluate_range in its mode for boxes",
+            tolerance=1e-12,
+            residue="the order of its sums",
+        ),
+        replace(
+            _COCO,
+            name="globox",
+            neutral=(),
+            absorbing=(),
+            area_source="box",
+            source="globox 2.9.0, COCOEvaluator",
+            tolerance=0.0,
+        ),
+        replace(
+            _VOC2012,
+            name="padilla",
+            neutral=(),
+            source="rafaelpadilla/object_detection_metrics, pascal_voc_evaluator.py, all points",
+            tolerance=1e-12,
+            residue="the order of its sums",
+        ),
+        replace(
+            _VOC2012,
+            name="cartucho",
+            source="Cartucho/mAP, main.py",
+            tolerance=1e-12,
+            residue="the order of its sums",
+        ),
+        replace(
+            _VOC2007,
+            name="mmdet-voc",
+            recall_grid="arange",
+            source="mmdetection 3.3, VOCMetric with eval_mode 11points",
+            tolerance=1e-5,
+            residue=f"{_FLOAT32}, and {_TIES}",
+        ),
+        replace(
+            _VOC2012,
+            name="tf-pascal",
+            pixel_edge=False,
+            source="TensorFlow Object Detection API 2.8.0, PascalDetectionEvaluator",
+            tolerance=1e-5,
+            residue=f"{_FLOAT32}, and equal scores, which rank in reverse",
         ),
     )
 }

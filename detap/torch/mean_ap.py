@@ -23,7 +23,7 @@ from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial import merge
 from detap.evaluation.results import Result
 from detap.protocols import PRESETS, Protocol
-from detap.protocols.axes import RECALL_GRIDS, linspace32
+from detap.protocols.axes import RECALL_GRIDS
 
 try:
     import torch
@@ -35,8 +35,6 @@ except ImportError as error:  # pragma: no cover - tested where torch is absent
 
 _FORMS = ("xyxy", "xywh", "cxcywh")
 _AVERAGES = ("macro", "micro")
-_THRESHOLDS = linspace32(0.5, 0.95, 10)
-_LIMITS = (1, 10, 100)
 _AREAS = ("small", "medium", "large")
 
 Items = Sequence[Mapping[str, Tensor]]
@@ -258,19 +256,19 @@ def _protocol(
     rec_thresholds: Sequence[float] | None,
     limits: Sequence[int] | None,
 ) -> Protocol:
-    """Return COCO's protocol with torchmetrics' numbers in it."""
+    """Return torchmetrics' protocol with other numbers in it: those that are given are kept."""
     wanted = RECALL_GRIDS["float32"] if rec_thresholds is None else tuple(rec_thresholds)
     of_101: list[Any] = [name for name, levels in RECALL_GRIDS.items() if len(levels) == 101]
     grids = [name for name in of_101 if RECALL_GRIDS[name] == wanted]
     if not grids:
         known = ", ".join(of_101)
         raise UsageError(f"rec_thresholds are none of the 101 levels that are known: {known}")
-    return replace(
-        PRESETS["coco"],
-        iou_thresholds=_THRESHOLDS if iou_thresholds is None else tuple(iou_thresholds),
-        recall_grid=grids[0],
-        detection_limits=_LIMITS if limits is None else tuple(sorted(limits)),
-    )
+    changes: dict[str, Any] = {"recall_grid": grids[0]}
+    if iou_thresholds is not None:
+        changes |= {"iou_thresholds": tuple(iou_thresholds), "iou_grid": "float64"}
+    if limits is not None:
+        changes["detection_limits"] = tuple(sorted(limits))
+    return replace(PRESETS["torchmetrics"], **changes)
 
 
 def _check(what: str, items: Items, keys: Sequence[str]) -> None:

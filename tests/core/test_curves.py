@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from detap.core import curves
-from detap.core._curves import count_above, mean_precision
+from detap.core._curves import average_precision, count_above
+from detap.core.rules import SUMMINGS
 from detap.protocols import COCO_PRECISION_GUARD, RECALL_GRIDS
 
 # Ranking 1 0 1 0 1, three relevant items: hits with 0, 1 and 2 irrelevant items above.
@@ -40,8 +41,11 @@ def test_envelope_is_the_largest_precision_from_there_on() -> None:
     [
         ({"interpolated": False}, 0.755556),
         ({}, 0.755556),
-        ({"levels": grid("matlab"), "one_by_one": True}, 0.763636),
+        ({"levels": grid("matlab"), "summing": "one-by-one"}, 0.763636),
         ({"levels": grid("linspace")}, 0.756436),
+        # 1 below recall 1/3, 2/3 below 2/3, 3/5 below 1, 0 there: 34, 33 and 33 levels, of which
+        # the first and the last have half a weight.
+        ({"levels": grid("linspace"), "summing": "trapezoid"}, 0.33 + 0.005 + 0.22 + 0.198),
     ],
 )
 def test_average_precision_of_the_worked_ranking(
@@ -72,10 +76,16 @@ def test_average_precision_without_hits_is_zero() -> None:
         assert curves.average_precision(np.zeros(0, np.int32), 4, levels=levels) == 0
 
 
+def mean_precision(values: Any, summing: Any) -> float:
+    """Return the average of values at as many levels, whose places only the trapezoid asks for."""
+    levels = np.linspace(0, 1, len(values))
+    return average_precision(np.array(values), levels, SUMMINGS.index(summing))
+
+
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=400))
 def test_means_are_numpy_means_to_the_last_bit(values: list[float]) -> None:
     column = np.array(values)
-    assert mean_precision(column, False) == np.mean(column)
+    assert mean_precision(column, "pairwise") == np.mean(column)
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 127, 128, 129, 136, 200, 256, 264, 1000])
@@ -83,7 +93,7 @@ def test_means_are_numpy_means_at_the_lengths_where_it_adds_differently(count: i
     # numpy adds one by one below 8, by eights up to 128, and in halves of whole eights above.
     for seed in range(20):
         column = np.random.default_rng(seed).random(count)
-        assert mean_precision(column, False) == np.mean(column)
+        assert mean_precision(column, "pairwise") == np.mean(column)
 
 
 def test_one_by_one_is_plain_addition_but_never_above_1() -> None:
@@ -91,12 +101,12 @@ def test_one_by_one_is_plain_addition_but_never_above_1() -> None:
     for _ in range(11):
         total += 1 / 11
     assert total > 1  # by one unit in the last place
-    assert mean_precision(np.ones(11), True) == 1
+    assert mean_precision(np.ones(11), "one-by-one") == 1
     values = np.array([0.9, 0.7, 0.7, 0.3, 0.1, 0.0])
     expected = 0.0
     for value in values.tolist():
         expected += value / 6
-    assert mean_precision(values, True) == expected
+    assert mean_precision(values, "one-by-one") == expected
 
 
 def test_levels_are_added_as_asked() -> None:
@@ -104,8 +114,46 @@ def test_levels_are_added_as_asked() -> None:
     hits, levels = np.array([9], np.int32), grid("matlab")
     one_by_one = sum([0.1 / 11] * 11)
     assert one_by_one != np.mean([0.1] * 11)
-    assert curves.average_precision(hits, 1, levels=levels, one_by_one=True) == one_by_one
+    assert curves.average_precision(hits, 1, levels=levels, summing="one-by-one") == one_by_one
     assert curves.average_precision(hits, 1, levels=levels) == np.mean([0.1] * 11)
+
+
+def as_ultralytics(ranking: list[bool], positives: int) -> tuple[Any, float]:
+    """Return what a line through the curve has at 101 recalls, and the area under it.
+
+    In the way of Ultralytics: sentinels, envelope, numpy.interp, numpy.trapezoid.
+    """
+    found = np.cumsum(ranking)
+    recall, precision = found / positives, found / np.arange(1, len(ranking) + 1)
+    last = recall[-1] if len(ranking) else 1.0
+    recall = np.concatenate(([0.0], recall, [last], [1.0]))
+    precision = np.concatenate(([1.0], precision, [0.0], [0.0]))
+    precision = np.flip(np.maximum.accumulate(np.flip(precision)))
+    at = np.linspace(0, 1, 101)
+    values = np.interp(at, recall, precision)
+    return values, float(np.trapezoid(values, at))
+
+
+@given(st.lists(st.booleans(), min_size=1, max_size=300), st.integers(0, 50))
+def test_the_trapezoid_is_that_under_the_line_to_the_last_bit(
+    ranking: list[bool], missing: int
+) -> None:
+    """The line falls only at a recall itself: which is why it can be read like the levels."""
+    positives = sum(ranking) + missing
+    if positives == 0:
+        return
+    values, area = as_ultralytics(ranking, positives)
+    hits, levels = curves.hits_of(ranking), grid("linspace")
+    found = curves.interpolated_precision(hits, positives, levels, summing="trapezoid")
+    assert_array_equal(found, values)
+    assert curves.average_precision(hits, positives, levels=levels, summing="trapezoid") == area
+
+
+def test_the_trapezoid_of_a_perfect_ranking_is_not_1() -> None:
+    # At recall 1 the line is 0: half a step of .01 is lost.
+    perfect = np.zeros(5, np.int32)
+    found = curves.average_precision(perfect, 5, levels=grid("linspace"), summing="trapezoid")
+    assert found == pytest.approx(0.995, abs=1e-15)
 
 
 @given(st.lists(st.booleans(), max_size=300), st.integers(0, 50))
@@ -126,17 +174,17 @@ def test_area_is_the_usual_python_to_the_last_bit(ranking: list[bool], missing: 
 @given(
     st.lists(st.tuples(st.lists(st.booleans(), max_size=12), st.integers(0, 3)), max_size=4),
     st.sampled_from([None, grid("matlab"), grid("linspace")]),
-    st.booleans(),
+    st.sampled_from(SUMMINGS),
 )
 def test_lists_averaged_at_once_have_the_bits_of_each_alone(
-    lists: list[tuple[list[bool], int]], levels: Any, one_by_one: bool
+    lists: list[tuple[list[bool], int]], levels: Any, summing: Any
 ) -> None:
     hits = [curves.hits_of(relevant) for relevant, _ in lists]
     # As many relevant items as were found, and some more.
     positives = np.array([len(h) + more for h, (_, more) in zip(hits, lists, strict=True)], int)
     begin = np.cumsum([0, *map(len, hits)]).astype(np.int32)
     joined = np.concatenate([np.zeros(0, np.int32), *hits])
-    options = {"levels": levels, "one_by_one": one_by_one, "guard": COCO_PRECISION_GUARD}
+    options = {"levels": levels, "summing": summing, "guard": COCO_PRECISION_GUARD}
     found = curves.average_precisions(joined, begin, positives, **options)
     alone = [
         curves.average_precision(h, int(p), **options) for h, p in zip(hits, positives, strict=True)

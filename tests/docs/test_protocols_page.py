@@ -12,7 +12,7 @@ from tests.conftest import ROOT
 
 PAGE = (ROOT / "docs" / "protocols.md").read_text("utf-8")
 FACTS = (ROOT / "tests" / "test_facts.py").read_text("utf-8")
-UNSPOKEN = {"name", "source"}
+UNSPOKEN = {"name", "source", "tolerance", "residue"}
 COCO_THRESHOLDS = "linspace(0.5, 0.95, 10)"
 KINDS = {axis.name: axis.kind for axis in axes(Protocol)}
 

@@ -190,12 +190,14 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
             {},
             'protocol: ties "image" there, "file" here',
         ),
-        ({"protocol": {"name": "coco"}}, {}, 'protocol: ties "image" there, null here'),
-        ({}, {"protocol": {"name": "coco"}}, 'protocol: ties null there, "image" here'),
+        # An axis that a report does not know yet is as by default.
+        ({"protocol": {"name": "coco"}}, {}, 'protocol: ties "image" there, "file" here'),
+        ({}, {"protocol": {"name": "coco"}}, 'protocol: ties "file" there, "image" here'),
+        ({"protocol": {"name": "coco", "ties": "image", "score_floor": None}}, {}, None),
         (
-            {"protocol": {"name": "coco", "ties": "image", "iou_thresholds": [0.5]}},
+            {"protocol": {"name": "coco", "ties": "image", "iou_thresholds": [0.3]}},
             {},
-            "protocol: iou thresholds null there, [0.5] here",
+            "protocol: iou thresholds [0.5] there, [0.3] here",
         ),
         ({"selection": {"images": 1}}, {}, "selection: other classes or images were chosen"),
         ({}, {"selection": {"images": 1}}, "selection: other classes or images were chosen"),

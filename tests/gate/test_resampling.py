@@ -78,6 +78,13 @@ PROTOCOLS = {
     ),
     "class agnostic": replace(protocol("coco"), class_agnostic=True),
     "absent is zero": replace(protocol("coco"), absent_class="zero"),
+    "absent is zero if detected": replace(
+        protocol("coco"), absent_class="zero-if-detected", detection_limits=(2,)
+    ),
+    "ultralytics": protocol("ultralytics"),
+    "trapezoid at other levels": replace(
+        protocol("coco"), interpolation="trapezoid-101", recall_grid="hundredths"
+    ),
     "every bit of a word": MANY,
     "all-point, by area": replace(
         protocol("voc2012"), area_ranges=COCO_AREAS, detection_limits=(1, 3)

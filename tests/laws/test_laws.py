@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from detap.evaluation.detection import Result, evaluate
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
-from detap.protocols import ANY_AREA, PRESETS, Protocol, protocol
+from detap.protocols import ANY_AREA, PRESETS, Interpolation, Protocol, protocol
 from tests.cases import Case, Found, Truth, cases
 from tests.oracle.curves import non_interpolated
 from tests.parity.compare import assert_same_bits
@@ -98,6 +99,8 @@ def test_a_strictly_monotone_change_of_scores_changes_nothing(
         "logit": lambda s: float(np.log((s + 2) / (15 - s))),
     }
     change = changes[kind]
+    # A floor and rounding are measured in scores.
+    rules = replace(rules, score_floor=None, score_decimals=None)
     changed = case.with_found(tuple(replace(f, score=change(f.score)) for f in case.found))
     assert_same_result(run(case, rules), run(changed, rules))
 
@@ -140,9 +143,9 @@ def test_removing_a_detection_absorbed_by_a_crowd_changes_nothing(case: Case) ->
         assert_same_bits(after.false_positives, before.false_positives, "false positives")
 
 
-@given(cases(), rules_of_any_preset, st.sampled_from(("11-point", "all-point", "101-point")))
-def test_ap_is_a_share_or_undefined(case: Case, rules: Protocol, how: str) -> None:
-    result = run(case, rules.with_interpolation(how))  # type: ignore[arg-type]
+@given(cases(), rules_of_any_preset, st.sampled_from(get_args(Interpolation)))
+def test_ap_is_a_share_or_undefined(case: Case, rules: Protocol, how: Interpolation) -> None:
+    result = run(case, rules.with_interpolation(how))
     for values in (result.average_precision, result.precision, result.recall):
         defined = values[~np.isnan(values)]
         # Eleven elevenths sum to one ulp more than 1, in voc_eval as here.
@@ -257,5 +260,6 @@ def test_every_detection_is_accounted_for(case: Case, rules: Protocol) -> None:
     assert (result.within <= result.detections_count).all()
     assert (result.duplicates <= result.false_positives).all()
     assert (result.true_positives <= result.ground_truths).all()
-    assert result.detections_count.sum() == len(case.found)
+    floor = -np.inf if rules.score_floor is None else rules.score_floor
+    assert result.detections_count.sum() == sum(f.score >= floor for f in case.found)
     assert (result.ground_truths + result.neutral).sum() == len(case.truths)

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from detap.protocols import Protocol
 
 
@@ -30,11 +32,30 @@ def interpolate(
     ]
 
 
+def line(precision: list[float], recall: list[float], levels: tuple[float, ...]) -> list[float]:
+    """Return at each level the line through the envelope's points, which ends at 0.
+
+    As numpy.interp has it where several points have one recall: there the last of them holds.
+    """
+    at = [0.0, *recall, max(recall, default=0.0), 1.0]
+    values = envelope([0.0, *precision, 0.0, 0.0])
+    return np.interp(levels, at, values).tolist()
+
+
+def at_levels(precision: list[float], recall: list[float], protocol: Protocol) -> list[float]:
+    """Return the interpolated precision at the protocol's recall levels."""
+    read = line if protocol.interpolation == "trapezoid-101" else interpolate
+    return read(precision, recall, protocol.recall_levels)
+
+
 def area_under(precision: list[float], recall: list[float], protocol: Protocol) -> float:
     """Return the average precision by the protocol's interpolation."""
+    if protocol.interpolation == "trapezoid-101":
+        values = at_levels(precision, recall, protocol)
+        return float(np.trapezoid(values, protocol.recall_levels))
     if protocol.interpolation != "all-point":
-        at_levels = interpolate(precision, recall, protocol.recall_levels)
-        return math.fsum(at_levels) / len(at_levels)
+        values = at_levels(precision, recall, protocol)
+        return math.fsum(values) / len(values)
     steps = [after - before for before, after in zip([0.0, *recall], recall, strict=False)]
     return math.fsum(s * p for s, p in zip(steps, envelope(precision), strict=True))
 

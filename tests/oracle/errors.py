@@ -117,7 +117,11 @@ def errors(result: Result, t: int) -> PlainErrors:
     )
     after["false_negatives"] = scene.precision(plain, unfound)
     counts = {name: sum(kind == name for kind, _ in types.values()) for name in NAMES[:-1]}
-    zero = result.protocol.absent_class == "zero"
+    absent = result.protocol.absent_class
+    zero = [
+        absent == "zero" or (absent == "zero-if-detected" and k in scene.found_label)
+        for k in scene.classes
+    ]
     return PlainErrors(
         average_precision=_mean(before, before, zero=zero),
         counts=counts | {"missed": len(missed)},
@@ -128,9 +132,9 @@ def errors(result: Result, t: int) -> PlainErrors:
     )
 
 
-def _mean(values: list[float], before: list[float], *, zero: bool) -> float:
+def _mean(values: list[float], before: list[float], *, zero: list[bool]) -> float:
     """Return the mean over the classes defined before; one that is not any more stays as it was."""
     kept = [b if math.isnan(v) else v for v, b in zip(values, before, strict=True)]
-    kept = [0.0 if zero and math.isnan(v) else v for v in kept]
+    kept = [0.0 if z and math.isnan(v) else v for v, z in zip(kept, zero, strict=True)]
     kept = [v for v in kept if not math.isnan(v)]
     return math.fsum(kept) / len(kept) if kept else math.nan

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from detap.protocols import AreaRange, Protocol
 from detap.tables.detection import Detections, GroundTruth
-from tests.oracle.curves import area_under, curve, interpolate
+from tests.oracle.curves import area_under, at_levels, curve
 from tests.oracle.matching import Outcome, Target, match, reaches
 from tests.oracle.overlap import area, boxes, overlap
 from tests.oracle.proposals import covered
@@ -55,6 +55,12 @@ def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Sco
                 result.recall[:, k, a, :] = one.proposal_recall()
             else:
                 one.fill(result, k, a)
+        detected = protocol.class_agnostic or bool((detections.label == k).any())
+        if protocol.absent_class == "zero" or (
+            protocol.absent_class == "zero-if-detected" and detected and len(detections)
+        ):
+            averages = result.average_precision[:, k]
+            averages[np.isnan(averages)] = 0.0
     return result
 
 
@@ -154,8 +160,7 @@ class _OneClass:
             return
         precision, recall = curve(hits, self.positives, self.protocol.precision_guard)
         result.recall[t, k, a, m] = recall[-1] if recall else 0.0
-        levels = self.protocol.recall_levels
-        result.precision[t, :, k, a, m] = interpolate(precision, recall, levels)
+        result.precision[t, :, k, a, m] = at_levels(precision, recall, self.protocol)
         result.average_precision[t, k, a] = area_under(precision, recall, self.protocol)
 
     def count(self, counts: dict[str, list[int]], outcomes: dict[int, Outcome]) -> None:
@@ -227,7 +232,9 @@ def _places(detections: Detections, protocol: Protocol) -> list[int]:
 
 
 def _through_text(detections: Detections, protocol: Protocol) -> Detections:
-    """Return the detections with scores and corners rounded as if written to a file and read."""
+    """Return the detections as if some were written to a file, rounded, and read again."""
+    if protocol.score_floor is not None:
+        detections = detections.select(np.flatnonzero(detections.score >= protocol.score_floor))
     if protocol.score_decimals is None and protocol.box_decimals is None:
         return detections
 

@@ -34,12 +34,18 @@ COUNTS = (
     "false_positives",
     "duplicates",
 )
-GRIDS = {"11-point": ("matlab", "arange"), "101-point": ("linspace", "hundredths")}
+GRIDS = {
+    "11-point": ("matlab", "arange"),
+    "101-point": ("linspace", "hundredths", "float32"),
+    "trapezoid-101": ("linspace", "hundredths", "float32"),
+}
 
 
 def compare(rules: Protocol, truth: GroundTruth, detections: Detections, threads: int) -> None:
     ours = evaluate(truth, detections, rules, threads=threads, matches=True)
     plain = score(truth, detections, rules)
+    if rules.score_floor is not None:
+        detections = detections.select(np.flatnonzero(detections.score >= rules.score_floor))
     assert_same_bits(ours.recall, plain.recall, "recall")
     if rules.pairing == "coverage":
         return
@@ -74,7 +80,10 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
     flags = st.sampled_from(((), ("difficult",), ("crowd",), ("crowd", "difficult"), ("ignore",)))
     axes: dict[str, st.SearchStrategy[Any]] = {
         "iou_thresholds": st.sampled_from(((0.5,), (0.3, 0.6, 0.8, 1.0), (0.05,), (0.25, 0.5))),
+        "iou_grid": st.sampled_from(("float64", "float32")),
         "strict_iou": st.booleans(),
+        "absent_class": st.sampled_from(("undefined", "zero", "zero-if-detected")),
+        "score_floor": st.sampled_from((None, 0.2, -1.0, 100.0)),
         "iou_ceiling": st.sampled_from((1.0, 1 - 1e-10, 0.7)),
         "pixel_edge": st.booleans(),
         "candidate": st.sampled_from(("best", "best-free")),
@@ -95,7 +104,7 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
     changes = {name: draw(axes[name]) for name in sorted(chosen)}
     absorbing = changes.get("neutral", rules.neutral)
     changes["absorbing"] = draw(st.sampled_from(((), absorbing, absorbing[:1])))
-    interpolation = draw(st.sampled_from(("11-point", "101-point", "all-point")))
+    interpolation = draw(st.sampled_from((*GRIDS, "all-point")))
     changes["interpolation"] = interpolation
     if interpolation in GRIDS:
         changes["recall_grid"] = draw(st.sampled_from(GRIDS[interpolation]))

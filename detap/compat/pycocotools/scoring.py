@@ -257,7 +257,7 @@ def rules_of(params: Any) -> Rules | None:
         limits=tuple(int(limit) for limit in limits),
         ties_by_image=True,
         levels=tuple(levels.tolist()),
-        one_by_one=False,
+        summing="pairwise",
         guard=float(np.spacing(1)),
         pixel_edge=False,
     )

@@ -357,7 +357,8 @@ class Partial:
                 Problem(self.name, "", "more is found than there is to find", "make it anew")
             )
         said = any(note.code == "unknown-classes" for note in self.notes)
-        strangers = notes_of_strangers(scores.counts, self.classes[: self.known if said else None])
+        named = self.classes[: self.known if said else None]
+        strangers = notes_of_strangers(scores.counts, named, self.protocol)
         nothing = () if scores.counts[2].any() else (Note(NO_DETECTIONS, NOTHING_SAID),)
         notes = (*self.notes, *nothing, *strangers)
         return result_of(replace(self, threads=threads), self.protocol, self.classes, scores, notes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from detap._version import __version__
 from detap.errors import Note
 from detap.report.model import Block, Cell, Column, Material, Report, Table
+from detap.report.sections.reproduction import reproduction
 from detap.report.values import is_undefined, mean, total
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def detection_report(
         titles={measure.name: measure.title for measure in result.protocol.measures()},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
-        blocks=tuple(blocks),
+        blocks=(*blocks, *reproduction(result.protocol)),
         material=Material(result),
     )
 
