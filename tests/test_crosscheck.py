@@ -53,6 +53,9 @@ def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
         {"area_ranges": protocol("proposals").area_ranges},
         {"area_source": "box"},
         {"class_agnostic": True},
+        {"iou_grid": "float32", "recall_grid": "float32"},
+        {"recall_grid": "hundredths"},
+        {"score_floor": 0.3},
     ],
     ids=str,
 )
@@ -189,6 +192,11 @@ def test_boxes_without_such_sides_are_counted() -> None:
     [
         ("voc2012", {}, "candidate"),
         ("proposals", {}, "pairing"),
+        ("ultralytics", {}, "neutral, .* interpolation"),
+        ("tidecv-ap", {}, "precision-guard, absent-class"),
+        ("globox", {}, "neutral"),
+        ("coco", {"interpolation": "trapezoid-101"}, "interpolation"),
+        ("coco", {"absent_class": "zero-if-detected"}, "absent-class"),
         ("coco", {"strict_iou": True}, "strict-iou"),
         ("coco", {"ties": "file"}, "ties"),
     ],

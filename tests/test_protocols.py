@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from detap.errors import UsageError
-from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, protocol
+from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, Protocol, protocol
 from detap.protocols.axes import Number
 
 COCO, VOC = protocol("coco"), protocol("voc2012")
@@ -133,6 +133,11 @@ def test_interpolation_brings_its_grid() -> None:
         protocol("voc2007-py"), name="voc2012-py"
     )
     assert COCO.with_interpolation("101-point") == COCO
+    assert VOC.with_interpolation("trapezoid-101").recall_grid == "linspace"
+    # The levels of a mean serve a trapezoid too, where there are as many.
+    single = replace(COCO, recall_grid="float32").with_interpolation("trapezoid-101")
+    assert single.recall_grid == "float32"
+    assert len(single.recall_levels) == 101
 
 
 @pytest.mark.parametrize(
@@ -162,6 +167,10 @@ def test_interpolation_brings_its_grid() -> None:
         ({"iou_ceiling": 0}, "iou ceiling 0.0 is not above 0 and at most 1"),
         ({"iou_ceiling": 1.5}, "iou ceiling 1.5 is not above 0"),
         ({"iou_ceiling": float("nan")}, "iou ceiling nan is not above 0"),
+        ({"iou_grid": "float16"}, "iou grid 'float16' is unknown; choose from float64, float32"),
+        ({"score_floor": "0"}, "score floor '0' is not a number"),
+        ({"score_floor": float("nan")}, "score floor nan is not None or a finite number"),
+        ({"score_floor": float("-inf")}, "score floor -inf is not None or a finite number"),
         ({"score_decimals": 1.5}, "score decimals 1.5 is not None or a whole number to 99"),
         ({"box_decimals": -1}, "box decimals -1 is not None or a whole number to 99"),
         ({"area_ranges": ((0, 1),)}, r"area range \(0, 1\) is not an AreaRange"),
@@ -187,6 +196,25 @@ def test_what_contradicts_itself_is_refused(changes: dict[str, object], message:
 def test_a_grid_that_does_not_go_with_the_interpolation_is_refused() -> None:
     with pytest.raises(UsageError, match="has 101 levels; it does not go with 11-point"):
         _ = replace(VOC, interpolation="11-point", recall_grid="linspace").recall_levels
+
+
+def test_thresholds_are_rounded_before_they_are_lowered() -> None:
+    single = replace(VOC, iou_thresholds=(0.6, 1.0), iou_grid="float32", iou_ceiling=1 - 1e-10)
+    assert single.search_thresholds == (float(np.float32(0.6)), 1 - 1e-10)
+    assert single.signature("1.0") == (
+        "protocol:voc2012|iou-thresholds:0.6,1|iou-grid:float32|iou-ceiling:0.9999999999|detap:1.0"
+    )
+    assert protocol("torchmetrics").search_thresholds == tuple(
+        float(threshold) for threshold in np.linspace(0.5, 0.95, 10).astype(np.float32)
+    )
+
+
+def test_what_a_preset_promises_is_no_part_of_what_it_is() -> None:
+    rules = protocol("ultralytics")
+    assert (rules.tolerance, bool(rules.residue)) == (1e-6, True)
+    assert replace(rules, tolerance=0.5, residue="") == rules
+    assert not {"tolerance", "residue"} & set(rules.as_dict())
+    assert Protocol.from_dict(rules.as_dict()) == rules
 
 
 def test_numbers_of_numpy_are_plain_numbers_in_a_signature() -> None:

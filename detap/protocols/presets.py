@@ -3,7 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from detap.protocols.axes import COCO_AREAS, KITTI_LEVELS, PROPOSAL_AREAS, linspace
+from detap.protocols.axes import (
+    ALL_AREAS,
+    COCO_AREAS,
+    KITTI_LEVELS,
+    PROPOSAL_AREAS,
+    linspace,
+)
 from detap.protocols.detection import Protocol
 
 COCO_IOU_CEILING = 1 - 1e-10
@@ -14,6 +20,7 @@ COCO_PRECISION_GUARD = 2.0**-52
 
 _TIES = "equal scores, whose order its sort leaves open"
 _FLOAT32 = "its single precision"
+_SUMS = "the order of its sums"
 
 _VOC2007 = Protocol(
     name="voc2007",
@@ -75,6 +82,8 @@ _KITTI = Protocol(
     headline="mAP",
     source="evaluate_object.cpp of the KITTI development kit, in 2D, through "
     "traveller59/kitti-object-eval-python 9f385f8",
+    tolerance=1e-12,
+    residue=_SUMS,
 )
 
 Protocol.presets |= {
@@ -168,16 +177,21 @@ Protocol.presets |= {
             absent_class="zero-if-detected",
             source="tidecv 1.0.1, TIDE.evaluate_range in its mode for boxes",
             tolerance=1e-12,
-            residue="the order of its sums",
+            residue=_SUMS,
         ),
-        replace(
-            _COCO,
+        Protocol(
             name="globox",
-            neutral=(),
-            absorbing=(),
+            iou_thresholds=_COCO.iou_thresholds,
+            candidate="best-free",
+            equal_iou="last",
+            area_ranges=(ALL_AREAS,),
             area_source="box",
+            detection_limits=(100,),
+            ties="image",
+            interpolation="101-point",
             source="globox 2.9.0, COCOEvaluator",
-            tolerance=0.0,
+            tolerance=1e-12,
+            residue=_SUMS,
         ),
         replace(
             _VOC2012,
@@ -185,14 +199,14 @@ Protocol.presets |= {
             neutral=(),
             source="rafaelpadilla/object_detection_metrics, pascal_voc_evaluator.py, all points",
             tolerance=1e-12,
-            residue="the order of its sums",
+            residue=_SUMS,
         ),
         replace(
             _VOC2012,
             name="cartucho",
             source="Cartucho/mAP, main.py",
             tolerance=1e-12,
-            residue="the order of its sums",
+            residue=_SUMS,
         ),
         replace(
             _VOC2007,

@@ -9,7 +9,6 @@ import csv
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import fields
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ import jsonschema
 import pytest
 
 from detap.cli.commands.eval import command
-from detap.protocols import Protocol
+from detap.protocols import Protocol, protocol
+from detap.protocols.axes import axes
 from detap.report import schema
 from tests.cli.conftest import Ended, Files, instances, results, spawn, write_coco
 
@@ -240,8 +240,9 @@ def test_a_list_of_images_that_is_no_text(detap: Detap, coco: Files) -> None:
 
 
 def test_every_axis_of_a_protocol_has_an_option() -> None:
-    fields_of = {field.name for field in fields(Protocol)} - {"name", "source"}
-    assert fields_of <= {parameter.name for parameter in command.params}
+    assert {axis.name for axis in axes(Protocol)} <= {
+        parameter.name for parameter in command.params
+    }
 
 
 @pytest.mark.parametrize(
@@ -252,6 +253,7 @@ def test_every_axis_of_a_protocol_has_an_option() -> None:
         (["--iou", "0.9", "--iou", ".5"], "iou_thresholds", [0.5, 0.9]),
         (["--iou", "0.5:0.6:0.05"], "iou_thresholds", [0.5, 0.55, 0.6]),
         (["--strict-iou"], "strict_iou", True),
+        (["--iou-grid", "float32"], "iou_grid", "float32"),
         (["--iou-ceiling", "0.9"], "iou_ceiling", 0.9),
         (["--pixel-edge"], "pixel_edge", True),
         (["--candidate", "best"], "candidate", "best"),
@@ -265,10 +267,15 @@ def test_every_axis_of_a_protocol_has_an_option() -> None:
         (["--limit-scope", "image"], "limit_scope", "image"),
         (["--ties", "file"], "ties", "file"),
         (["--ap", "11-point"], "recall_grid", "matlab"),
+        (["--ap", "trapezoid-101"], "interpolation", "trapezoid-101"),
         (["--ap", "all-point"], "interpolation", "all-point"),
         (["--recall-grid", "hundredths"], "recall_grid", "hundredths"),
         (["--precision-guard", "0"], "precision_guard", 0.0),
         (["--absent-class", "zero"], "absent_class", "zero"),
+        (["--absent-class", "zero-if-detected"], "absent_class", "zero-if-detected"),
+        (["--score-floor", "0.05"], "score_floor", 0.05),
+        (["--score-floor=-1e3"], "score_floor", -1000.0),
+        (["--score-floor", "none"], "score_floor", None),
         (["--class-agnostic"], "class_agnostic", True),
         (["--empty-images", "left-out"], "empty_images", "left-out"),
         (["--id-zero", "no-match"], "id_zero", "no-match"),
@@ -282,6 +289,21 @@ def test_an_option_changes_its_axis(
 ) -> None:
     record = evaluated(detap, coco, *options)
     assert record["protocol"][field] == pytest.approx(value) or record["protocol"][field] == value
+
+
+def test_a_report_says_what_its_preset_promises(detap: Detap, coco: Files) -> None:
+    record = evaluated(detap, coco, "--protocol", "ultralytics")
+    rules = protocol("ultralytics")
+    promised = {"source": rules.source, "tolerance": 1e-6, "residue": rules.residue}
+    assert record["reproduces"] == promised
+    told = "ultralytics is Ultralytics 8.4.190, val: "
+    ended = detap(*coco.arguments, "--protocol", "ultralytics")
+    assert told in ended.out
+    assert "to within 1e-06" in " ".join(ended.out.split())
+    # Of what departs from it nothing is promised; what is equal to the last bit needs no promise.
+    for options in (["--protocol", "ultralytics", "--iou", "0.5"], ["--protocol", "coco"]):
+        assert "reproduces" not in evaluated(detap, coco, *options)
+        assert " is Ultralytics" not in detap(*coco.arguments, *options).out
 
 
 def test_coco_thresholds_as_a_range_are_the_very_same(detap: Detap, coco: Files) -> None:
