@@ -148,8 +148,8 @@ class Protocol(Rules):
         "all-point",
         "How the curve becomes its average precision.",
         "How the precision-recall curve becomes its average precision: the mean of interpolated "
-        "precision at 11, 40 or 101 recall levels; the area under it; or the area under the line that "
-        "joins its points, by the trapezoidal rule over 101 levels.",
+        "precision at 11, 40 or 101 recall levels; the area under it; or the area under the line "
+        "that joins its points, by the trapezoidal rule over 101 levels.",
         option="--ap",
     )
     recall_grid: Literal["matlab", "arange", "linspace", "hundredths", "float32", "fortieths"] = (
