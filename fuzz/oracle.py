@@ -231,17 +231,47 @@ def _length(value: Any) -> float:
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 
 
-def voc_lines(data: bytes, images: tuple[str, ...]) -> Rows | None:
-    """Return image, score, x1, y1, x2, y2 of each line of a class's file."""
+def _text_lines(data: bytes) -> list[list[str]] | None:
+    """Return the columns of each line that has any; None of what is no text."""
     try:
         text = data.removeprefix(b"\xef\xbb\xbf").decode()
     except UnicodeDecodeError:
         return None
+    lines = [re.split(r"[ \t]+", line.removesuffix("\r")) for line in text.split("\n")]
+    return [columns for line in lines if (columns := [part for part in line if part])]
+
+
+def yolo_lines(data: bytes) -> Rows | None:
+    """Return class, box or bounds of a polygon, and confidence of each line of predictions."""
+    lines = _text_lines(data)
+    if lines is None:
+        return None
     rows: Rows = []
-    for line in text.split("\n"):
-        columns = [part for part in re.split(r"[ \t]+", line.removesuffix("\r")) if part]
-        if not columns:
-            continue
+    for columns in lines:
+        word, numbers = columns[0], columns[1:]
+        if not re.fullmatch("[0-9]+", word, re.ASCII) or len(numbers) < 5:
+            return None
+        if not all(map(_DECIMAL.fullmatch, numbers)):
+            return None
+        values = [float(number) for number in numbers]
+        if not all(map(math.isfinite, values)):
+            return None
+        if len(values) != 5:
+            x, y = values[:-1:2], values[1:-1:2]
+            if len(x) != len(y) or len(x) < 3:
+                return None
+            values = [min(x), min(y), max(x), max(y), values[-1]]
+        rows.append((word, *values))
+    return rows
+
+
+def voc_lines(data: bytes, images: tuple[str, ...]) -> Rows | None:
+    """Return image, score, x1, y1, x2, y2 of each line of a class's file."""
+    lines = _text_lines(data)
+    if lines is None:
+        return None
+    rows: Rows = []
+    for columns in lines:
         if len(columns) != 6 or columns[0] not in images:
             return None
         if not all(_DECIMAL.fullmatch(column) for column in columns[1:]):

@@ -121,6 +121,11 @@ SEEDS: dict[str, list[bytes]] = {
         .encode(),
         b"<annotation></annotation>",
     ],
+    "yolo-text": [
+        b"",
+        b"0 0.5 0.5 0.25 0.125 0.9\n12 .1 .2 .3 .4 1e-3\r\n\n7\t0 1 1. .5 0.25\n",
+        b"0 .1 .2 .3 .1 .2 .4 .9\n3 0.10 0.20 0.30 0.10 0.25 0.45 0.125 0.5 0.875\n",
+    ],
     "voc-text": [
         b"a 0.9 10 10 30 30\nb 0.8 1.5 2.25 1e2 +3.5e+1\na -3 0 0 .5 5.\n",
         b"a\t0.9\t10\t10\t30\t30\r\n  b  5   1 2 3 4  \r\n\r\nimg_03 1e-9 1 2 3 4",
@@ -240,4 +245,5 @@ TOKENS_OF = {
     "coco-truth": "json",
     "voc-xml": "xml",
     "voc-text": "text",
+    "yolo-text": "text",
 }

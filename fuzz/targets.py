@@ -18,12 +18,14 @@ from detap.errors import InputError
 from detap.formats.coco import careful, prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan
+from detap.formats.named.problems import Problems, UnknownNameError
 from detap.formats.reading.stream import Limits
 from detap.formats.text import lines
 from detap.formats.text import rows as _voc_rows
 from detap.formats.text.folder import Folder
 from detap.formats.voc import _scan as scanner
 from detap.formats.voc import annotations
+from detap.formats.yolo.lines import YoloForm
 from detap.tables.detection import GroundTruth
 from fuzz import oracle, seeds
 
@@ -239,10 +241,10 @@ def voc_xml(inputs: Sequence[bytes]) -> list[str]:
     left = set(declined)
     found = []
     for number, data in enumerate(inputs):
-        problems = lines.Problems(20)
+        problems = Problems(20)
         annotation = annotations.read_annotation(data, "x", problems, LIMITS)
         objects = annotation.objects
-        slow = list(zip(objects.names, objects.values, objects.difficult, strict=True))
+        slow = list(zip(objects.names, objects.values, objects.flags, strict=True))
         with _Blame(data):
             if problems.count:
                 check_problems(problems.listed)
@@ -284,18 +286,39 @@ IMAGES = ("a", "b", "img_03")
 
 def _resolve(word: str) -> str:
     if word not in IMAGES:
-        raise lines.UnknownNameError(f"image {word!r} is unknown", "take another")
+        raise UnknownNameError(f"image {word!r} is unknown", "take another")
     return word
 
 
 FORM = lines.LineForm("image", True, "corners", _resolve, IMAGES)
 
 
+def _number(word: str) -> str:
+    if not (word.isascii() and word.isdigit()):
+        raise UnknownNameError(f"class {word!r} is no number", "write its number")
+    return word
+
+
+YOLO = YoloForm("class", True, "fractions", _number)
+
+
 def voc_text(inputs: Sequence[bytes]) -> list[str]:
+    """Read text files of VOC's detections."""
+    return _text(inputs, FORM, lambda data: oracle.voc_lines(data, IMAGES))
+
+
+def yolo_text(inputs: Sequence[bytes]) -> list[str]:
+    """Read text files of YOLO's predictions, of which numbers need not be fractions here."""
+    return _text(inputs, YOLO, oracle.yolo_lines)
+
+
+def _text(
+    inputs: Sequence[bytes], form: lines.LineForm, plainly: Callable[[bytes], oracle.Rows | None]
+) -> list[str]:
     """Read text files by the scanner, with care, and plainly."""
     with _Files() as files:
         members = files.write(inputs)
-        scanned, declined = _voc_rows._scan_text(files.folder(), FORM, members, LIMITS)
+        scanned, declined = _voc_rows._scan_text(files.folder(), form, members, LIMITS)
     fast: list[list[Any]] = [[] for _ in inputs]
     columns = zip(
         scanned.file.tolist(), scanned.name.tolist(), scanned.values.tolist(), strict=True
@@ -305,10 +328,10 @@ def voc_text(inputs: Sequence[bytes]) -> list[str]:
     left = set(declined)
     found = []
     for number, data in enumerate(inputs):
-        problems = lines.Problems(20)
-        read = lines.read_lines(data, "x", FORM, problems)
+        problems = Problems(20)
+        read = lines.read_lines(data, "x", form, problems)
         slow = [(name, *values) for name, values in zip(read.names, read.values, strict=True)]
-        plain = oracle.voc_lines(data, IMAGES)
+        plain = plainly(data)
         with _Blame(data):
             if problems.count:
                 check_problems(problems.listed)
@@ -375,5 +398,6 @@ TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
     "coco-split": coco_split,
     "voc-xml": voc_xml,
     "voc-text": voc_text,
+    "yolo-text": yolo_text,
 }
 """What reads a batch of inputs and says of each whether it is valid."""
