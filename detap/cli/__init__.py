@@ -48,6 +48,7 @@ COMMANDS = (
     "baseline",
     "config",
     "rank",
+    "demo",
     "completion",
 )
 """The commands, in the order of the help; each is a module of this package."""

@@ -1,0 +1,80 @@
+"""``detap demo``: what detap does, on an example that it brings along."""
+
+import os
+import shlex
+import subprocess
+import sys
+from importlib.util import find_spec
+
+import click
+
+from detap.cli.command import Command
+from detap.cli.completing import files
+from detap.errors import UsageError
+from detap.names import printable
+
+_TOUR = (
+    (
+        "The table: how good is yesterday's detector?",
+        ("eval", "--gt", "instances.json", "--dt", "yesterday.json"),
+    ),
+    (
+        "The gate: is today's worse? Status 1 stops a pipeline.",
+        (
+            *("eval", "--gt", "instances.json", "--dt", "today.json", "-q"),
+            *("--baseline-detections", "yesterday.json", "--max-drop", "0.02"),
+        ),
+    ),
+    (
+        "The page: where does it err?",
+        (
+            *("report", "--gt", "instances.json", "--dt", "today.json"),
+            *("--baseline-detections", "yesterday.json", "--images", "pictures", "-o", "page.html"),
+        ),
+    ),
+)
+
+
+@click.command(
+    cls=Command,
+    examples={
+        "The tour, in a new folder detap-demo": "detap demo",
+        "In another folder": "detap demo /tmp/tour",
+    },
+)
+@click.argument("folder", metavar="[FOLDER]", default="detap-demo", shell_complete=files)
+def command(folder: str) -> None:
+    """Show the table, the gate and the page on a small example.
+
+    Writes the example into FOLDER, detap-demo by default, which must not be there yet: twelve
+    pictures, their ground truth, and the detections of two detectors. Then runs three commands on
+    it, each of which is printed.
+    """
+    from detap.cli.example import write  # only when called
+
+    try:
+        os.makedirs(folder)
+    except OSError as error:
+        message = f"{printable(folder)} cannot be made ({error.strerror}); name a new folder"
+        raise UsageError(message) from None
+    write(folder)
+    for what, line in _TOUR:
+        if line[0] == "report" and find_spec("jinja2") is None:
+            click.echo(f"\n# {what} That needs pip install 'detap[report]'.")
+            continue
+        status = _run(folder, what, line)
+        if status > 1:
+            raise UsageError(f"that ended with status {status}; its message says why")
+    click.echo(f"\nIt is all in {printable(folder)}: look around, and try other commands there.")
+
+
+def _run(folder: str, what: str, line: tuple[str, ...]) -> int:
+    """Run a command in the folder, with its line as a person would type it; return its status."""
+    click.echo(f"\n# {what}\n$ {shlex.join(('detap', *line))}\n")
+    sys.stdout.flush()
+    environment = {name: text for name, text in os.environ.items() if "DETAP_" not in name}
+    call = [sys.executable, "-m", "detap", *line[:1], "--isolated", *line[1:]]
+    status = subprocess.run(call, cwd=folder, env=environment, check=False).returncode
+    if status:
+        click.echo(f"(status {status})")
+    return status

@@ -1,0 +1,147 @@
+"""A small data set made up on the spot: animals in a meadow, and two detectors of them.
+
+Everything is drawn from a fixed sequence, so that the example is the same everywhere.
+"""
+
+import json
+import os
+import struct
+import zlib
+from collections.abc import Iterator
+from typing import Any
+
+WIDTH, HEIGHT, IMAGES = 320, 240, 12
+CLASSES = ("cat", "dog", "bird")
+_COLOURS = ((201, 111, 48), (120, 84, 60), (70, 110, 190))
+_MEADOW = (150, 180, 120)
+_SIZES = ((70, 50), (90, 70), (36, 28))
+
+Box = tuple[float, float, float, float]
+"""x, y, width, height in pixels."""
+
+
+class Sequence:
+    """Numbers from 0 to 1 that look random and are always the same (Lehmer's generator)."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = seed
+
+    def __next__(self) -> float:
+        self.state = self.state * 48271 % 0x7FFFFFFF
+        return self.state / 0x7FFFFFFF
+
+    def between(self, low: float, high: float) -> float:
+        """Return the next number, between these."""
+        return low + (high - low) * next(self)
+
+
+def scenes() -> list[list[tuple[int, Box]]]:
+    """Return the objects of each image: class and box. No two overlap."""
+    draw = Sequence(7)
+    found = []
+    for _ in range(IMAGES):
+        objects: list[tuple[int, Box]] = []
+        for slot in range(int(draw.between(2, 5))):
+            label = int(draw.between(0, len(CLASSES)))
+            width, height = _SIZES[label]
+            x = (slot % 2) * WIDTH / 2 + draw.between(5, WIDTH / 2 - width - 5)
+            y = (slot // 2) * HEIGHT / 2 + draw.between(5, HEIGHT / 2 - height - 5)
+            objects.append((label, (float(round(x)), float(round(y)), width, height)))
+        found.append(objects)
+    return found
+
+
+def detections(seed: int, missed: float, loose: float) -> Iterator[dict[str, Any]]:
+    """Give what a detector finds: it misses some objects, sees others twice, or where none is.
+
+    Parameters
+    ----------
+    seed : int
+    missed : float
+        The share of objects that it misses.
+    loose : float
+        By what share of their size its boxes are off, at most.
+    """
+    draw = Sequence(seed)
+    for image, objects in enumerate(scenes(), 1):
+        for label, (x, y, width, height) in objects:
+            if next(draw) < missed:
+                continue
+            taken = label if next(draw) > 0.05 else (label + 1) % len(CLASSES)
+            box = [
+                round(x + width * draw.between(-loose, loose), 1),
+                round(y + height * draw.between(-loose, loose), 1),
+                round(width * draw.between(1 - loose, 1 + loose), 1),
+                round(height * draw.between(1 - loose, 1 + loose), 1),
+            ]
+            yield _found(image, taken, box, draw.between(0.5, 1))
+            if next(draw) < 0.08:  # once more
+                yield _found(image, taken, box, draw.between(0.2, 0.5))
+        if next(draw) < 0.4:  # of nothing
+            box = [round(draw.between(0, 200), 1), round(draw.between(0, 150), 1), 40.0, 30.0]
+            yield _found(image, int(draw.between(0, 3)), box, draw.between(0.1, 0.7))
+
+
+def _found(image: int, label: int, box: list[float], score: float) -> dict[str, Any]:
+    return {"image_id": image, "category_id": label + 1, "bbox": box, "score": round(score, 3)}
+
+
+def instances() -> dict[str, Any]:
+    """Return the ground truth as the contents of a COCO file."""
+    images: list[dict[str, Any]] = []
+    annotations: list[dict[str, Any]] = []
+    for image, objects in enumerate(scenes(), 1):
+        images.append(
+            {"id": image, "file_name": f"{image:02}.png", "width": WIDTH, "height": HEIGHT}
+        )
+        for label, box in objects:
+            annotations.append(
+                {
+                    "id": len(annotations) + 1,
+                    "image_id": image,
+                    "category_id": label + 1,
+                    "bbox": list(box),
+                    "area": box[2] * box[3],
+                    "iscrowd": 0,
+                }
+            )
+    categories = [{"id": number, "name": name} for number, name in enumerate(CLASSES, 1)]
+    return {"images": images, "annotations": annotations, "categories": categories}
+
+
+def picture(objects: list[tuple[int, Box]]) -> bytes:
+    """Return an image as PNG: each object an ellipse in the colour of its class."""
+    rows = bytearray()
+    for y in range(HEIGHT):
+        rows.append(0)  # no filter
+        line = bytearray(bytes(_MEADOW) * WIDTH)
+        for label, (left, top, width, height) in objects:
+            level = (y + 0.5 - top) / height * 2 - 1
+            if abs(level) < 1:
+                half = (1 - level * level) ** 0.5 * width / 2
+                begin, end = round(left + width / 2 - half), round(left + width / 2 + half)
+                line[3 * begin : 3 * end] = bytes(_COLOURS[label]) * (end - begin)
+        rows += line
+    head = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 2, 0, 0, 0)
+    chunks = ((b"IHDR", head), (b"IDAT", zlib.compress(bytes(rows), 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+        for kind, data in chunks
+    )
+
+
+def write(folder: str) -> None:
+    """Write the example into a folder that is there: ground truth, two detectors, pictures."""
+    found = {
+        "instances.json": instances(),
+        "yesterday.json": list(detections(seed=11, missed=0.08, loose=0.06)),
+        "today.json": list(detections(seed=13, missed=0.2, loose=0.16)),
+    }
+    for name, value in found.items():
+        with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
+            json.dump(value, file)
+    pictures = os.path.join(folder, "pictures")
+    os.mkdir(pictures)
+    for image, objects in enumerate(scenes(), 1):
+        with open(os.path.join(pictures, f"{image:02}.png"), "wb") as file:
+            file.write(picture(objects))
