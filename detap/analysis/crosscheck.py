@@ -13,7 +13,7 @@ it says of the file as it is may be something else.
 import contextlib
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
 
@@ -24,12 +24,11 @@ from detap.decimals import apart
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
 from detap.protocols import PRESETS, Measure, Protocol
+from detap.protocols.axes import axes
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
 
 _FREE = frozenset(
     {
-        "name",
-        "source",
         "iou_thresholds",
         "iou_grid",
         "recall_grid",
@@ -41,7 +40,7 @@ _FREE = frozenset(
         "id_zero",
     }
 )
-"""Fields of a protocol in which pycocotools follows; in all others it is the coco preset."""
+"""Axes of a protocol in which pycocotools follows; in all others it is the coco preset."""
 
 _STEPS = 64  # units in the last place on either side that the search for w and h goes
 
@@ -130,7 +129,7 @@ def check_supported(rules: Protocol) -> None:
     preset = PRESETS["coco"]
     other = [
         entry.name.replace("_", "-")
-        for entry in fields(Protocol)
+        for entry in axes(Protocol)
         if entry.name not in _FREE and getattr(rules, entry.name) != getattr(preset, entry.name)
     ]
     if other:
