@@ -12,14 +12,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from detap.core.finishing import Scores, finish
-from detap.errors import DetapWarning, InputError, Problem, UsageError
+from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.advice import with_advice
 from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
 from detap.evaluation.scene import Scene
 from detap.protocols import Protocol
 from detap.spelling import near
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
-from detap.tables.doubts import AS_IS, check_fractions, of_unknown_size
+from detap.tables.doubts import AS_IS, check_fractions, of_unknown_size, unsized_problem
 
 __all__ = ["Curve", "Matches", "Result", "evaluate", "on_images", "select", "with_advice"]
 
@@ -127,19 +127,14 @@ def _check_units(ground_truth: GroundTruth, rules: Protocol) -> None:
     """Refuse to count pixels where boxes are in fractions of images of unknown size."""
     if not of_unknown_size(ground_truth):
         return
-    path = ground_truth.files[0].path if ground_truth.files else "ground truth"
-    for asked, what, remedy in (
-        (rules.pixel_edge, "counts whole pixels", ", or --no-pixel-edge"),
-        (len(rules.area_ranges) > 1, "tells areas apart, in pixels", ", or --area-ranges none"),
+    for asked, what, otherwise in (
+        (rules.pixel_edge, "counts whole pixels", "--no-pixel-edge"),
+        (len(rules.area_ranges) > 1, "tells areas apart, in pixels", "--area-ranges none"),
         (rules.height_min, "asks for heights in pixels", ""),
     ):
         if asked:
-            message = (
-                "its boxes are in fractions of images whose sizes are not known, and the protocol "
-                f"{rules.name} {what}"
-            )
-            sizes = "give the size of each image (image_sizes, --image-sizes FILE)"
-            raise InputError(Problem(path, "", message, sizes + remedy))
+            why = f"the protocol {rules.name} {what}"
+            raise InputError(unsized_problem(ground_truth, why, otherwise))
 
 
 def on_images(result: Result, images: Iterable[Name], *, threads: int | None = None) -> Result:

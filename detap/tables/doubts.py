@@ -125,6 +125,23 @@ def of_unknown_size(table: "GroundTruth | Detections") -> bool:
     return any(note.code == FRACTIONS.code for note in table.notes)
 
 
+def unsized_problem(table: "GroundTruth | Detections", why: str, otherwise: str = "") -> Problem:
+    """Return the problem of a table that bears :data:`FRACTIONS`, where pixels are due.
+
+    Parameters
+    ----------
+    table : GroundTruth or Detections
+    why : str
+        What asks for pixels.
+    otherwise : str
+        What would do without them.
+    """
+    path = table.files[0].path if table.files else table._title
+    message = f"its boxes are in fractions of images whose sizes are not known, and {why}"
+    remedy = "give the size of each image (image_sizes, --image-sizes FILE)"
+    return Problem(path, "", message, f"{remedy}{otherwise and ', or '}{otherwise}")
+
+
 def fractions_problem(path: str, what: str, example: str) -> Problem:
     """Return the problem of boxes in fractions."""
     return Problem(
@@ -135,18 +152,6 @@ def fractions_problem(path: str, what: str, example: str) -> Problem:
         "give --format yolo (format='yolo') for text files of a class, a centre, width and height, "
         "as YOLO's tools write them; else write pixels: x times the width of its image, y times "
         f"its height; or, if pixels they are, give {INSIST}",
-    )
-
-
-def _mixed(unsized: "tuple[str, GroundTruth | Detections]") -> Problem:
-    what, table = unsized
-    path = table.files[0].path if table.files else what.removeprefix("the ")
-    return Problem(
-        path,
-        "",
-        f"the boxes of {what} are in fractions of the image's size, those of the other side in "
-        "pixels",
-        "give the size of each image (image_sizes, --image-sizes FILE)",
     )
 
 
@@ -164,10 +169,10 @@ def fractions(truth: "GroundTruth | None", detections: "Detections | None") -> I
     """
     tables = {"the ground truth": truth, "the detections": detections}
     given = {what: table for what, table in tables.items() if table is not None}
-    unsized = {what: table for what, table in given.items() if of_unknown_size(table)}
+    unsized = [table for table in given.values() if of_unknown_size(table)]
     if unsized:
         if len(unsized) < len(given):
-            yield _mixed(*unsized.items())
+            yield unsized_problem(unsized[0], "those of the other side in pixels")
         return
     small = {what: table for what, table in given.items() if in_fractions(table.corners)}
     if not small:

@@ -236,7 +236,7 @@ def test_fractions_against_pixels(tmp_path: Path, detap: Run) -> None:
         ended = detap(command, *call)
         assert ended.status == 2
         assert (
-            f"{gt}: the boxes of the ground truth are in fractions of the image's size, those of "
+            f"{gt}: its boxes are in fractions of images whose sizes are not known, and those of "
             "the other side in pixels; give the size of each image"
         ) in ended.err + ended.out
     # The remedy, followed.
@@ -244,6 +244,23 @@ def test_fractions_against_pixels(tmp_path: Path, detap: Run) -> None:
     sized = (*call, "--image-sizes", tmp_path / "sizes.csv", "--output-format", "json")
     ended = detap("eval", *sized)
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+
+
+def test_nothing_is_written_in_fractions(tmp_path: Path, detap: Run) -> None:
+    gt = written(tmp_path, PLAIN, BOX)
+    (tmp_path / "sizes.csv").write_text(SIZES)
+    for to in ("coco", "voc", "yolo"):
+        ended = detap("convert", "--gt", gt, "--to", to, "-o", tmp_path / to)
+        assert ended.status == 2
+        assert (
+            f"{gt}: its boxes are in fractions of images whose sizes are not known, and pixels are "
+            "written; give the size of each image (image_sizes, --image-sizes FILE)"
+        ) in ended.err
+    sizes = ("--image-sizes", tmp_path / "sizes.csv")
+    call = ("convert", "--gt", gt, *sizes, "--to", "coco", "-o", tmp_path / "gt.json")
+    assert detap(*call).status == 0
+    record = json.loads((tmp_path / "gt.json").read_text())
+    assert record["annotations"][0]["bbox"] == [20, 5, 20, 10]
 
 
 def test_detections_take_the_sizes_of_another_format(tmp_path: Path, detap: Run) -> None:

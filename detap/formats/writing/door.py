@@ -4,13 +4,14 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from detap.errors import Note, UsageError
+from detap.errors import InputError, Note, UsageError
 from detap.formats.registry import FORMATS
 from detap.formats.writing import coco, voc, yolo
 from detap.formats.writing.content import Content, lost_columns
 from detap.formats.writing.folder import check_new, write_new
 from detap.spelling import near
 from detap.tables.detection import Detections, GroundTruth, Name
+from detap.tables.doubts import of_unknown_size, unsized_problem
 
 Writer = Callable[[Content, list[Note]], Iterator[tuple[str, bytes]]]
 
@@ -84,6 +85,9 @@ def convert(
         raise UsageError("nothing to convert: give ground truth, detections, or both")
     if ground_truth is not None and detections is not None:
         detections = detections.numbered_as(ground_truth)
+    for table in (ground_truth, detections):
+        if table is not None and of_unknown_size(table):
+            raise InputError(unsized_problem(table, "pixels are written"))
     target = os.fspath(path)
     one = ground_truth is None or detections is None
     single = one and to == "coco" and target.endswith(".json")
