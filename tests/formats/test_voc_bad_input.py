@@ -43,44 +43,44 @@ def whole(inner: str) -> str:
 BOX = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox>"
 
 OBJECTS = {
-    "no name": (whole(BOX), "object 1: has no name; add <name>"),
-    "empty name": (item(" "), "object 1: has an empty name; name its class"),
+    "no name": (whole(BOX), "object 1, line 1: has no name; add <name>"),
+    "empty name": (item(" "), "object 1, line 3: has an empty name; name its class"),
     "two names": (
         whole(f"<name>a</name><name>a</name>{BOX}"),
-        "object 1: has 2 elements <name>; keep one",
+        "object 1, line 1: has 2 elements <name>; keep one",
     ),
     "element in the name": (
         whole(f"<name>a<b/></name>{BOX}"),
-        "object 1: has elements inside <name>; write text alone there",
+        "object 1, line 1: has elements inside <name>; write text alone there",
     ),
-    "no box": (whole("<name>a</name>"), "object 1: has no bndbox; add <bndbox>"),
+    "no box": (whole("<name>a</name>"), "object 1, line 1: has no bndbox; add <bndbox>"),
     "box of a part only": (
         whole(f"<name>a</name><part>{BOX}</part>"),
-        "object 1: has no bndbox; add <bndbox>",
+        "object 1, line 1: has no bndbox; add <bndbox>",
     ),
     "two boxes": (
         whole(f"<name>a</name>{BOX}{BOX}"),
-        "object 1: has 2 elements <bndbox>; keep one",
+        "object 1, line 1: has 2 elements <bndbox>; keep one",
     ),
     "corner missing": (
         whole(f"<name>a</name>{BOX.replace('<xmin>1</xmin>', '')}"),
-        "object 1: has no xmin; add <xmin>",
+        "object 1, line 1: has no xmin; add <xmin>",
     ),
     "corner twice": (
         whole(f"<name>a</name>{BOX.replace('<xmin>', '<xmin>1</xmin><xmin>')}"),
-        "object 1: has 2 elements <xmin>; keep one",
+        "object 1, line 1: has 2 elements <xmin>; keep one",
     ),
     "difficult 2": (
         item(difficult="2"),
-        "object 1: difficult is '2'; it must be 0 or 1",
+        "object 1, line 3: difficult is '2'; it must be 0 or 1",
     ),
     "difficult empty": (
         item(difficult=""),
-        "object 1: difficult is ''; it must be 0 or 1",
+        "object 1, line 3: difficult is ''; it must be 0 or 1",
     ),
     "difficult true": (
         item(difficult="true"),
-        "object 1: difficult is 'true'; it must be 0 or 1",
+        "object 1, line 3: difficult is 'true'; it must be 0 or 1",
     ),
     "x turned": (
         item(box=(30, 20, 10, 40)),
@@ -92,7 +92,7 @@ OBJECTS = {
     ),
     "area overflows": (
         item(box=(0, 0, "1e200", "1e200")),
-        "object 1: the area of the box overflows; correct the box",
+        "object 1, line 3: the area of the box overflows; correct the box",
     ),
 }
 
@@ -125,12 +125,12 @@ def test_objects(tmp_path: Path, content: str, message: str) -> None:
 
 @pytest.mark.parametrize(("text", "fault"), NUMBERS.items(), ids=[n[:12] for n in NUMBERS])
 def test_numbers_in_xml(tmp_path: Path, text: str, fault: str) -> None:
-    due = f"object 2: xmin {quoted(text)} {fault}"
+    due = f"object 2, line 4: xmin {quoted(text)} {fault}"
     assert refused_xml(tmp_path, xml(item(), item(box=(text, 20, 30, 40)))) == [due]
 
 
 def test_an_empty_corner(tmp_path: Path) -> None:
-    due = "object 1: ymax '' is empty where a number is due; give a decimal number"
+    due = "object 1, line 3: ymax '' is empty where a number is due; give a decimal number"
     assert refused_xml(tmp_path, xml(item(box=(10, 20, 30, " ")))) == [due]
 
 
@@ -227,12 +227,13 @@ def test_broken_xml(tmp_path: Path, content: str | bytes) -> None:
 def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
     wrong = item(box=(3, 2, float("nan"), 4), difficult="x")
     tree(tmp_path, {"a": xml(item(), wrong), "b": xml(wrong), "c": xml(item(), item(""))})
+    not_finite = "xmax 'nan' is not a finite number; give a decimal number"
     assert refused_truth(tmp_path) == [
-        "Annotations/a.xml: object 2: difficult is 'x'; it must be 0 or 1",
-        "Annotations/a.xml: object 2: xmax 'nan' is not a finite number; give a decimal number",
-        "Annotations/b.xml: object 1: difficult is 'x'; it must be 0 or 1",
-        "Annotations/b.xml: object 1: xmax 'nan' is not a finite number; give a decimal number",
-        "Annotations/c.xml: object 2: has an empty name; name its class",
+        "Annotations/a.xml: object 2, line 4: difficult is 'x'; it must be 0 or 1",
+        f"Annotations/a.xml: object 2, line 4: {not_finite}",
+        "Annotations/b.xml: object 1, line 3: difficult is 'x'; it must be 0 or 1",
+        f"Annotations/b.xml: object 1, line 3: {not_finite}",
+        "Annotations/c.xml: object 2, line 4: has an empty name; name its class",
     ]
     with pytest.raises(InputError) as caught:
         read_ground_truth(tmp_path, limits=Limits(problems=2))

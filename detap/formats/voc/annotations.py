@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from detap.formats.named.problems import Problems, shown
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
@@ -213,46 +213,55 @@ def _length(element: Any) -> float:
     return float(text)
 
 
+class _Fault(NamedTuple):
+    """What is wrong with an object: which element, how, and what to do."""
+
+    element: Any
+    message: str
+    remedy: str
+
+
 def _read_object(element: Any, file: str, place: str, problems: Problems, objects: Lines) -> None:
-    faults: list[tuple[str, str]] = []
+    faults: list[_Fault] = []
     name = _own_text(element, "name", "a name", faults)
     if name == "":
-        faults.append(("has an empty name", "name its class"))
+        faults.append(_Fault(element, "has an empty name", "name its class"))
     difficult = _own_text(element, "difficult", "", faults)
     if difficult not in {None, "0", "1"}:
-        faults.append((f"difficult is {shown(str(difficult))}", "it must be 0 or 1"))
+        child = element.find("difficult")
+        faults.append(_Fault(child, f"difficult is {shown(str(difficult))}", "it must be 0 or 1"))
     values = _own_box(element, faults)
     if values is not None and (fault := box_fault(values, "corners")):
-        faults.append((fault, "correct the box"))
-    for message, remedy in faults:
-        problems.add(file, place, message, remedy)
+        faults.append(_Fault(element, fault, "correct the box"))
+    for at, message, remedy in faults:
+        problems.add(file, f"{place}, line {at.sourceline}", message, remedy)
     if not faults and name is not None and values is not None:
         objects.names.append(name)
         objects.values.append(values)
         objects.flags.append(difficult == "1")
 
 
-def _own(element: Any, tag: str, due: str, faults: list[tuple[str, str]]) -> Any:
+def _own(element: Any, tag: str, due: str, faults: list[_Fault]) -> Any:
     """Return the one child with that tag, or None; `due` names what may not be missing."""
     found = [child for child in element if child.tag == tag]
     if len(found) > 1:
-        faults.append((f"has {len(found)} elements <{tag}>", "keep one"))
+        faults.append(_Fault(found[1], f"has {len(found)} elements <{tag}>", "keep one"))
     elif not found and due:
-        faults.append((f"has no {due}", f"add <{tag}>"))
+        faults.append(_Fault(element, f"has no {due}", f"add <{tag}>"))
     return found[0] if len(found) == 1 else None
 
 
-def _own_text(element: Any, tag: str, due: str, faults: list[tuple[str, str]]) -> str | None:
+def _own_text(element: Any, tag: str, due: str, faults: list[_Fault]) -> str | None:
     child = _own(element, tag, due.removeprefix("a "), faults)
     if child is None:
         return None
     if len(child):
-        faults.append((f"has elements inside <{tag}>", "write text alone there"))
+        faults.append(_Fault(child, f"has elements inside <{tag}>", "write text alone there"))
         return None
     return str(child.text or "").strip(_BLANK)
 
 
-def _own_box(element: Any, faults: list[tuple[str, str]]) -> list[float] | None:
+def _own_box(element: Any, faults: list[_Fault]) -> list[float] | None:
     box = _own(element, "bndbox", "bndbox", faults)
     if box is None:
         return None
@@ -263,7 +272,8 @@ def _own_box(element: Any, faults: list[tuple[str, str]]) -> list[float] | None:
             continue
         fault = number_fault(text)
         if fault:
-            faults.append((f"{corner} {shown(text)} {fault}", "give a decimal number"))
+            where = box.find(corner)
+            faults.append(_Fault(where, f"{corner} {shown(text)} {fault}", "give a decimal number"))
         else:
             values.append(float(text))
     return values if len(values) == len(_CORNER_NAMES) else None

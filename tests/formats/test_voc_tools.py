@@ -1,0 +1,188 @@
+"""VOC XML of labelImg, CVAT and Roboflow, and text of Cartucho's and Padilla's tools."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from detap import read_ground_truth
+from detap.errors import InputError
+from detap.formats.voc.annotations import read_annotations
+from detap.tables.detection import GroundTruth
+from tests.cli.conftest import Ended, detap
+from tests.formats.voc_files import write
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+LABELIMG = """<annotation>
+\t<folder>photos</folder>
+\t<filename>IMG_1.JPG</filename>
+\t<path>C:\\Users\\me\\photos\\IMG_1.JPG</path>
+\t<source>
+\t\t<database>Unknown</database>
+\t</source>
+\t<size>
+\t\t<width>640</width>
+\t\t<height>480</height>
+\t\t<depth>3</depth>
+\t</size>
+\t<segmented>0</segmented>
+\t<object>
+\t\t<name>traffic light</name>
+\t\t<pose>Unspecified</pose>
+\t\t<truncated>1</truncated>
+\t\t<difficult>0</difficult>
+\t\t<bndbox>
+\t\t\t<xmin>1</xmin>
+\t\t\t<ymin>2</ymin>
+\t\t\t<xmax>640</xmax>
+\t\t\t<ymax>480</ymax>
+\t\t</bndbox>
+\t</object>
+</annotation>
+"""
+
+CVAT = """<annotation>
+  <folder></folder>
+  <filename>set/b.png</filename>
+  <source><database>Unknown</database><annotation>Unknown</annotation><image>Unknown</image></source>
+  <size><width>640</width><height>480</height><depth></depth></size>
+  <segmented>0</segmented>
+  <object>
+    <name>car</name>
+    <truncated>0</truncated>
+    <occluded>1</occluded>
+    <difficult>1</difficult>
+    <bndbox><xmin>10.37</xmin><ymin>20.5</ymin><xmax>99.99</xmax><ymax>64.01</ymax></bndbox>
+    <attributes>
+      <attribute><name>rotation</name><value>0.0</value></attribute>
+      <attribute><name>difficult</name><value>yes</value></attribute>
+    </attributes>
+  </object>
+</annotation>
+"""
+
+ROBOFLOW = """<annotation>
+\t<folder></folder>
+\t<filename>c_jpg.rf.0a1b.jpg</filename>
+\t<path>c_jpg.rf.0a1b.jpg</path>
+\t<source><database>roboflow.com</database></source>
+\t<size><width>640</width><height>640</height><depth>3</depth></size>
+\t<segmented>0</segmented>
+\t<object>
+\t\t<name>car</name>
+\t\t<pose>Unspecified</pose>
+\t\t<truncated>0</truncated>
+\t\t<occluded>0</occluded>
+\t\t<bndbox>
+\t\t\t<xmin>11</xmin>
+\t\t\t<xmax>33</xmax>
+\t\t\t<ymin>22</ymin>
+\t\t\t<ymax>44</ymax>
+\t\t</bndbox>
+\t</object>
+</annotation>
+"""
+
+FILES = {
+    "labelImg": ("IMG_1", LABELIMG, ("traffic light", False, [1, 2, 640, 480], (640, 480))),
+    "CVAT": ("b", CVAT, ("car", True, [10.37, 20.5, 99.99, 64.01], (640, 480))),
+    "Roboflow": ("c_jpg.rf.0a1b", ROBOFLOW, ("car", False, [11, 22, 33, 44], (640, 640))),
+}
+
+
+def row(truth: GroundTruth) -> tuple[str, bool, list[float], tuple[float, float]]:
+    assert truth.image_sizes is not None
+    [difficult], [corners] = truth.difficult.tolist(), truth.corners.tolist()
+    width, height = truth.image_sizes[0].tolist()
+    return truth.classes[0], difficult, corners, (width, height)
+
+
+@pytest.mark.parametrize("tool", FILES)
+def test_xml_as_tools_write_it(tmp_path: Path, tool: str) -> None:
+    """The file's name counts, no matter what it says of itself; images may lie beside it."""
+    stem, content, due = FILES[tool]
+    write(tmp_path / "valid", {f"{stem}.xml": content, f"{stem}.jpg": b"\xff\xd8", "x.txt": ""})
+    truth = read_ground_truth(tmp_path / "valid", format="voc")
+    assert truth.images == (stem,)
+    assert row(truth) == due
+
+
+@pytest.mark.parametrize("tool", ["labelImg", "Roboflow"])
+def test_regular_files_are_read_by_the_scanner(
+    tmp_path: Path, tool: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("read with care")
+
+    monkeypatch.setattr("detap.formats.voc.annotations.read_annotation", refuse)
+    assert read_annotations is not None
+    stem, content, due = FILES[tool]
+    write(tmp_path, {f"{stem}.xml": content})
+    assert row(read_ground_truth(tmp_path, format="voc")) == due
+
+
+def test_a_flag_that_is_neither_0_nor_1_is_an_error_with_its_line(tmp_path: Path) -> None:
+    wrong = CVAT.replace("<difficult>1</difficult>", "<difficult>False</difficult>")
+    write(tmp_path, {"b.xml": wrong})
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(tmp_path, format="voc")
+    assert str(caught.value) == (
+        f"{tmp_path}/b.xml: object 1, line 11: difficult is 'False'; it must be 0 or 1"
+    )
+
+
+def headline(detap: Run, *words: str) -> float:
+    ended = detap("eval", *words, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    found: float = json.loads(ended.out)["summary"]["mAP"]
+    return found
+
+
+# A cat found with IoU 1 above a false positive; a difficult dog, and an empty image.
+CARTUCHO = {
+    "gt": {"a.txt": "cat 10 20 29 39\ndog 1 1 5 5 difficult\n", "b.txt": ""},
+    "dt": {"a.txt": "cat 0.9 10 20 29 39\ncat 0.8 50 50 60 60\ndog .5 70 70 80 80\n", "b.txt": ""},
+}
+
+
+def test_cartucho_by_hand(detap: Run, tmp_path: Path) -> None:
+    for side, files in CARTUCHO.items():
+        write(tmp_path / side, files)
+    words = ("--gt", f"{tmp_path}/gt", "--dt", f"{tmp_path}/dt")
+    assert headline(detap, *words) == 1.0
+
+
+def test_padilla_by_hand(detap: Run, tmp_path: Path) -> None:
+    """The same boxes as x, y, width, height."""
+    write(tmp_path / "gt", {"a.txt": "cat 10 20 19 19\n", "b.txt": ""})
+    write(tmp_path / "dt", {"a.txt": "cat 0.9 10 20 19 19\ncat 0.8 50 50 10 10\n"})
+    words = ("--gt", f"{tmp_path}/gt", "--dt", f"{tmp_path}/dt", "--boxes", "xywh")
+    assert headline(detap, *words) == 1.0
+
+
+def test_cartucho_85(detap: Run, real_data: Path) -> None:
+    folder = real_data / "cartucho-85"
+    words = ("--gt", f"{folder}/ground-truth", "--dt", f"{folder}/detection-results")
+    assert headline(detap, *words) == 0.31047718500906324
+
+
+@pytest.mark.parametrize(
+    ("ap", "edge", "due"),
+    [
+        ("11-point", "--pixel-edge", 0.2683982684),
+        ("all-point", "--pixel-edge", 0.2456866805),
+        ("all-point", "--no-pixel-edge", 0.2253968254),
+    ],
+)
+def test_object_detection_metrics_sample_2(
+    detap: Run, real_data: Path, ap: str, edge: str, due: float
+) -> None:
+    """Padilla's sample: `class [conf] x y w h`, at an IoU of 0.3."""
+    folder = real_data / "odm-sample-2"
+    words = ("--gt", f"{folder}/groundtruths", "--dt", f"{folder}/detections", "--boxes", "xywh")
+    found = headline(detap, *words, "--iou", "0.3", "--ap", ap, edge)
+    assert found == pytest.approx(due, abs=5e-11)
