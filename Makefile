@@ -1,5 +1,5 @@
 # The one task runner. Each target runs with the tools of the environment that is active.
-.PHONY: build test lint types docs format check mutate sanitize audit fuzz reliability bench clean
+.PHONY: build test lint types docs site format check mutate sanitize audit fuzz reliability bench clean
 
 build:  ## compile the core in place, after a change to a .pyx or .pxd file
 	python setup.py --quiet build_ext --inplace
@@ -17,6 +17,9 @@ format:
 
 types:
 	mypy
+
+site:  ## the pages as a site, in build/site; any warning fails
+	python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/site
 
 docs:  ## links, options, examples and names in the docs
 	pytest --quiet tests/docs

@@ -67,6 +67,7 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
             if goal.suffix == ".md" and goal.exists():
                 queue.append(goal)
     pages = {page for page in PAGES if page.is_relative_to(ROOT / "docs")}
+    pages.discard(ROOT / "docs" / "index.md")  # the first page of the site, as README is here
     assert pages - seen == set(), "no link leads from the README to these pages"
 
 

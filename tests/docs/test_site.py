@@ -1,0 +1,95 @@
+"""The site that `make site` has built: everything that has a name is to be found in it."""
+
+import re
+from html import unescape
+from pathlib import Path
+
+import click
+import pytest
+
+import detap
+from detap.cli import group
+from detap.protocols import PRESETS
+from detap.protocols.axes import axes
+from detap.protocols.detection import Protocol
+
+SITE = Path(__file__).parents[2] / "build" / "site"
+
+pytestmark = pytest.mark.skipif(
+    not (SITE / "index.html").exists(), reason="the site is not built: make site"
+)
+
+
+def text_of(page: Path) -> str:
+    """Return what a page says."""
+    return unescape(re.sub(r"<[^>]+>", "", page.read_text("utf-8")))
+
+
+@pytest.fixture(scope="module")
+def pages() -> dict[str, str]:
+    return {str(page.relative_to(SITE)): text_of(page) for page in sorted(SITE.rglob("*.html"))}
+
+
+def test_every_page_of_the_docs_is_a_page_of_it(pages: dict[str, str]) -> None:
+    docs = SITE.parents[1] / "docs"
+    due = {str(page.relative_to(docs).with_suffix(".html")) for page in docs.rglob("*.md")}
+    assert due <= pages.keys()
+
+
+def test_every_page_is_reached_from_the_first() -> None:
+    seen: set[Path] = set()
+    queue = [SITE / "index.html"]
+    while queue:
+        page = queue.pop()
+        if page in seen or not page.exists():
+            continue
+        seen.add(page)
+        for target in re.findall(r'href="([^"#:]+\.html)', page.read_text("utf-8")):
+            queue.append((page.parent / target).resolve())
+    docs = SITE.parents[1] / "docs"
+    due = {SITE / page.relative_to(docs).with_suffix(".html") for page in docs.rglob("*.md")}
+    assert due <= seen
+
+
+def test_no_link_of_it_is_dead() -> None:
+    for page in SITE.rglob("*.html"):
+        text = page.read_text("utf-8")
+        for target in re.findall(r'(?:href|src)="([^"]+)"', text):
+            path, _, anchor = unescape(target).partition("#")
+            if re.match(r"[a-z]+:|//", path):
+                continue
+            goal = (page.parent / path.partition("?")[0]).resolve() if path else page
+            assert goal.exists(), f"{page.name}: {target}"
+            if anchor and goal.suffix == ".html":
+                assert f'id="{anchor}"' in goal.read_text("utf-8"), f"{page.name}: {target}"
+
+
+def test_every_public_name_is_in_it(pages: dict[str, str]) -> None:
+    reference = (SITE / "reference.html").read_text("utf-8")
+    names = [name for name in detap.__all__ if not name.startswith("_")]
+    assert names
+    for name in names:
+        assert f'id="detap.{name}"' in reference, f"detap.{name}"
+
+
+def test_every_command_and_option_is_in_it(pages: dict[str, str]) -> None:
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        page = pages[f"commands/{name}.html"]
+        command = group.get_command(context, name)
+        assert command is not None
+        inner = command.commands.values() if isinstance(command, click.Group) else [command]
+        for each in inner:
+            for parameter in each.params:
+                for spelling in parameter.opts:
+                    assert not spelling.startswith("--") or spelling in page, f"{name} {spelling}"
+
+
+def test_every_preset_axis_and_note_is_in_it(pages: dict[str, str]) -> None:
+    protocols = pages["protocols.html"]
+    for name in (*PRESETS, *(axis.name for axis in axes(Protocol))):
+        assert name in protocols
+    noted = re.findall(r"^\| `([a-z-]+)`", (SITE.parents[1] / "docs/notes.md").read_text(), re.M)
+    assert noted
+    for code in noted:
+        assert code in pages["notes.html"]
