@@ -270,6 +270,15 @@ WHOLE: dict[str, tuple[str | bytes, str]] = {
         document(image(BOX, name="")),
         "line 4: <image> has no name; give the name of its file",
     ),
+    "a shape elsewhere": (
+        document(image(BOX).replace("image", "picture"), image(BOX)),
+        "line 5: <box> stands in <picture>, not in an <image>; export it again",
+    ),
+    "text between elements": (
+        document(image(BOX, "box label='cat'/>")),
+        "line 6: has text between its elements: \"box label='cat'/>\"; write it as an element, or "
+        "remove it",
+    ),
     "a width that is none": (
         document(image(BOX, more='width="wide" height="4"')),
         "line 4: image 'a.jpg': width 'wide' is not a number; give a decimal number",

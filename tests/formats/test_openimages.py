@@ -293,6 +293,22 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
         assert detap("check", *sides).status == 0
 
 
+def test_standard_input(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    gt = written(tmp_path, PLAIN, BOX)
+    lines = f"{SCORED}\na,dog,.5,.25,.5,.125,.375\na,dog,x,0,1,0,1\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))
+    ended = detap("eval", "--gt", gt, "--dt", "-", "--area-ranges", "none")
+    assert f"<stdin>: line 3: Score 'x' is not a number; {DECIMAL}" in ended.err
+
+
+def test_urls() -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe("/oi/gt.csv", f"{PLAIN}\n{BOX}\na,dog,0,1,0,\n".encode())
+    with pytest.raises(InputError, match=r"^memory://oi/gt.csv: line 3: YMax '' is empty"):
+        read_ground_truth("memory://oi/gt.csv")
+    memory.store.clear()
+
+
 # --- bad input
 
 HEADERS: dict[str, tuple[tuple[str | bytes, ...], str]] = {
@@ -358,6 +374,11 @@ def test_ground_truth_as_detections(tmp_path: Path) -> None:
 ROWS: dict[str, tuple[str | bytes, str]] = {
     "no image": (",dog,0,1,0,1", "has no ImageID; name it"),
     "no label": ("a,,0,1,0,1", "has no LabelName; name it"),
+    "a control character": (
+        "a,d\x1bg,0,1,0,1",
+        r"LabelName has the control character '\x1b'; remove it",
+    ),
+    "blank label": ("a,  ,0,1,0,1", "has no LabelName; name it"),
     "too few": ("a,dog,0,1,0", "has 5 columns, 6 are due; write as many as the header; {commas}"),
     "too many": (BOX + ",1", "has 7 columns, 6 are due; write as many as the header; {commas}"),
     "bare commas": (

@@ -10,6 +10,7 @@ from detap.formats.named import objects
 from detap.formats.named.notes import told
 from detap.formats.named.problems import Problems
 from detap.formats.named.sides import Stand
+from detap.formats.reading.paths import shown
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, refuse
 from detap.formats.shapes.flags import FlagNames, check_shapes
 from detap.tables.detection import Detections, GroundTruth, SourceFile
@@ -128,11 +129,10 @@ def exported(path: str) -> str:
 
 
 def _stand(read: Annotations, as_is: bool) -> Stand:
-    place = read.gathered.place
+    place, path = read.gathered.place, shown(read.path)
     return Stand(
-        read.path, read.limits, as_is, lambda row: (read.path, f"line {place[row]}"),
-        corners=CORNERS,
-    )  # fmt: skip
+        path, read.limits, as_is, lambda row: (path, f"line {place[row]}"), corners=CORNERS
+    )
 
 
 def _source(read: Annotations) -> tuple[SourceFile, ...]:

@@ -15,6 +15,7 @@ from xml.parsers import expat
 
 from detap.formats.calling import without_suffix
 from detap.formats.named.problems import Problems, shown
+from detap.formats.reading.paths import shown as called
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
 from detap.formats.shapes.gathering import FaultError, Gathered, number_of
@@ -24,6 +25,7 @@ CORNERS = ("xtl", "ytl", "xbr", "ybr")
 
 _POINTS = {"polygon": 3, "polyline": 2, "points": 1}
 _UNREAD = ("cuboid", "skeleton")
+_SHAPES = (*_POINTS, *_UNREAD, "box", "ellipse", "mask")
 _SCORES = ("score", "confidence")
 
 Attributes = Mapping[str, str]
@@ -87,7 +89,7 @@ class Annotations:
         self.tags = 0
         self.sha256 = ""
         self._depth = 0
-        self._in_image = self._left_out = False
+        self._part = ""
         self._shape: tuple[str, Attributes, int] | None = None
         self._extra: dict[str, str] = {}
         self._name = ""
@@ -136,7 +138,7 @@ class Annotations:
             self._add(place, f"is no XML: {reason}", "export it again")
 
     def _add(self, place: str, message: str, remedy: str) -> None:
-        self.problems.add(self.path, place, message, remedy)
+        self.problems.add(called(self.path), place, message, remedy)
 
     def _here(self) -> str:
         return f"line {self._parser.CurrentLineNumber}"
@@ -161,9 +163,12 @@ class Annotations:
             self._start_root(name)
         elif self._depth == 2:
             self._start_part(name, attributes)
-        elif self._depth == 3 and self._in_image:
+        elif self._depth == 3 and self._part == "image":
             self._shape = name, attributes, self._parser.CurrentLineNumber
             self._extra = {}
+        elif self._depth == 3 and self._part != "meta" and name in _SHAPES:
+            message = f"<{name}> stands in <{self._part}>, not in an <image>"
+            self._add(self._here(), message, "export it again")
         elif self._depth == 4 and self._shape is not None and name == "attribute":
             self._name = attributes.get("name", "")
             self._extra[self._name] = ""
@@ -171,6 +176,11 @@ class Annotations:
     def _text(self, text: str) -> None:
         if self._depth == 4 and self._name:
             self._extra[self._name] += text
+        elif self._part == "image" and self._depth < 4 and text.strip():
+            # expat hands text over where it stands behind it.
+            line = self._parser.CurrentLineNumber - text.lstrip().count("\n")
+            message = f"has text between its elements: {shown(text.strip())}"
+            self._add(f"line {line}", message, "write it as an element, or remove it")
 
     def _end(self, _: str) -> None:
         if self._depth == 4:
@@ -179,7 +189,7 @@ class Annotations:
             self._take(*self._shape)
             self._shape = None
         elif self._depth == 2:
-            self._in_image = False
+            self._part = ""
         self._depth -= 1
 
     def _start_root(self, name: str) -> None:
@@ -194,6 +204,7 @@ class Annotations:
         )
 
     def _start_part(self, name: str, attributes: dict[str, str]) -> None:
+        self._part = name
         if name == "track":
             self._stop(
                 "has a <track>: this is CVAT for video, which numbers frames and names no image",
@@ -201,7 +212,6 @@ class Annotations:
             )
         if name != "image":
             return
-        self._in_image = True
         line = self._parser.CurrentLineNumber
         file = attributes.get("name", "")
         stem = without_suffix(file.replace("\\", "/"))
@@ -239,7 +249,7 @@ class Annotations:
             self.gathered.add(line, label, box, score, flags)
         except FaultError as fault:
             self._add(f"line {line}", f"<{name}> {fault.message}", fault.remedy)
-        if self.gathered.too_many(self.path, self.problems):
+        if self.gathered.too_many(called(self.path), self.problems):
             raise _StopError
 
     def _flag(self, attribute: tuple[str, str]) -> str:

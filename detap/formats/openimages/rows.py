@@ -6,6 +6,7 @@ by row, which knows what to say of it. The file is never held whole.
 
 import csv
 import hashlib
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ import numpy as np
 from detap.formats.named.problems import Problems, shown
 from detap.formats.openimages._scan import Scanner
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
+from detap.formats.reading.paths import shown as called
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.text.lines import looks_like, number_fault
 from detap.tables.detection import Flags, Floats, Integers
@@ -28,6 +30,7 @@ _GROUPS = {"0": 0, "1": 1, "-1": 2, "": 0}
 _FORM = "ImageID,LabelName,XMin,XMax,YMin,YMax"
 _FORM_SCORED = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_LINE = 1 << 20
 _SLACK = 0.01
 """How far ground truth may reach beyond the image, by rounding; in fractions of its size."""
@@ -134,7 +137,7 @@ class _Reader:
         self.blanks: list[int] = []
 
     def _add(self, place: str, message: str, remedy: str) -> None:
-        self.problems.add(self.stream.path, place, message, remedy)
+        self.problems.add(called(self.stream.path), place, message, remedy)
 
     def _stop(self, place: str, message: str, remedy: str) -> None:
         self._add(place, message, remedy)
@@ -259,8 +262,11 @@ class _Reader:
             columns = f"has {len(row)} column{'s' * (len(row) != 1)}, {width} are due"
             return columns, "write as many as the header; decimal commas stand in quotes"
         for name in _NAMES:
-            if not row[at[name]].strip():
+            word = row[at[name]]
+            if not word.strip():
                 return f"has no {name}", "name it"
+            if control := _CONTROL.search(word):
+                return f"{name} has the control character {control.group()!r}", "remove it"
         for name in self.numeric:
             fault = self._number_fault(name, row[at[name]])
             if fault:

@@ -17,6 +17,7 @@ from detap.formats.named.sides import Stand
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.rows import CORNERS, Rows, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
+from detap.formats.reading.paths import shown as called
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, refuse
 from detap.tables.detection import (
     Detections,
@@ -156,6 +157,7 @@ class _Read:
     """A file that was read, with what goes beside it."""
 
     path: str
+    called: str
     limits: Limits
     as_is: bool
     rows: Rows
@@ -177,6 +179,7 @@ class _Read:
         as_is: bool,
     ) -> None:
         self.path, self.limits, self.as_is = os.fspath(path), limits, as_is
+        self.called = called(self.path)
         problems = Problems(limits.problems)
         self.descriptions = Descriptions(class_descriptions, problems, limits)
         problems.raise_any()
@@ -203,7 +206,7 @@ class _Read:
             if other != word:
                 place = self._line(self.rows.image, number)
                 message = f"image {shown(word)} is called as {shown(other)} is, without its suffix"
-                problems.add(self.path, place, message, "give images different names")
+                problems.add(self.called, place, message, "give images different names")
 
     def _name_classes(self, problems: Problems) -> None:
         names = [self.descriptions.name(label) for label in self.rows.labels]
@@ -211,7 +214,7 @@ class _Read:
             if name is None:
                 place = self._line(self.rows.label, number)
                 message = f"label {shown(label)} is not in {self.descriptions.file}"
-                problems.add(self.path, place, message, "give the list that belongs to this file")
+                problems.add(self.called, place, message, "give the list that belongs to this file")
         self._classes, number_of = objects.numbered([name or "" for name in names])
         self._label = number_of[self.rows.label]
 
@@ -222,7 +225,7 @@ class _Read:
         at = backward(corners, width * height)
         if len(at) and too_many(len(at), len(corners)):
             listed = self.stand().faults(corners, at[: self.limits.problems])
-            raise too_many_backward(self.path, len(at), len(corners), listed)
+            raise too_many_backward(self.called, len(at), len(corners), listed)
 
     def check_sizes(self, sizes: Floats | None, images: list[str]) -> None:
         """Refuse boxes of images whose size is not known, where others' are."""
@@ -236,7 +239,7 @@ class _Read:
                 message = f"image {shown(name)} has no size in {where}"
                 place = self._line(self.rows.image, boxed[name])
                 remedy = "give the size of each image (image_sizes, --image-sizes FILE)"
-                problems.add(self.path, place, message, remedy)
+                problems.add(self.called, place, message, remedy)
         problems.raise_any()
 
     def objects(self, images: list[str], sizes: Floats | None) -> objects.Objects:
@@ -252,10 +255,10 @@ class _Read:
     def stand(self) -> Stand:
         """Return where the boxes stand."""
         return Stand(
-            self.path,
+            self.called,
             self.limits,
             self.as_is,
-            lambda row: (self.path, f"line {self.rows.line(row)}"),
+            lambda row: (self.called, f"line {self.rows.line(row)}"),
             corners=CORNERS,
         )
 
