@@ -4,11 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.core.choosing import Part
 from detap.core.matching import Boxes
-from detap.errors import UsageError
+from detap.errors import Note, UsageError
 from detap.protocols import Protocol
+from detap.spelling import some
 from detap.tables.detection import Flags, Floats
 
 COLUMNS = {"occlusion_max": "occluded", "truncation_max": "truncated"}
@@ -58,7 +60,7 @@ def parts_of(
         concerned = own | np.isin(label, _neighbours(rules, classes, classes[number]))
         part = Part(
             label=number,
-            threshold=min(threshold, rules.iou_ceiling),
+            threshold=rules.searched(threshold),
             chooses=concerned & chooses,
             absorbs=concerned & columns.absorbing,
             due=inside & own & ~columns.neutral,
@@ -89,10 +91,20 @@ def thresholds_of(rules: Protocol, classes: Sequence[str]) -> dict[int, float]:
     return found
 
 
-def unscored(rules: Protocol, classes: Sequence[str]) -> Flags:
-    """Return which classes are not scored, (K,) bool."""
-    scored = thresholds_of(rules, classes)
-    return np.array([number not in scored for number in range(len(classes))], np.bool_)
+def without_unscored(
+    rules: Protocol, classes: Sequence[str], counts: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], tuple[Note, ...]]:
+    """Return counts (7, K), 0 for classes that are not scored, and a note of their detections."""
+    kept = np.zeros_like(counts)
+    scored = [*thresholds_of(rules, classes)]
+    kept[:, scored] = counts[:, scored]
+    rest = counts[2] - kept[2]
+    if not rest.any():
+        return kept, ()
+    names = some([classes[number] for number in np.flatnonzero(rest).tolist()])
+    message = f"{rules.name} does not score classes of which there are detections ({names}); "
+    message += "--class-iou says which it does"
+    return kept, (Note("classes-not-scored", message, int(rest.sum()), warning=False),)
 
 
 def _neighbours(rules: Protocol, classes: Sequence[str], name: str) -> list[int]:

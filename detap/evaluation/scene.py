@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.choosing import score_choices
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, score
@@ -14,7 +13,6 @@ from detap.core.overlap import pixel_areas
 from detap.core.proposals import coverage, finish_coverage, reached_thresholds
 from detap.core.rules import Rules
 from detap.errors import Note, UsageError
-from detap.evaluation.choosing import Choosers, parts_of, unscored
 from detap.protocols import Protocol
 from detap.protocols.axes import exact
 from detap.tables.columns import MOST_ROWS, check_threads
@@ -133,10 +131,12 @@ class Scene:
 
     def chosen(self) -> Scores:
         """Let ground truths choose detections."""
+        from detap.core.choosing import score_choices  # seldom needed
+        from detap.evaluation.choosing import Choosers, parts_of
+
         detections, truths = self.boxes()
-        columns = Choosers(
-            detections, truths, self.neutral, self.absorbing, self.ground_truth.extra
-        )
+        extra = self.ground_truth.extra
+        columns = Choosers(detections, truths, self.neutral, self.absorbing, extra)
         parts, low = parts_of(self.protocol, self.classes, columns)
         return score_choices(
             detections,
@@ -206,24 +206,13 @@ class Scene:
         # Of classes that the ground truth does not even list, the VOC reader has said so.
         said = any(note.code == "unknown-classes" for note in self.detections.notes)
         of_truth = len(self.ground_truth.classes) if said else len(self.classes)
-        left = unscored(self.protocol, self.classes)
-        counts = np.where(left, 0, scores.counts)
-        strangers = notes_of_strangers(counts, self.classes[:of_truth], self.protocol)
-        return [*self.notes_of_flags(), *strangers, *self._notes_of_unscored(left, scores)]
+        counts, unscored = scores.counts, tuple[Note, ...]()
+        if self.protocol.class_iou:
+            from detap.evaluation.choosing import without_unscored  # seldom needed
 
-    def _notes_of_unscored(self, left: Flags, scores: Scores) -> Iterator[Note]:
-        """Say of which classes there are detections that the protocol does not score."""
-        names = [name for name, is_left in zip(self.classes, left, strict=True) if is_left]
-        count = int(scores.counts[2, left].sum())
-        if count:
-            yield Note(
-                "classes-not-scored",
-                f"{self.protocol.name} does not score classes of which there are detections "
-                f"(of {', '.join(names[:3])}{', ...' * (len(names) > 3)}); --class-iou says which "
-                "it does",
-                count,
-                warning=False,
-            )
+            counts, unscored = without_unscored(self.protocol, self.classes, counts)
+        strangers = notes_of_strangers(counts, self.classes[:of_truth], self.protocol)
+        return [*self.notes_of_flags(), *strangers, *unscored]
 
     def notes_of_flags(self) -> list[Note]:
         """Return what is worth saying about ground truths that the protocol counts."""

@@ -40,6 +40,7 @@ _OF_RANKING = (
     "detection_limits",
     "limit_scope",
     "ties",
+    "absent_class",
     "class_agnostic",
     "empty_images",
     "id_zero",
@@ -310,8 +311,12 @@ class Protocol(Rules):
     @property
     def search_thresholds(self) -> tuple[float, ...]:
         """The T thresholds that overlaps are compared with: rounded, and below the ceiling."""
-        made = float32 if self.iou_grid == "float32" else float
-        return tuple(min(made(t), self.iou_ceiling) for t in self.iou_thresholds)
+        return tuple(map(self.searched, self.iou_thresholds))
+
+    def searched(self, threshold: float) -> float:
+        """Return what overlaps are compared with for a threshold."""
+        made = float32(threshold) if self.iou_grid == "float32" else threshold
+        return min(made, self.iou_ceiling)
 
     def refuse_unranked(self, remedy: str) -> None:
         """Refuse what asks of each detection whether it is right, where that is not known.

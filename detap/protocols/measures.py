@@ -51,7 +51,8 @@ def summary(rules: "Protocol") -> tuple[Measure, ...]:
     if rules.headline == "AR":
         return tuple(_recall(rules, area, limit, both=True) for limit in limits for area in bands)
     precision = [_precision(rules, None, 0)]
-    if len(rules.iou_thresholds) > 1 or rules.headline == "AP":
+    at_thresholds = len(rules.iou_thresholds) > 1 or rules.headline == "AP"
+    if at_thresholds and not rules.class_iou:
         indices = [rules.threshold_index(t) for t in (0.5, 0.75)]
         precision += [_precision(rules, t, 0) for t in indices if t is not None]
     precision += [_precision(rules, None, area) for area in bands[1:]]

@@ -338,6 +338,7 @@ def test_the_other_axes_have_their_say() -> None:
         (R40.with_changes(pixel_edge=True), 1),  # 26 of 51 rows
         (R40.with_changes(pixel_edge=True, iou_thresholds=(0.51,)), 0),
         (R40.with_changes(iou_ceiling=0.49), 1),
+        (R40.with_changes(iou_grid="float32", iou_thresholds=(0.5 - 1e-9,)), 0),  # rounded up
     ):
         images = [Image([cyclist()], [half])]
         result = run(images, rules)
@@ -380,6 +381,12 @@ def test_a_loop_gives_the_same_and_nothing_to_merge() -> None:
     assert evaluator.compute().summary == evaluate(truth, found, R40).summary
     with pytest.raises(UsageError, match="evaluate all images in one run, of one input"):
         evaluator.to_bytes()
+
+
+def test_other_headlines() -> None:
+    result = run([Image([cyclist()], [claim(0.9)])], R40.with_changes(headline="AP"))
+    assert list(result.summary)[:4] == ["AP-moderate", "AP-easy", "AP-hard", "AR-moderate"]
+    assert result.summary["AR-moderate"] == 1
 
 
 def test_classes_that_are_not_scored_are_said() -> None:
@@ -446,6 +453,7 @@ def test_other_classes_than_are_scored_are_named() -> None:
         ({"detection_limits": (100,)}, "leave out --max-dets"),
         ({"interpolation": "101-point"}, "101-point interpolation cannot be taken: use 40-point"),
         ({"interpolation": "all-point"}, "all-point interpolation cannot be taken"),
+        ({"absent_class": "zero"}, "absent class has no say where pairing is ground-truth"),
         ({"iou_thresholds": (0.5, 0.7)}, "takes one IoU threshold"),
         ({"pairing": "ranked"}, "class iou has no say where pairing is ranked"),
         ({"class_iou": (("Car", 0.0),)}, "0.0 is not above 0"),
