@@ -20,7 +20,7 @@ from detap.cli.session import Session
 from detap.errors import InputError, UsageError
 from detap.evaluation import advice
 from detap.evaluation.advice import suspicions_of
-from detap.evaluation.detection import score_tables, select
+from detap.evaluation.detection import evaluate, score_tables, select
 from detap.formats.coco import tables as coco
 from detap.formats.registry import format_named
 from detap.formats.voc import tables as voc
@@ -191,6 +191,34 @@ def test_a_permutation_of_classes_is_recognised() -> None:
     table = truth()
     found = relabelled(detector(table), lambda label: np.array([3, 0, 4, 2, 1])[label])
     assert codes(table, found) == ["classes-permuted"]
+
+
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [
+        ([1, 0, 2, 3, 4], "classes-permuted"),  # two exchanged
+        ([0, 1, 3, 4, 2], "classes-permuted"),  # three in a ring
+        ([0, 2, 3, 4, 5], "class-shift"),  # a list that has one name more than the other
+    ],
+)
+def test_a_few_classes_that_are_exchanged_are_recognised(way: list[int], code: str) -> None:
+    """AP is .6, .4 or .1: plausible numbers."""
+    table = truth()
+    found = relabelled(detector(table), lambda label: np.array(way)[label])
+    found = replace(found, classes=(*table.classes, "more"), class_ids=(*table.class_ids, "more"))
+    assert codes(table, found) == [code]
+    result = evaluate(table, found, protocol="coco")
+    assert result.summary["AP"] > 0.1
+    assert "classes-permuted" in [note.code for note in result.notes]
+
+
+def test_two_classes_that_a_detector_confuses_are_no_exchange() -> None:
+    """All of one are taken for the other, which is found as well: bad, but no other list."""
+    table = truth()
+    found = relabelled(detector(table), lambda label: np.array([1, 1, 2, 3, 4])[label])
+    assert codes(table, found) == []
+    notes = evaluate(table, found, protocol="coco").notes
+    assert "classes-permuted" not in [note.code for note in notes]
 
 
 def test_classes_without_any_order_are_recognised() -> None:

@@ -1,6 +1,6 @@
 """What is worth saying of a result's tables, where they score next to nothing."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +10,8 @@ from detap.evaluation.id_zero import weighed
 from detap.evaluation.results import Result
 
 _LOW = 0.05
+_FEWEST = 2
+"""Classes of which next to nothing is found before they are looked at."""
 
 
 def notes_of_arrays(result: Result) -> Iterator[Note]:
@@ -43,10 +45,11 @@ def notes_of_arrays(result: Result) -> Iterator[Note]:
 
 
 def suspicions_of(result: Result) -> tuple[Note, ...]:
-    """Return what looks wrong about tables that score next to nothing; nothing where they score.
+    """Return what looks wrong about tables of which nothing is found, or nothing of some classes.
 
     The sample of overlaps is taken only where the average precision at the lowest threshold is
-    below 0.05, so that it costs nothing where all is well.
+    below 0.05, overall or of two classes or more, and of the images of these alone, so that it
+    costs nothing where all is well.
 
     Parameters
     ----------
@@ -60,8 +63,6 @@ def suspicions_of(result: Result) -> tuple[Note, ...]:
 
 
 def _suspicions_of(result: Result) -> tuple[Note, ...]:
-    from detap.analysis.examination.suspicions import suspicions
-
     truth, detections = result.ground_truth, result.detections
     if not len(detections) or not len(truth):
         return ()
@@ -69,10 +70,22 @@ def _suspicions_of(result: Result) -> tuple[Note, ...]:
     if result.average_precision.size and result.protocol.pairing == "ranked":
         reached = result.average_precision[0, :, 0]
     defined = reached[~np.isnan(reached)]
-    if not len(defined) or float(defined.mean()) >= _LOW:
+    if not len(defined):
         return ()
+    lost = np.flatnonzero(reached < _LOW)
+    notes: Iterable[Note] = ()
+    if float(defined.mean()) < _LOW:
+        from detap.analysis.examination.suspicions import suspicions
+
+        notes = suspicions(truth, detections)
+    elif len(lost) >= _FEWEST:
+        from detap.analysis.examination.sample import Sample
+        from detap.analysis.examination.suspicions import exchanged_classes
+
+        of_these = truth.select(np.isin(truth.label, lost))
+        notes = exchanged_classes(Sample(of_these, detections))
     known = {note.code for note in result.notes}
-    return tuple(note for note in suspicions(truth, detections) if not _said(note.code, known))
+    return tuple(note for note in notes if not _said(note.code, known))
 
 
 def _said(code: str, known: set[str]) -> bool:
@@ -87,17 +100,11 @@ def _said(code: str, known: set[str]) -> bool:
     return code in known
 
 
-_LITTLE = 0.05
-"""A headline below this is worth a second look at the tables."""
-
-
 def with_advice(result: Result) -> Result:
     """Return the result with notes of what looks wrong about its tables, where anything does."""
     result = weighed(result)
-    little = next(iter(result.summary.values())) < _LITTLE
     from_files = result.ground_truth.files and result.detections.files
-    if from_files and not little:
-        return result
     found = () if from_files else tuple(notes_of_arrays(result))
-    result = replace(result, notes=(*result.notes, *found))
-    return replace(result, notes=(*result.notes, *suspicions_of(result))) if little else result
+    result = replace(result, notes=(*result.notes, *found)) if found else result
+    doubts = suspicions_of(result)
+    return replace(result, notes=(*result.notes, *doubts)) if doubts else result

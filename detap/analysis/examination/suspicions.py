@@ -46,7 +46,8 @@ def _suspicions(sample: Sample) -> list[Note]:
             "detections of other images, or of images of another size, under the same names?"
         )
         return [Note("few-overlaps", message, int(np.count_nonzero(~sample.met)))]
-    return [*_wrong_labels(sample), *_wrong_pixel(sample), *_turned_scores(sample)]
+    labels = list(_wrong_labels(sample)) or list(exchanged_classes(sample))
+    return [*labels, *_wrong_pixel(sample), *_turned_scores(sample)]
 
 
 def _no_more_than_chance(sample: Sample) -> bool:
@@ -102,23 +103,63 @@ def _wrong_labels(sample: Sample) -> Iterator[Note]:
     ids = sample.detections.class_ids
     pairs = list(zip(due.tolist(), got.tolist(), strict=True))
     step, often = _commonest_step(pairs, ids)
-    names = sample.detections.classes
-    shown = f"{_quoted(names[pairs[0][1]])} on {_quoted(names[pairs[0][0]])}"
     beginning = (
-        f"detections lie on objects of another class ({shown}); {right} ground truths looked at "
-        f"are met by their own class, {count} only by another"
+        f"detections lie on objects of another class ({_example(sample, pairs[0])}); {right} "
+        f"ground truths looked at are met by their own class, {count} only by another"
     )
     if step and len(set(due.tolist())) > 1 and often >= 0.6 * count:
         way = "high" if step > 0 else "low"
         yield Note("class-shift", f"{beginning}: class ids look {abs(step)} too {way}", count)
     elif _is_permutation(pairs):
-        message = (
-            f"{beginning}: classes look mixed up, each for one: give the list of names that "
-            "the detections are numbered by (of YOLO's format --dt-class-names)"
+        yield Note(
+            "classes-permuted", f"{beginning}: classes look mixed up, each for one{_LIST}", count
         )
-        yield Note("classes-permuted", message, count)
     else:
         yield Note("classes-disagree", f"{beginning}: do both files mean the same classes?", count)
+
+
+def exchanged_classes(sample: Sample) -> Iterator[Note]:
+    """Note classes of which each is taken for another of them, while others may be in their place.
+
+    A detector confuses classes, too; but not so that none of several is found, and each of them
+    is called what another should be.
+    """
+    _, at, _ = sample.best
+    wrong = sample.met & ~sample.met_by_class
+    due, count = sample.truth.label[sample.rows], len(sample.detections.classes)
+    right, others = (np.bincount(due[f], minlength=count) for f in (sample.met_by_class, wrong))
+    odd = (others >= _FEWEST_OF_CLASS) & (others > 2 * right)
+    wrong &= odd[due]
+    got = sample.detections.label[at[wrong]]
+    pairs = list(zip(due[wrong].tolist(), got.tolist(), strict=True))
+    if len(pairs) < _FEWEST_EXCHANGED or not _is_permutation(pairs):
+        return
+    # A list that lacks a name moves those behind it, the last of them to no class of these.
+    if np.count_nonzero(odd[got]) < _AMONG_THEM * len(got):
+        return
+    names = [_quoted(sample.detections.classes[k]) for k in np.flatnonzero(odd).tolist()]
+    message = (
+        f"detections lie on objects of another class ({_example(sample, pairs[0])}), each of "
+        f"{', '.join(names[:5])}{', ...' if len(names) > 5 else ''} on those of another of them: "
+        f"these classes look mixed up{_LIST}"
+    )
+    yield Note("classes-permuted", message, len(pairs))
+
+
+_FEWEST_OF_CLASS = 3
+
+_FEWEST_EXCHANGED = 10
+
+_AMONG_THEM = 0.6
+
+_LIST = (
+    "; give the list of names that detections are numbered by (of YOLO's files --dt-class-names)"
+)
+
+
+def _example(sample: Sample, pair: tuple[int, int]) -> str:
+    names = sample.detections.classes
+    return f"{_quoted(names[pair[1]])} on {_quoted(names[pair[0]])}"
 
 
 def _quoted(name: str) -> str:
