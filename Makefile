@@ -59,7 +59,7 @@ FUZZ = fuzz/cache/environment
 fuzz: build  ## mutations of valid files through every reader; hours
 	python -m fuzz --mutations $(MUTATIONS) --keep fuzz/cache/found
 	python -m venv $(FUZZ) && $(FUZZ)/bin/pip install --quiet --requirement fuzz/requirements.txt -e .
-	for target in coco-results coco-truth coco-split voc-xml voc-text; do \
+	for target in coco-results coco-truth coco-split voc-xml voc-text yolo-text cvat labelme open-images; do \
 	    $(FUZZ)/bin/python -m fuzz.coverage $$target -runs=$(MUTATIONS) || exit 1; done
 
 reliability:  ## 1,000 kills, and the comparison of docs/reliability.md; needs benchmarks/cache

@@ -90,7 +90,48 @@ _XML = f"""<annotation>
 </annotation>
 """
 
+_CVAT = """<?xml version="1.0" encoding="utf-8"?>
+<annotations><version>1.1</version><meta><task><labels><label><name>cat</name></label></labels>
+</task></meta><image id="0" name="d/a.jpg" width="50" height="40">
+<box label="cat" score=".5" occluded="0" xtl="1.5" ytl="2" xbr="11.5" ybr="22" rotation="0">
+<attribute name="difficult">true</attribute></box><tag label="x"/></image>
+<image id="1" name="b\\c.png"><box label="d&#246;g" score="1e0" xtl="+1" ytl=".5" xbr="9" ybr="4."/>
+</image><image id="2" name="e"></image></annotations>
+"""
+
+_LABELME = {
+    "version": "5.0.1",
+    "flags": {},
+    "shapes": [
+        {"label": "cat", "score": 0.5, "points": [[1, 2], [3.5, 4]], "shape_type": "rectangle"},
+        {
+            "label": "d\u00f6g",
+            "score": 1,
+            "points": [[9, 2], [3, 2], [3, 8], [9, 8]],
+            "shape_type": "rectangle",
+            "flags": {"difficult": True},
+        },
+    ],
+    "imagePath": "..\\a.jpg",
+    "imageData": None,
+    "imageHeight": 40,
+    "imageWidth": 50,
+}
+
+_BOXES = b"""ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax,IsOccluded,IsGroupOf
+a.jpg,xclick,/m/01,1,.25,0.5,1.25e-1,0.375,0,1
+b,,/m/02,1,0,1,0,1,0,-1
+a,x,/m/01,1,0.123456789012345678,.5,-0.0,1.,1,
+"""
+
 SEEDS: dict[str, list[bytes]] = {
+    "cvat": [_CVAT.encode(), _CVAT.replace("utf-8", "utf-16").encode("utf-16")],
+    "labelme": _spellings(_LABELME),
+    "open-images": [
+        _BOXES,
+        _BOXES.replace(b"\n", b"\r\n").replace(b"a,x", b'\r\n"a","x, y"'),
+        b'ImageID,LabelName,XMin,YMin,XMax,YMax\na,cat,"0,25","0,5","0,75",1\n',
+    ],
     "coco-results": [
         *_spellings(_RESULTS),
         *_spellings(
@@ -245,5 +286,8 @@ TOKENS_OF = {
     "coco-truth": "json",
     "voc-xml": "xml",
     "voc-text": "text",
+    "cvat": "xml",
+    "labelme": "json",
+    "open-images": "text",
     "yolo-text": "text",
 }

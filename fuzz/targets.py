@@ -4,6 +4,7 @@ Three things may not happen: an exception other than InputError, two readers tha
 reader that differs from the plain one of `oracle`.
 """
 
+import json
 import os
 import shutil
 import tempfile
@@ -18,8 +19,13 @@ from detap.errors import InputError
 from detap.formats.coco import careful, prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan
+from detap.formats.cvat.xml import CORNERS as CVAT_CORNERS
+from detap.formats.cvat.xml import Annotations
+from detap.formats.labelme.shapes import Shapes
 from detap.formats.named.problems import Problems, UnknownNameError
-from detap.formats.reading.stream import Limits
+from detap.formats.openimages import rows as open_images
+from detap.formats.reading.stream import Limits, Stream
+from detap.formats.shapes.flags import FlagNames
 from detap.formats.text import lines
 from detap.formats.text import rows as _voc_rows
 from detap.formats.text.folder import Folder
@@ -347,6 +353,83 @@ def _text(
     return found
 
 
+def cvat(data: bytes) -> str:
+    """Read an export of CVAT; compare it with ElementTree."""
+    with _Files() as files:
+        path = str(files.path / files.write([data])[0])
+        problems = Problems(20)
+        read = Annotations(path, problems, LIMITS).read()
+    check_problems(problems.listed)
+    if problems.count:
+        return "refused"
+    found = read.gathered.objects(scored=False)
+    root = ElementTree.fromstring(data)
+    boxes = [box for image in root.findall("image") for box in image.findall("box")]
+    plain = [[float(box.get(side, "")) for side in CVAT_CORNERS] for box in boxes]
+    _differ(found.boxes.tolist() != plain, "ElementTree reads other boxes")
+    labels = [box.get("label") for box in boxes]
+    _differ([found.classes[n] for n in found.label] != labels, "ElementTree reads other labels")
+    return "valid"
+
+
+def labelme_shapes(data: bytes) -> str:
+    """Read a file of LabelMe; compare it with the standard library."""
+    problems = Problems(20)
+    read = Shapes(problems, LIMITS, "boxes", FlagNames("difficult"), scored=False)
+    read.read(data, "x", "x")
+    check_problems(problems.listed)
+    if problems.count:
+        return "refused"
+    found = read.gathered.objects(scored=False)
+    plain = []
+    for shape in json.loads(data.removeprefix(b"\xef\xbb\xbf"))["shapes"]:
+        across, down = ([float(point[axis]) for point in shape["points"]] for axis in (0, 1))
+        plain.append([min(across), min(down), max(across), max(down)])
+    _differ(found.boxes.tolist() != plain, "json reads other boxes")
+    return "valid"
+
+
+class _Declining(open_images.Scanner):
+    """Leaves every line to the careful reader."""
+
+    def scan(self, lines: bytes) -> bool:
+        del lines
+        return False
+
+
+def open_images_rows(data: bytes) -> str:
+    """Read a CSV of boxes by the scanner and with care, in blocks of a few bytes or in one."""
+    scanner, read = open_images.Scanner, Stream.read
+    both = []
+    with _Files() as files:
+        path = str(files.path / files.write([data])[0])
+        for reader in (scanner, _Declining):
+            problems = Problems(20)
+            open_images.Scanner = reader  # type: ignore[misc]
+            Stream.read = lambda self: read(self, _block(data))  # type: ignore[method-assign, misc, assignment]
+            try:
+                rows = open_images.read_rows(path, problems, LIMITS, scored=False)
+            finally:
+                open_images.Scanner = scanner  # type: ignore[misc]
+                Stream.read = read  # type: ignore[method-assign]
+            check_problems(problems.listed)
+            both.append((rows, list(map(str, problems.listed))))
+    (fast, said), (slow, said_with_care) = both
+    _differ(said != said_with_care, "the readers say different things")
+    if said:
+        return "refused"
+    words = [
+        ([rows.images[n] for n in rows.image], [rows.labels[n] for n in rows.label])
+        for rows in (fast, slow)
+    ]
+    _differ(words[0] != words[1], "the readers read different words")
+    _differ(fast.corners.tobytes() != slow.corners.tobytes(), "the readers read different boxes")
+    _differ(fast.group_of.tobytes() != slow.group_of.tobytes(), "other groups")
+    lines_ = [(rows.unknown, *map(rows.line, range(len(rows)))) for rows in (fast, slow)]
+    _differ(lines_[0] != lines_[1], "the readers count lines differently")
+    return "valid"
+
+
 class _Blame:
     """Puts the input into whatever goes wrong with it."""
 
@@ -399,5 +482,8 @@ TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
     "voc-xml": voc_xml,
     "voc-text": voc_text,
     "yolo-text": yolo_text,
+    "cvat": one_by_one(cvat),
+    "labelme": one_by_one(labelme_shapes),
+    "open-images": one_by_one(open_images_rows),
 }
 """What reads a batch of inputs and says of each whether it is valid."""

@@ -310,7 +310,7 @@ SHAPES: dict[str, tuple[Any, str]] = {
     "flags": (shape(flags=["difficult"]), 'flags is ["difficult"]; give true and false by name'),
     "a flag": (
         shape(flags={"difficult": "rather"}),
-        'flag difficult is "rather"; true or false is due',
+        "flag 'difficult' is \"rather\"; true or false is due",
     ),
 }
 

@@ -26,6 +26,7 @@ CORNERS = ("xtl", "ytl", "xbr", "ybr")
 _POINTS = {"polygon": 3, "polyline": 2, "points": 1}
 _UNREAD = ("cuboid", "skeleton")
 _SHAPES = (*_POINTS, *_UNREAD, "box", "ellipse", "mask")
+_SHOWN = 60
 _SCORES = ("score", "confidence")
 
 Attributes = Mapping[str, str]
@@ -167,7 +168,7 @@ class Annotations:
             self._shape = name, attributes, self._parser.CurrentLineNumber
             self._extra = {}
         elif self._depth == 3 and self._part != "meta" and name in _SHAPES:
-            message = f"<{name}> stands in <{self._part}>, not in an <image>"
+            message = f"<{name}> stands in <{self._part[:_SHOWN]}>, not in an <image>"
             self._add(self._here(), message, "export it again")
         elif self._depth == 4 and self._shape is not None and name == "attribute":
             self._name = attributes.get("name", "")
@@ -200,7 +201,8 @@ class Annotations:
             "html": " (an HTML page?)",
         }.get(name.lower(), "")
         self._stop(
-            f"is no export of CVAT: its root is <{name}>{hint}", "<annotations> is due there"
+            f"is no export of CVAT: its root is <{name[:_SHOWN]}>{hint}",
+            "<annotations> is due there",
         )
 
     def _start_part(self, name: str, attributes: dict[str, str]) -> None:
@@ -248,7 +250,7 @@ class Annotations:
             score = self._score(attributes) if self.scored else 0.0
             self.gathered.add(line, label, box, score, flags)
         except FaultError as fault:
-            self._add(f"line {line}", f"<{name}> {fault.message}", fault.remedy)
+            self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.remedy)
         if self.gathered.too_many(called(self.path), self.problems):
             raise _StopError
 
@@ -281,7 +283,7 @@ def _side(name: str, attributes: Attributes) -> float:
     text = attributes.get(name, "")
     value = number_of(name, text) if text else math.nan
     if value < 0:
-        raise FaultError(f"{name} {text} is negative", "give the image's size in pixels")
+        raise FaultError(f"{name} {value:g} is negative", "give the image's size in pixels")
     return value or math.nan
 
 
@@ -295,10 +297,10 @@ def _required(attributes: Attributes, names: tuple[str, ...]) -> list[float]:
 
 
 def _refuse_rotation(attributes: Attributes) -> None:
-    text = attributes.get("rotation", "")
-    if text and number_of("rotation", text) != 0:
+    angle = number_of("rotation", attributes.get("rotation") or "0")
+    if angle:
         raise FaultError(
-            f"is rotated by {text} degrees, and only upright boxes are read",
+            f"is rotated by {angle:g} degrees, and only upright boxes are read",
             "draw it upright, or leave it out",
         )
 

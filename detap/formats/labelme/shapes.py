@@ -11,7 +11,7 @@ from detap.errors import InputError
 from detap.formats.calling import without_suffix
 from detap.formats.coco._scan import nesting
 from detap.formats.json.text import JsonText, LongInteger, NotJsonError, decode, looks_like, spelt
-from detap.formats.named.problems import Problems
+from detap.formats.named.problems import Problems, shown
 from detap.formats.reading.problems import Problems as FileProblems
 from detap.formats.reading.stream import Limits
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
@@ -102,7 +102,7 @@ class Shapes:
             try:
                 found.add(self.flags.meant(name, text))
             except ValueError:
-                message = f"flag {name} is {spelt(value)}"
+                message = f"flag {shown(name)} is {spelt(value)}"
                 raise FaultError(message, "true or false is due") from None
         return found - {""}
 

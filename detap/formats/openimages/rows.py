@@ -181,6 +181,8 @@ class _Reader:
                 first, _, lines = block.partition(b"\n")
                 self._header(next(self._fields(first)))
                 self.line = 1
+                if not lines:
+                    continue
             # Scanned numbers have points: what has commas so far is for the careful reader.
             if self.mark != "," and self.scanner.scan(lines):
                 self.line += lines.count(b"\n")
