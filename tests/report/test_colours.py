@@ -43,6 +43,15 @@ def test_numbers_whose_gate_failed_are_red() -> None:
     assert any(f"{RED}0.9100" in line for line in lines)  # of the summary
 
 
+def test_the_mean_of_voc_is_called_otherwise() -> None:
+    report = gated("AP")
+    block = report.blocks[0]
+    checks = [{"name": "mAP", "verdict": "failed"}]
+    lines = coloured(report._replace(blocks=(block._replace(data={"checks": checks}),)))
+    mean = next(line for line in lines if "mean" in line)
+    assert f"{RED}  0.9100" in mean
+
+
 def test_verdicts_have_their_colours_and_their_words() -> None:
     lines = coloured(gated("AP"))
     assert f"{RED}Gates: told\x1b[0m" in lines

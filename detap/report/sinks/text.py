@@ -304,7 +304,7 @@ def _grid(
         missed = _failed(columns, f"class:{row.get(columns[0].key)}.", failed)
         lines += _row(shape, columns, sizes, row, part, failed=missed)
     if table.totals is not None:
-        missed = _failed(columns, "", failed)
+        missed = _failed(columns, "", failed) | _failed(columns, "m", failed)  # AP, or mAP
         lines += [rule, *_row(shape, columns, sizes, table.totals, "total", failed=missed)]
     return lines
 
