@@ -14,7 +14,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.cvat.sniff import fits
 from detap.formats.cvat.tables import read_detections, read_ground_truth
 from detap.formats.reading.stream import Limits
-from detap.formats.registry import told
+from detap.formats.registry import FORMATS, told
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
 
@@ -176,6 +176,14 @@ def test_digests_are_those_of_the_file(tmp_path: Path) -> None:
     truth = read_ground_truth(path, limits=Limits(digests=True))
     assert truth.files[0].sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert truth.files[0].records == 1
+
+
+def test_attributes_and_files_of_images(tmp_path: Path) -> None:
+    images = (image(BOX, name="x\\a.jpg", more='subset="night"'), image(name="b"))
+    truth = read_ground_truth(written(tmp_path, document(*images)))
+    assert truth.images == ("b", "x/a")
+    assert FORMATS["cvat"].image_attribute(truth, "subset") == {"x/a": "night"}
+    assert FORMATS["cvat"].file_names(truth) == {"x/a": "x\\a.jpg", "b": "b"}
 
 
 def test_it_is_told_by_its_root(tmp_path: Path) -> None:

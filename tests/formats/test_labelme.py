@@ -157,6 +157,20 @@ def test_detections_have_scores(tmp_path: Path) -> None:
         read_detections(tmp_path / "dt", truth)
 
 
+def test_attributes_of_images(tmp_path: Path) -> None:
+    """A flag of the image, or else a key of its file."""
+    files = {
+        "a.json": document(shape(), flags={"night": True}),
+        "b.json": document(flags={"night": False}, camera=3),
+    }
+    truth = read_ground_truth(written(tmp_path, files))
+    labelme = FORMATS["labelme"]
+    assert labelme.image_attribute(truth, "night") == {"a": True, "b": False}
+    assert labelme.image_attribute(truth, "camera") == {"b": 3}
+    with pytest.raises(InputError, match="no image has an attribute 'day'"):
+        labelme.image_attribute(truth, "day")
+
+
 def test_fractions_are_refused(tmp_path: Path, detap: Run) -> None:
     shapes = [shape((0.1, 0.2), (0.3 + n / 100, 0.4)) for n in range(12)]
     written(tmp_path, {"a.json": document(*shapes)})
