@@ -204,7 +204,8 @@ class Format(NamedTuple):
         """
         found: dict[Any, Any] = {}
         if self.aside:
-            found = import_module(self.aside).image_attribute(truth, name)
+            attribute = getattr(import_module(self.aside), "image_attribute", None)
+            found = attribute(truth, name) if attribute else {}
         if not found:
             path = truth.files[0].path if truth.files else "ground truth"
             raise InputError(Problem(path, "", f"no image has an attribute {name!r}"))

@@ -144,12 +144,13 @@ def unsized_problem(table: "GroundTruth | Detections", why: str, otherwise: str 
 
 def fractions_problem(path: str, what: str, example: str) -> Problem:
     """Return the problem of boxes in fractions."""
+    side = "--gt-format" if what == "the ground truth" else "--dt-format"
     return Problem(
         path,
         "",
         f"the boxes of {what} look like fractions of the image's size, where pixels are due: all "
         f"lie within the first {_FIRST_PIXELS:g} pixels, such as {example}",
-        "give --format yolo (format='yolo') for text files of a class, a centre, width and height, "
+        f"give {side} yolo (format='yolo') for text files of a class, a centre, width and height, "
         "as YOLO's tools write them; else write pixels: x times the width of its image, y times "
         f"its height; or, if pixels they are, give {INSIST}",
     )

@@ -199,6 +199,35 @@ def test_lists_and_several_folders(tmp_path: Path) -> None:
     assert members == ("labels/x/a.txt", "labels/y/b.txt", "more/labels/deep/c.txt")
 
 
+def test_links_are_followed_once(tmp_path: Path) -> None:
+    write(
+        tmp_path,
+        {
+            "data.yaml": "val: set/images\n",
+            "elsewhere/images/a.png": png(10, 10),
+            "elsewhere/labels/a.txt": BOX,
+            "set/images/b.png": png(10, 10),
+            "set/labels/b.txt": BOX,
+        },
+    )
+    for kind in ("images", "labels"):
+        (tmp_path / "set" / kind / "more").symlink_to(tmp_path / "elsewhere" / kind)
+        (tmp_path / "set" / kind / "loop").symlink_to(tmp_path / "set" / kind)
+    assert truth_of(tmp_path / "data.yaml").images == ("a", "b")
+
+
+def test_other_formats_take_names_of_a_data_yaml(tmp_path: Path) -> None:
+    write(tmp_path, {"gt/a.txt": "1 10 20 30 40\n", "data.yaml": "names:\n- cat\n- dog\n"})
+    truth = truth_of(tmp_path / "gt", format="voc", class_names=tmp_path / "data.yaml")
+    assert truth.classes == ("dog",)
+    write(tmp_path, {"data.yaml": "val: images\n"})
+    with pytest.raises(InputError, match=r"data\.yaml: has no `names:`"):
+        truth_of(tmp_path / "gt", format="voc", class_names=tmp_path / "data.yaml")
+    write(tmp_path, {"data.yaml": "names:\n  0: cat\n  2: dog\n"})
+    with pytest.raises(InputError, match=r"data\.yaml: line 3: class '2' is none of the numbers"):
+        truth_of(tmp_path / "gt", format="voc", class_names=tmp_path / "data.yaml")
+
+
 def test_images_beside_labels(tmp_path: Path) -> None:
     write(
         tmp_path, {"obj.names": "cat\n", "data/a.png": png(10, 10), "data/a.txt": BOX, "x.txt": ""}

@@ -141,7 +141,22 @@ def test_what_the_error_used_to_advise(
     insisted = command(*words, "--format", "voc")
     assert insisted.status == 2
     assert "look like fractions of the image's size" in insisted.err
-    assert "--format yolo" in insisted.err
+    for remedy in ("--gt-format yolo", "--dt-format yolo"):
+        assert remedy in insisted.err
+    annotations = str(voc / "gt" / "voc_xml")
+    mixed = ("eval", "--gt", annotations, *words[3:-2], "--class-names", str(folder / "data.yaml"))
+    assert "--dt-format yolo" in command(*mixed, "--dt-format", "voc").err
+    done = command(*mixed, "--dt-format", "yolo", "--protocol", "coco", "--output-format", "json")
+    assert json.loads(done.out)["summary"]["AP"] == pytest.approx(0.3469581862666092, abs=1e-12)
+
+
+def test_attributes_of_images(folder: Path, command: Callable[..., Ended]) -> None:
+    """There are none: it is said, as of any format."""
+    sizes = ("--image-sizes", str(folder / "sizes.csv"))
+    data, found = str(folder / "data.yaml"), str(folder / "predictions")
+    done = command("eval", "--gt", data, "--dt", found, *sizes, "--slice-by", "light")
+    assert done.status == 2
+    assert "no image has an attribute 'light'" in done.err
 
 
 def test_what_it_advises_now(folder: Path, voc: Path, command: Callable[..., Ended]) -> None:

@@ -243,10 +243,14 @@ class _Search:
             self.problems.add(os.path.join(folder, name), "", message, remedy)
 
     def _walk(self, top: str) -> Iterator[tuple[str, dict[str, bool]]]:
-        """Give a folder and those below it, each with its files."""
-        folders = [top]
+        """Give a folder and those below it, each with its files, and each but once."""
+        folders, seen = [top], set()
         while folders:
             folder = folders.pop()
+            place = os.path.realpath(folder)  # a link may lead to where it is
+            if place in seen:
+                continue
+            seen.add(place)
             files_, below = self._entries(folder)
             yield folder, files_
             folders += [os.path.join(folder, name) for name in reversed(below)]
@@ -268,7 +272,7 @@ class _Search:
                         regular = _is_regular(entry)
                         if regular or not _is_folder(entry):
                             names[entry.name] = regular
-                        elif not entry.is_symlink():  # a link may lead to where it is
+                        else:
                             folders.append(entry.name)
             except OSError as error:
                 if must:
