@@ -276,6 +276,16 @@ def test_detections_take_the_sizes_of_another_format(tmp_path: Path, detap: Run)
     call = ("--gt", tmp_path / "gt.json", "--dt", dt)
     ended = detap("eval", *call, "--output-format", "json")
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
+    # Width and height exchanged: no number comes of it.
+    (tmp_path / "sizes.csv").write_text("image,width,height\na,40,80\n")
+    ended = detap("eval", *call, "--image-sizes", tmp_path / "sizes.csv")
+    assert (
+        f"{dt}: line 2: image 'a' is 40 by 80 pixels in {tmp_path}/sizes.csv, and 80 by 40 in the "
+        "ground truth; take the table away, or correct it"
+    ) in ended.err
+    other = written(tmp_path, SCORED, "b,dog,.5,.25,.5,.125,.375", name="other.csv")
+    ended = detap("eval", "--gt", call[1], "--dt", other)
+    assert "has no image in common with the ground truth" in ended.err
     for width in (0, None):
         record["width"] = width
         (tmp_path / "gt.json").write_text(json.dumps(coco))

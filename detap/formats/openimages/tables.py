@@ -5,7 +5,6 @@ detections the columns of the Challenge's evaluator in TensorFlow's object detec
 """
 
 import os
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from detap.formats.named.notes import told
 from detap.formats.named.problems import Problems, shown
 from detap.formats.named.sides import Stand
 from detap.formats.openimages.descriptions import Descriptions
-from detap.formats.openimages.rows import CORNERS, Rows, read_rows
+from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
 from detap.formats.reading.paths import shown as called
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, refuse
@@ -76,7 +75,8 @@ def read_ground_truth(
         refuse(read.path, "has no box", "give the annotations that belong to these detections")
     images = sorted({*read.stems, *(read.table or ())})
     sizes = None if read.table is None else sizes_of(images, read.table)
-    read.check_sizes(sizes, images)
+    if sizes is not None:
+        read.check_sizes(sizes, images)
     found = read.objects(images, sizes)
     empty = len(images) - len(set(read.stems))
     notes = told(
@@ -132,41 +132,34 @@ def read_detections(
     read = _Read(path, class_descriptions, image_sizes, limits, scored=True, as_is=as_is)
     images = sorted(set(read.stems))
     sizes = None
-    if not of_unknown_size(truth) and (read.table is not None or truth.image_sizes is not None):
-        sizes = _known_sizes(images, truth, read.table)
+    if not of_unknown_size(truth):
+        sizes = known = _sizes_of_truth(images, truth)
+        if read.table is not None:
+            sizes = sizes_of(images, read.table)
+            if known is not None:
+                read.check_same_sizes(sizes, known, images)
+    if sizes is not None:
+        # That an image is not in the ground truth is said later, of all that are not.
+        ours = set(truth.images)
+        sizes[[name not in ours for name in images]] = 1.0
         read.check_sizes(sizes, images)
     found = read.objects(images, sizes)._replace(score=read.rows.score)
     return objects.detections(found, truth, read.stand(), read.sources(), read.notes(sizes))
 
 
-def _known_sizes(
-    images: list[str], truth: GroundTruth, table: dict[str, tuple[int, int]] | None
-) -> Floats:
-    """Return the sizes (I, 2) of images by a table, or else by the ground truth."""
-    if table is not None:
-        return sizes_of(images, table)
-    known: dict[Name, list[float]] = {}
-    if truth.image_sizes is not None:
-        known = dict(zip(truth.images, truth.image_sizes.tolist(), strict=True))
-    # That an image is unknown is said later, of all of them.
-    return np.array([known.get(name, (1.0, 1.0)) for name in images], np.float64).reshape(-1, 2)
+def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
+    """Return the sizes (I, 2) of images as the ground truth has them; None where it has none."""
+    if truth.image_sizes is None:
+        return None
+    known: dict[Name, list[float]] = dict(
+        zip(truth.images, truth.image_sizes.tolist(), strict=True)
+    )
+    unknown = [np.nan, np.nan]
+    return np.array([known.get(name, unknown) for name in images], np.float64).reshape(-1, 2)
 
 
-@dataclass(init=False)
 class _Read:
     """A file that was read, with what goes beside it."""
-
-    path: str
-    called: str
-    limits: Limits
-    as_is: bool
-    rows: Rows
-    descriptions: Descriptions
-    table: dict[str, tuple[int, int]] | None
-    table_file: str
-    stems: list[str]
-    _classes: tuple[str, ...]
-    _label: Integers
 
     def __init__(
         self,
@@ -188,33 +181,49 @@ class _Read:
         self.rows = read_rows(self.path, problems, limits, scored=scored, as_is=as_is)
         problems.raise_any()
         self.stems = [stem_of(word) for word in self.rows.images]
-        self._check_stems(problems)
-        self._name_classes(problems)
-        problems.raise_any()
+        self._check_stems()
+        self._name_classes()
         if not as_is:
             self._check_order()
 
-    def _line(self, column: Integers, number: int) -> str:
-        """Return the first line where a column has that number."""
-        return f"line {self.rows.line(int(np.argmax(column == number)))}"
+    def _say(self, column: Integers, faults: dict[int, str], remedy: str) -> None:
+        """Refuse words, by what is wrong with them, where each of them first stands.
 
-    def _check_stems(self, problems: Problems) -> None:
+        Parameters
+        ----------
+        column : (N,) int32
+            The word of each row; each word has one.
+        faults : dict of int to str
+            By the number of the word.
+        remedy : str
+        """
+        if faults:
+            problems = Problems(self.limits.problems)
+            first = np.unique(column, return_index=True)[1].tolist()
+            for number, message in faults.items():
+                line = self.rows.line(first[number])
+                problems.add(self.called, f"line {line}", message, remedy)
+            problems.raise_any()
+
+    def _check_stems(self) -> None:
         """Refuse two images of one name: one with a suffix and without it are the same."""
         first: dict[str, str] = {}
+        faults = {}
         for number, (word, stem) in enumerate(zip(self.rows.images, self.stems, strict=True)):
             other = word if word == stem else first.setdefault(stem, word)
             if other != word:
-                place = self._line(self.rows.image, number)
                 message = f"image {shown(word)} is called as {shown(other)} is, without its suffix"
-                problems.add(self.called, place, message, "give images different names")
+                faults[number] = message
+        self._say(self.rows.image, faults, "give images different names")
 
-    def _name_classes(self, problems: Problems) -> None:
+    def _name_classes(self) -> None:
         names = [self.descriptions.name(label) for label in self.rows.labels]
-        for number, (name, label) in enumerate(zip(names, self.rows.labels, strict=True)):
-            if name is None:
-                place = self._line(self.rows.label, number)
-                message = f"label {shown(label)} is not in {self.descriptions.file}"
-                problems.add(self.called, place, message, "give the list that belongs to this file")
+        faults = {
+            number: f"label {shown(self.rows.labels[number])} is not in {self.descriptions.file}"
+            for number, name in enumerate(names)
+            if name is None
+        }
+        self._say(self.rows.label, faults, "give the list that belongs to this file")
         self._classes, number_of = objects.numbered([name or "" for name in names])
         self._label = number_of[self.rows.label]
 
@@ -227,20 +236,36 @@ class _Read:
             listed = self.stand().faults(corners, at[: self.limits.problems])
             raise too_many_backward(self.called, len(at), len(corners), listed)
 
-    def check_sizes(self, sizes: Floats | None, images: list[str]) -> None:
-        """Refuse boxes of images whose size is not known, where others' are."""
-        if sizes is None:
-            return
-        problems = Problems(self.limits.problems)
-        boxed = {stem: number for number, stem in enumerate(self.stems)}
-        for name, side in zip(images, sizes.tolist(), strict=True):
-            if name in boxed and not all(map(np.isfinite, side)):
-                where = self.table_file or "the ground truth"
-                message = f"image {shown(name)} has no size in {where}"
-                place = self._line(self.rows.image, boxed[name])
-                remedy = "give the size of each image (image_sizes, --image-sizes FILE)"
-                problems.add(self.called, place, message, remedy)
-        problems.raise_any()
+    def check_sizes(self, sizes: Floats, images: list[str]) -> None:
+        """Refuse boxes of images whose size (I, 2) is not known."""
+        where = self.table_file or "the ground truth"
+        number = {stem: at for at, stem in enumerate(self.stems)}
+        unknown = np.flatnonzero(np.isnan(sizes).any(axis=1)).tolist()
+        self._say(
+            self.rows.image,
+            {
+                number[images[at]]: f"image {shown(images[at])} has no size in {where}"
+                for at in unknown
+                if images[at] in number
+            },
+            "give the size of each image (image_sizes, --image-sizes FILE)",
+        )
+
+    def check_same_sizes(self, sizes: Floats, others: Floats, images: list[str]) -> None:
+        """Refuse a table that has other sizes (I, 2) of images than the ground truth."""
+        number = {stem: at for at, stem in enumerate(self.stems)}
+        differ = np.flatnonzero((np.abs(sizes - others) > 0).any(axis=1)).tolist()
+        said = "image {} is {:g} by {:g} pixels in {}, and {:g} by {:g} in the ground truth"
+        self._say(
+            self.rows.image,
+            {
+                number[images[at]]: said.format(
+                    shown(images[at]), *sizes[at], self.table_file, *others[at]
+                )
+                for at in differ
+            },
+            "take the table away, or correct it",
+        )
 
     def objects(self, images: list[str], sizes: Floats | None) -> objects.Objects:
         """Return the boxes, in pixels where sizes (I, 2) are known."""
