@@ -11,6 +11,7 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engin
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -84,26 +85,18 @@ def read_ground_truth(
         With every problem found, up to the limit.
     """
     path = os.fspath(path)
-    problems = Problems(limits.problems)
     data_set = find_images(path, split, limits)
     names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
-    form = YoloForm("class", False, "fractions", _resolver(names))
     members = [data_set.members[number] for number in data_set.labelled]
-    rows = no_rows(4)
-    if members:
-        rows = read_text(data_set.folder, form, members, problems, limits)
-    problems.raise_any()
+    labels = _Files.read(data_set.folder, members, names, limits, scored=False)
+    rows = labels.rows
     if not len(rows) and not limits.empty:
         message = f"has no object in the {len(members)} label files of its images"
         files.refuse(path, message, "give the labels that belong to these detections")
+    labels.check(rows.values, as_is=as_is)
     image = np.array(data_set.labelled, np.int32)[rows.file]
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
     sizes = sizes_of_images(data_set, given, image, as_is=as_is)
-    places = Places(data_set.folder, members, rows, form, limits)
-    check_fractions(rows, rows.values, places.place, problems, as_is=as_is)
-    pixels = in_pixels(rows.values, rows.flag, sizes[image])
-    check_areas(pixels, places.place, problems)
-    problems.raise_any()
     classes = names.names or _in_numeric_order(rows.names)
     kept = np.flatnonzero(~_repeats(rows))
     objects = Objects(
@@ -111,15 +104,67 @@ def read_ground_truth(
         classes=classes,
         image=image[kept],
         label=renumbered(rows.name, rows.names, classes)[kept],
-        boxes=pixels[kept],
+        boxes=labels.pixels(rows.values, sizes[image])[kept],
         encoding="xywh",
         sizes=sizes,
     )
-    stand = Stand(path, limits, as_is, lambda row: places.place(int(kept[row])), "xywh")
+    stand = Stand(path, limits, as_is, lambda row: labels.place(int(kept[row])), "xywh")
     own = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
-    sources = (*own, data_set.folder.source(members, len(rows)), *names.source(), *given.source)
+    sources = _once((*own, *labels.source(), *names.source(), *given.source))
     notes = _truth_notes(data_set, names, image, len(rows) - len(kept))
-    return ground_truth(objects, stand, _once(sources), notes)
+    return ground_truth(objects, stand, sources, notes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Files of lines, and their rows."""
+
+    folder: Folder
+    members: Sequence[str]
+    rows: Rows
+    form: YoloForm
+    limits: Limits
+
+    @classmethod
+    def read(
+        cls,
+        folder: Folder,
+        members: Sequence[str],
+        names: ClassNames,
+        limits: Limits,
+        *,
+        scored: bool,
+    ) -> "_Files":
+        """Read them; raise InputError with every line that cannot be read."""
+        form = YoloForm("class", scored, "fractions", _resolver(names))
+        problems = Problems(limits.problems)
+        rows = no_rows(len(form.columns) - 1)
+        if members:
+            rows = read_text(folder, form, members, problems, limits)
+        problems.raise_any()
+        return cls(folder, members, rows, form, limits)
+
+    def place(self, row: int) -> tuple[str, str]:
+        """Return the file of a row, and its line there."""
+        return Places(self.folder, self.members, self.rows, self.form, self.limits).place(row)
+
+    def check(self, box: Floats, *, as_is: bool) -> None:
+        """Raise InputError where the boxes (N, 4) of the rows are no fractions."""
+        problems = Problems(self.limits.problems)
+        check_fractions(self.rows, box, self.place, problems, as_is=as_is)
+        problems.raise_any()
+
+    def pixels(self, box: Floats, size: Floats) -> Floats:
+        """Return the boxes (N, 4) in pixels, in images of the sizes (N, 2)."""
+        problems = Problems(self.limits.problems)
+        pixels = in_pixels(box, self.rows.flag, size)
+        check_areas(pixels, self.place, problems)
+        problems.raise_any()
+        return pixels
+
+    def source(self) -> tuple[SourceFile, ...]:
+        """Return the files as an input, if there is any."""
+        return (self.folder.source(self.members, len(self.rows)),) if self.members else ()
 
 
 def _once(sources: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
@@ -212,44 +257,53 @@ def read_detections(
     if columns is not None and columns not in COLUMNS:
         raise UsageError(f"columns {columns!r} is unknown; use one of {', '.join(COLUMNS)}")
     path = os.fspath(path)
-    problems = Problems(limits.problems)
     folder = predictions_folder(path)
     names = _names_of_detections(folder, truth, dt_class_names or class_names, limits)
-    form = YoloForm("class", True, "fractions", _resolver(names))
     members = tuple(folder.members.values())
-    rows = read_text(folder, form, members, problems, limits)
-    problems.raise_any()
+    found = _Files.read(folder, members, names, limits, scored=True)
+    rows = found.rows
     if not names.names:
         _check_numbered(path, truth, rows)
     box, score = boxes_and_scores(rows, columns, path)
-    places = Places(folder, members, rows, form, limits)
-    check_fractions(rows, box, places.place, problems, as_is=as_is)
-    problems.raise_any()
-    number = {name: at for at, name in enumerate(truth.images)}
-    of_file = np.array([number.get(stem, -1) for stem in folder.members], np.int32)
+    found.check(box, as_is=as_is)
     given = GivenSizes(truth.images, image_size, image_sizes, limits)
-    sizes = _sizes(truth, given, path)
-    known = of_file[rows.file] if len(rows) else of_file[:0]
-    refuse_unknown(np.unique(known[(known >= 0) & np.isnan(sizes[known, 0])]), truth.images, path)
-    size = np.where(known[:, None] >= 0, sizes[known], 1.0)  # others are refused below
-    pixels = in_pixels(box, rows.flag, size)
-    check_areas(pixels, places.place, problems)
-    problems.raise_any()
+    size, without = _sizes_of_rows(found, truth, given, path)
     objects = Objects(
         images=tuple(folder.members),
         classes=rows.names,
         image=rows.file,
         label=rows.name,
-        boxes=pixels,
+        boxes=found.pixels(box, size),
         encoding="xywh",
         score=score,
     )
-    stand = Stand(path, limits, as_is, places.place, "xywh")
+    stand = Stand(path, limits, as_is, found.place, "xywh")
     theirs = {source.path for source in truth.files} | {_TRUTH}
     own = (source for source in (*names.source(), *given.source) if source.path not in theirs)
-    sources = (folder.source(members, len(rows)), *own)
-    without = len(number) - int(np.count_nonzero(of_file >= 0))
-    notes = told(
+    notes = _detection_notes(folder, rows, without)
+    return detections(objects, truth, stand, (*found.source(), *own), notes)
+
+
+def _sizes_of_rows(
+    found: _Files, truth: GroundTruth, given: GivenSizes, path: str
+) -> tuple[Floats, int]:
+    """Return the size (N, 2) of each row's image, and how many images have no file."""
+    sizes = given.sizes
+    if truth.image_sizes is not None:
+        given.check_against(truth.image_sizes, truth.images, path, "in the ground truth")
+        sizes = np.where(np.isnan(truth.image_sizes), sizes, truth.image_sizes)
+    number = {name: at for at, name in enumerate(truth.images)}
+    of_file = np.array([number.get(stem, -1) for stem in found.folder.members], np.int32)
+    image = of_file[found.rows.file]
+    known = image[image >= 0]
+    refuse_unknown(np.unique(known[np.isnan(sizes[known, 0])]), truth.images, path)
+    size = np.ones((len(image), 2))  # rows of other images are refused afterwards
+    size[image >= 0] = sizes[known]
+    return size, len(number) - int(np.count_nonzero(of_file >= 0))
+
+
+def _detection_notes(folder: Folder, rows: Rows, without: int) -> tuple[Note, ...]:
+    return told(
         Note(
             "repeated-rows",
             "rows are identical to an earlier one of their file, and all count: was the detector "
@@ -264,7 +318,6 @@ def read_detections(
             warning=False,
         ),
     )
-    return detections(objects, truth, stand, sources, notes)
 
 
 def predictions_folder(path: str) -> Folder:
@@ -277,14 +330,6 @@ def predictions_folder(path: str) -> Folder:
             if name in folder.members.values():
                 del folder.members[os.path.splitext(name)[0]]
     return folder
-
-
-def _sizes(truth: GroundTruth, given: GivenSizes, path: str) -> Floats:
-    """Return the sizes of images, (I, 2): the ground truth's, and what is given of the others."""
-    if truth.image_sizes is None:
-        return given.sizes
-    given.check_against(truth.image_sizes, truth.images, path, "in the ground truth")
-    return np.where(np.isnan(truth.image_sizes), given.sizes, truth.image_sizes)
 
 
 def _repeats(rows: Rows) -> Flags:
