@@ -140,7 +140,8 @@ def sizes_of_images(
     listed = [faults[at] for at in unknown.tolist() if at in faults]
     if listed:
         raise InputError(listed)
-    refuse_unknown(unknown, data_set.images, data_set.folder.given)
+    beside = "keep the images where their labels say (labels/x.txt, images/x.jpg), or "
+    refuse_unknown(unknown, data_set.images, data_set.folder.given, beside)
     return sizes
 
 
@@ -159,8 +160,10 @@ def _check_sample(data_set: DataSet, given: GivenSizes) -> None:
     given.check_against(other, data_set.images, os.path.dirname(path), where)
 
 
-def refuse_unknown(at: NDArray[np.integer], images: Sequence[Name], path: str) -> None:
-    """Refuse images whose size is not known.
+def refuse_unknown(
+    at: NDArray[np.integer], images: Sequence[Name], path: str, first: str = ""
+) -> None:
+    """Refuse images whose size is not known; `first` is the remedy before the others.
 
     Raises
     ------
@@ -174,7 +177,7 @@ def refuse_unknown(at: NDArray[np.integer], images: Sequence[Name], path: str) -
                 path,
                 "",
                 f"{message}boxes in fractions mean nothing without",
-                "keep the images where their labels say (labels/x.txt, images/x.jpg), or give "
-                "--image-sizes FILE (image,width,height), or --image-size WxH if all are alike",
+                f"{first}give --image-sizes FILE (image,width,height), or --image-size WxH if all "
+                "are alike",
             )
         )
