@@ -274,6 +274,10 @@ def test_labels_without_images(tmp_path: Path) -> None:
         ),
         ({"data.yaml": "val: v.txt\n", "v.txt": "\n"}, "data.yaml", "lists no image"),
         (
+            {"data.yaml": "val: images\n", "images/a.png": png(9, 9), "labels/a.TXT": BOX},
+            "data.yaml", "labels/a.TXT: is not read: files of labels end with .txt; call it so",
+        ),
+        (
             {"data.yaml": "val: images\n", "images/a.png": png(9, 9)},
             "data.yaml", "has no object in the 0 label files",
         ),
@@ -411,6 +415,20 @@ def test_sizes_that_contradict_the_images(tmp_path: Path) -> None:
     truth = truth_of(data, image_sizes=sizes, as_is=True)
     assert truth.image_sizes is not None
     assert truth.image_sizes.tolist() == [[100, 200], [427, 640], [50, 50]]
+
+
+def test_what_convert_writes_is_read(tmp_path: Path) -> None:
+    truth = truth_of(dataset(tmp_path))
+    found = found_in(write(tmp_path / "run", {"a.txt": FOUND * 2, "b.txt": FOUND}), truth)
+    detap.convert(tmp_path / "out", truth, found, to="yolo")
+    again = truth_of(tmp_path / "out/data.yaml", image_sizes=tmp_path / "out/sizes.csv")
+    assert again.images == truth.images
+    assert again.classes == truth.classes
+    assert again.label.tolist() == truth.label.tolist()
+    assert again.corners.tolist() == truth.corners.tolist()
+    same = found_in(tmp_path / "out/predictions", again)
+    assert same.corners.tolist() == found.corners.tolist()
+    assert same.score.tolist() == found.score.tolist()
 
 
 def test_an_evaluation_says_nothing_where_all_is_well(tmp_path: Path) -> None:

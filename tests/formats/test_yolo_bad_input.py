@@ -1,5 +1,6 @@
 """YOLO's files gone wrong: what each gets, with its file, line and remedy."""
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -213,6 +214,34 @@ def test_a_data_yaml_is_no_prediction(tmp_path: Path) -> None:
     data = dataset(tmp_path)
     with pytest.raises(InputError, match=r"is a data\.yaml, where predictions are due"):
         detap.read_detections(data, detap.read_ground_truth(data))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no FIFOs here")
+@pytest.mark.parametrize("name", ["labels/val/a.txt", "images/val/a.png"])
+def test_what_would_hang(name: str, tmp_path: Path) -> None:
+    data = dataset(tmp_path)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    os.mkfifo(tmp_path / "classes.txt")
+    with pytest.raises(InputError, match="is a FIFO, where a file is due"):
+        detap.read_ground_truth(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("absent", "absent: does not exist"),
+        ("absent.yaml", "absent.yaml: does not exist"),
+        ("labels/val/a.txt", "a.txt: is no data.yaml; give one, or a folder of label files"),
+        ("images", "images: has no label file: no file ends with .txt; give one of its folders"),
+        ("data.yaml\0", "is no path: it contains a NUL character"),
+    ],
+)
+def test_what_is_no_data_set(name: str, message: str, tmp_path: Path) -> None:
+    dataset(tmp_path)
+    with pytest.raises(InputError) as error:
+        detap.read_ground_truth(f"{tmp_path}/{name}", format="yolo")
+    assert message in str(error.value)
 
 
 def test_ground_truths_of_several_lists_of_names(tmp_path: Path) -> None:

@@ -88,6 +88,8 @@ def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
         search.find_split(data, split or SPLITS[0])
     elif split is not None:
         raise UsageError(f"--split is for a data.yaml; {path} is none")
+    elif os.path.isfile(path):
+        files.refuse(path, "is no data.yaml", "give one, or a folder of label files")
     else:
         search.find_below(labels_folder(path))
     search.problems.raise_any()
@@ -117,7 +119,9 @@ def label_folder_of(folder: str, images: str = "images", labels: str = "labels")
 
 
 def _text_files(folder: str) -> bool:
-    return any(name.endswith(".txt") for name in os.listdir(folder))
+    with suppress(OSError):  # which is for its reader to say
+        return any(name.endswith(".txt") for name in os.listdir(folder))
+    return False
 
 
 class _Image(NamedTuple):
@@ -227,7 +231,10 @@ class _Search:
         any_image = len(self.found) > before
         for folder, names in self._walk(labels):
             for name in names:
-                if not name.endswith(".txt") or name in NAME_LISTS:
+                if name.endswith((".TXT", ".Txt")):
+                    message = "is not read: files of labels end with .txt"
+                    self.problems.add(os.path.join(folder, name), "", message, "call it so")
+                elif not name.endswith(".txt") or name in NAME_LISTS:
                     self.aside += not _is_image(name)
                 elif any_image:
                     self._expect(name, folder, images)
