@@ -158,6 +158,9 @@ def test_detections_have_scores(tmp_path: Path) -> None:
     assert found.label.tolist() == [1, 2]
     with pytest.raises(InputError, match="<box> has no score, as ground truth has none; give"):
         read_detections(tmp_path, truth)
+    # Folders count only where the ground truth has some.
+    other = written(tmp_path, document(image(scored, name="x/a.jpg")), "e.xml")
+    assert read_detections(other, truth).image.tolist() == [0]
     other = written(tmp_path, document(image(scored, name="c.jpg")), "e.xml")
     with pytest.raises(InputError, match="line 5: image 'c' is not in the ground truth"):
         read_detections(other, truth)
@@ -205,6 +208,11 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
     for sides in (call, call[:2], call[2:]):
         assert detap("check", *sides).status == 0
+    bad = written(tmp_path, document(image(box(corners=(1, 2, "x", 4)))), "bad.xml")
+    for side in ("--gt", "--dt"):
+        ended = detap("check", side, bad)
+        assert ended.status == 2
+        assert "bad.xml: line 5: <box> xbr 'x' is not a number; give a decimal" in ended.err
     (tmp_path / "text").mkdir()
     (tmp_path / "text/a.txt").write_text("dog .5 1.5 2 11.5 22\n")
     ended = detap("eval", *call[:2], "--dt", tmp_path / "text", "--output-format", "json")

@@ -215,6 +215,11 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
     for sides in (call, call[:2], call[2:]):
         assert detap("check", *sides).status == 0
+    written(gt, {"c.json": document(shape(kind="blob"))})
+    for side in ("--gt", "--dt"):
+        ended = detap("check", side, gt)
+        assert ended.status == 2
+        assert 'c.json: shapes[0]: shape_type is "blob"; give rectangle, or polygon' in ended.err
 
 
 # --- bad input

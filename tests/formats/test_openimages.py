@@ -301,6 +301,10 @@ def test_the_command(tmp_path: Path, detap: Run) -> None:
     assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1)
     for sides in (call, call[:2], call[2:]):
         assert detap("check", *sides).status == 0
+    bad = written(tmp_path, SCORED, "a,dog,.5,0,x,0,1", name="bad.csv")
+    ended = detap("check", "--dt", bad)
+    assert ended.status == 2
+    assert f"bad.csv: line 2: XMax 'x' is not a number; {DECIMAL}" in ended.err
 
 
 def test_standard_input(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,8 +101,12 @@ def read_detections(
         With every problem found, up to the limit.
     """
     read = _read(path, shapes, FlagNames(None), limits, scored=True)
+    found = read.gathered.objects(scored=True)
+    files = tuple(str(name).rpartition("/")[2] for name in found.images)
+    if len(set(files)) == len(files) and not any("/" in str(name) for name in truth.images):
+        found = found._replace(images=files)  # where the ground truth goes by no folders
     return objects.detections(
-        read.gathered.objects(scored=True),
+        found,
         truth,
         _stand(read, as_is),
         _source(read),

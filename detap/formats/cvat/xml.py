@@ -7,7 +7,6 @@ tree. A DOCTYPE is refused where it begins, so that there are no entities.
 Reference: CVAT's documentation, "XML annotation format", version 1.1, for images.
 """
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from xml.parsers import expat
 
 from detap.formats.calling import without_suffix
 from detap.formats.named.problems import Problems, shown
+from detap.formats.reading.digest import started
 from detap.formats.reading.paths import shown as called
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
@@ -109,7 +109,7 @@ class Annotations:
         """Read the file; problems are added."""
         head = b""
         with Stream(self.path, self.limits) as stream:
-            digest = hashlib.sha256() if self.limits.digests and stream.descriptor >= 0 else None
+            digest = started(stream)
             try:
                 while block := stream.read():
                     head = head or block

@@ -5,7 +5,6 @@ by row, which knows what to say of it. The file is never held whole.
 """
 
 import csv
-import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ import numpy as np
 from detap.formats.named.problems import Problems, shown
 from detap.formats.openimages._scan import Scanner
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
+from detap.formats.reading.digest import started
 from detap.formats.reading.paths import shown as called
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.text.lines import looks_like, number_fault
@@ -126,8 +126,7 @@ class _Reader:
         self.scored = scored
         low, high = (-_FAR, _FAR) if scored else (-_SLACK, 1 + _SLACK)
         self.low, self.high = (-np.inf, np.inf) if as_is else (low, high)
-        plain = limits.digests and stream.descriptor >= 0
-        self.digest = hashlib.sha256() if plain else None
+        self.digest = started(stream)
         self.numeric = (*((_SCORE,) if scored else ()), *CORNERS)
         self.at: dict[str, int] = {}
         self.width = 0

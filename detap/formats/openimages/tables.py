@@ -298,6 +298,6 @@ class _Read:
     def notes(self, sizes: Floats | None) -> tuple[Note, ...]:
         """Return what is to be said of either side."""
         commas = len(self.rows) if self.rows.commas else 0
-        message = "rows have decimal commas, which are taken for points: no number has one of both"
+        message = "rows have decimal commas, as all numbers of the file that are not whole"
         unknown = (FRACTIONS,) if sizes is None else ()
         return (*unknown, *told(Note("decimal-commas", message, commas, warning=False)))

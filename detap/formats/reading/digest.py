@@ -74,14 +74,22 @@ def sha256_of_stream(stream: Stream) -> str:
 
 
 def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
-    """Return the content of a file, gzip expanded, and its sha256 where `limits` want digests.
-
-    That of an expanded one is left empty: it is of the file as it lies on the disk.
-    """
+    """Return the content of a file, gzip expanded, and its sha256 where `limits` want digests."""
     with Stream(path, limits) as stream:
-        plain = stream.descriptor >= 0
+        digest = started(stream)
         data = stream.read_all()
-    return data, hashlib.sha256(data).hexdigest() if limits.digests and plain else ""
+    if digest is None:
+        return data, ""
+    digest.update(data)
+    return data, digest.hexdigest()
+
+
+def started(stream: Stream) -> "hashlib._Hash | None":
+    """Return a sha256 for the bytes of a stream; None where none is wanted, or of gzip and stdin.
+
+    That of gzip is of the file as it lies on the disk, which is read again for it.
+    """
+    return hashlib.sha256() if stream.limits.digests and stream.descriptor >= 0 else None
 
 
 def sha256_of_names(names: Iterable[object]) -> str:
