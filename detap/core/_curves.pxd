@@ -13,7 +13,7 @@ cdef void precision_at_hits(
 cdef void make_envelope(double* precision, Py_ssize_t hits) noexcept nogil
 cdef void read_levels(
     const double* envelope, Py_ssize_t hits, double positives,
-    const double* levels, Py_ssize_t level_count, Summing summing, double* out,
+    const double* due, Py_ssize_t level_count, double* out,
 ) noexcept nogil
 cdef double average_of_levels(
     double* values, const double* levels, Py_ssize_t count, Summing summing

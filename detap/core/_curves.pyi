@@ -8,8 +8,7 @@ def fill_precision(
 def fill_levels(
     envelope: NDArray[np.float64],
     positives: float,
-    levels: NDArray[np.float64],
-    summing: int,
+    due: NDArray[np.float64],
     out: NDArray[np.float64],
 ) -> None: ...
 def average_precision(
@@ -28,6 +27,7 @@ def fill_averages(
     begin: NDArray[np.int32],
     positives: NDArray[np.int64],
     levels: NDArray[np.float64],
+    due: NDArray[np.float64],
     guard: float,
     summing: int,
     out: NDArray[np.float64],

@@ -65,20 +65,13 @@ cdef void make_envelope(double* precision, Py_ssize_t hits) noexcept nogil:
 
 cdef void read_levels(
     const double* envelope, Py_ssize_t hits, double positives,
-    const double* levels, Py_ssize_t level_count, Summing summing, double* out,
+    const double* due, Py_ssize_t level_count, double* out,
 ) noexcept nogil:
-    # The first hit whose recall reaches the level; 0 where none does. The line that joins the
-    # points of a curve falls only at a recall itself, to what follows: there it takes the first hit
-    # beyond the level, and is 0 from the last recall on.
-    cdef bint beyond = summing == TRAPEZOID
+    # The first hit of the recall that is due, or of a higher one; 0 where there is none.
     cdef Py_ssize_t h = 0
     cdef Py_ssize_t level
-    cdef double recall
     for level in range(level_count):
-        while h < hits:
-            recall = <double>(h + 1) / positives
-            if recall > levels[level] or (recall == levels[level] and not beyond):
-                break
+        while h < hits and <double>(h + 1) / positives < due[level]:
             h += 1
         out[level] = envelope[h] if h < hits else 0.0
 
@@ -149,19 +142,16 @@ def fill_precision(
 
 
 def fill_levels(
-    const double[::1] envelope, double positives, const double[::1] levels, Summing summing,
-    double[::1] out,
+    const double[::1] envelope, double positives, const double[::1] due, double[::1] out
 ):
     """Write the interpolated precision at each recall level into `out`."""
-    if out.shape[0] != levels.shape[0]:
+    if out.shape[0] != due.shape[0]:
         raise ValueError("one place per level is needed")
-    if levels.shape[0] == 0:
+    if due.shape[0] == 0:
         return
     cdef const double* first = &envelope[0] if envelope.shape[0] else NULL
     with nogil:
-        read_levels(
-            first, envelope.shape[0], positives, &levels[0], levels.shape[0], summing, &out[0]
-        )
+        read_levels(first, envelope.shape[0], positives, &due[0], due.shape[0], &out[0])
 
 
 def average_precision(double[::1] values, const double[::1] levels, Summing summing):
@@ -219,7 +209,8 @@ def count_above(
 
 def fill_averages(
     const int32_t[::1] false_positives, const int32_t[::1] begin, const int64_t[::1] positives,
-    const double[::1] levels, double guard, Summing summing, double[::1] out,
+    const double[::1] levels, const double[::1] due, double guard, Summing summing,
+    double[::1] out,
 ):
     """Write the interpolated average precision of each of several lists into `out`.
 
@@ -243,8 +234,7 @@ def fill_averages(
                 make_envelope(&precision[0], hits)
             if levels.shape[0]:
                 read_levels(
-                    &precision[0], hits, positives[k], &levels[0], levels.shape[0], summing,
-                    &terms[0],
+                    &precision[0], hits, positives[k], &due[0], levels.shape[0], &terms[0]
                 )
                 out[k] = average_of_levels(&terms[0], &levels[0], levels.shape[0], summing)
             else:

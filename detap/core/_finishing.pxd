@@ -74,7 +74,7 @@ cdef class Finisher:
     cdef readonly Py_ssize_t T, R, K, A, M
     cdef Py_ssize_t first     # the first limit at which precision is wanted
     cdef uint64_t every       # all thresholds, as bits
-    cdef const double[::1] levels
+    cdef const double[::1] levels, due
     cdef Summing summing
     cdef double guard
     cdef int32_t* queue

@@ -21,7 +21,7 @@ from detap.core._curves cimport (
     read_levels,
 )
 
-from detap.core.rules import SUMMINGS
+from detap.core.rules import SUMMINGS, recalls_due
 
 
 cdef Words words_of(const uint8_t[:, ::1] table, Py_ssize_t rows):
@@ -45,6 +45,7 @@ cdef class Finisher:
         self.first = 0 if all_limits else self.M - 1
         self.every = (~<uint64_t>0) >> (64 - self.T)
         self.levels = np.array(rules.levels, np.float64)
+        self.due = recalls_due(np.asarray(self.levels), rules.summing)
         self.summing, self.guard = SUMMINGS.index(rules.summing), rules.guard
         self.precision, self.average, self.recall = scores.precision, scores.average, scores.recall
         self.positives, self.counts = scores.positives, scores.counts
@@ -209,8 +210,7 @@ cdef class Finisher:
                             )
                         continue
                     read_levels(
-                        s.envelope, hits, positives, &self.levels[0], levels, self.summing,
-                        s.terms,
+                        s.envelope, hits, positives, &self.due[0], levels, s.terms
                     )
                     for r in range(levels):
                         self.precision[m - first, a, t, r, k] = s.terms[r]

@@ -19,7 +19,7 @@ class Resampler:
         weights: NDArray[np.uint8],
         heaviest: int,
         thresholds: int,
-        levels: NDArray[np.float64],
+        due: NDArray[np.float64],
         trapezoid: bool,
         guard: float,
         precision_bits: NDArray[np.uint64],

@@ -179,7 +179,7 @@ cdef class Resampler:
     """One area range of one detector; `work` may be called from any number of threads."""
 
     cdef const uint8_t[:, :, ::1] weights      # (blocks, images, LANES)
-    cdef const double[::1] levels
+    cdef const double[::1] due
     cdef bint trapezoid
     cdef double guard
     cdef Py_ssize_t classes, thresholds, precisions, recalls, most_rows
@@ -196,10 +196,10 @@ cdef class Resampler:
 
     def __init__(
         self, *, image, start, bucket, good, neutral, truth_image, truth_label, weights, heaviest,
-        thresholds, levels, trapezoid, guard, precision_bits, recall_bits, recall_bucket,
+        thresholds, due, trapezoid, guard, precision_bits, recall_bits, recall_bucket,
         precision_out, recall_out,
     ):
-        self.weights, self.levels, self.trapezoid, self.guard = weights, levels, trapezoid, guard
+        self.weights, self.due, self.trapezoid, self.guard = weights, due, trapezoid, guard
         self.thresholds = thresholds
         self.classes = len(start) - 1
         self.precision_bits, self.recall_bits = precision_bits, recall_bits
@@ -333,7 +333,7 @@ cdef class Resampler:
             detap_add(s.positives, weights + <Py_ssize_t>self.truth_image[i] * LANES, 1)
         self._sum_up(k, weights, s)
         if self.precisions:
-            if self.levels.shape[0] and not self._tabulate_levels(s):
+            if self.due.shape[0] and not self._tabulate_levels(s):
                 return False
             self._climb(k, weights, s)
         self._write(k, block, s)
@@ -384,8 +384,8 @@ cdef class Resampler:
         """Write the weight of the recall levels that each number of hits passes, for each lane.
 
         Level 0 is passed by the first hit. A level is passed where hits / positives, as a quotient
-        of doubles, is not below it, or for the trapezoid above it: the very comparison that plain
-        evaluation makes. Each weighs 1; for the trapezoid 2, but the first 1.
+        of doubles, is not below the recall that is due: the very comparison that plain evaluation
+        makes. Each weighs 1; for the trapezoid 2, but the first 1.
         Of evidence from strangers there may be more hits than positives: there is room for them.
         """
         cdef Py_ssize_t l, t, room = 0
@@ -409,10 +409,10 @@ cdef class Resampler:
             positives = s.positives[l]
             s.rows[l] = row
             before = 0
-            for j in range(self.levels.shape[0]):
-                hits = <int32_t>(self.levels[j] * positives)
+            for j in range(self.due.shape[0]):
+                hits = <int32_t>(self.due[j] * positives)
                 hits = hits - 1 if hits > 1 else 1
-                while hits <= positives and not self._passes(<double>hits / positives, j):
+                while hits <= positives and <double>hits / positives < self.due[j]:
                     hits += 1
                 if hits > positives:
                     break
@@ -420,16 +420,11 @@ cdef class Resampler:
                     memset(row + before, self._weight(j), hits - before)
                     before = hits
             else:
-                j = self.levels.shape[0]
+                j = self.due.shape[0]
             memset(row + before, self._weight(j), most[l] + 1 - before)
             row[0] = 0
             row += most[l] + 1
         return True
-
-    cdef inline bint _passes(self, double recall, Py_ssize_t level) noexcept nogil:
-        return recall > self.levels[level] or (
-            recall == self.levels[level] and not self.trapezoid
-        )
 
     cdef inline int _weight(self, Py_ssize_t levels) noexcept nogil:
         """Return what the first levels weigh together."""
@@ -455,7 +450,7 @@ cdef class Resampler:
         for t in range(self.thresholds):
             for l in range(LANES):
                 s.reached[t * LANES + l] = s.found[t * LANES + l]
-                if self.levels.shape[0]:
+                if self.due.shape[0]:
                     s.reached[t * LANES + l] = s.rows[l][s.found[t * LANES + l]]
         for i in range(self.event_start[k + 1] - 1, self.event_start[k] - 1, -1):
             event = &self.events[i]
@@ -492,7 +487,7 @@ cdef class Resampler:
 
     cdef inline void _add_area(self, Py_ssize_t lane, Lanes* s) noexcept nogil:
         """Multiply the recall passed since the last change of the envelope with it."""
-        if self.levels.shape[0]:
+        if self.due.shape[0]:
             detap_read_levels(
                 s.area + lane, s.envelope + lane, s.found + lane, s.reached + lane, s.rows
             )
@@ -504,7 +499,7 @@ cdef class Resampler:
         cdef Py_ssize_t q, l, b
         cdef uint64_t bits
         cdef double total
-        cdef double whole = <double>self.levels.shape[0]
+        cdef double whole = <double>self.due.shape[0]
         if self.trapezoid:
             whole = 2 * whole - 2
         for l in range(LANES):

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.core import _curves
-from detap.core.rules import SUMMINGS, Summing
+from detap.core.rules import SUMMINGS, Summing, recalls_due
 
 Floats = NDArray[np.float64]
 
@@ -77,14 +77,13 @@ def interpolated_precision(
     levels : (R,) float64
         Ascending recalls.
     summing : {"pairwise", "one-by-one", "trapezoid"}
-        As for :func:`average_precision`: for the trapezoid a level is that of the line just beyond
-        it, which a recall has to exceed.
+        As for :func:`average_precision`; for the trapezoid a recall has to exceed the level.
     guard : float
         As for :func:`precision_at_hits`.
     """
     out = np.empty(len(levels))
-    rule = SUMMINGS.index(summing)
-    _curves.fill_levels(envelope(hits, guard=guard), positives, levels, rule, out)
+    due = recalls_due(levels, summing)
+    _curves.fill_levels(envelope(hits, guard=guard), positives, due, out)
     return out
 
 
@@ -114,9 +113,7 @@ def average_precision(
     summing : {"pairwise", "one-by-one", "trapezoid"}
         With levels: the mean adds in pairs, as numpy.mean does, or adds p / R level by level, as
         voc_eval does, which differs in the last bits; or it is the area under the line that joins
-        the points of the curve's envelope, by the trapezoidal rule over the levels. That line is
-        level from each hit to the next one's recall, for precision between them only falls, and 0
-        behind the last.
+        the points of the curve's envelope, by the trapezoidal rule over the levels.
     guard : float
         As for :func:`precision_at_hits`.
 
@@ -162,6 +159,6 @@ def average_precisions(
     """
     out = np.empty(len(positives))
     levels = np.zeros(0) if levels is None else levels
-    rule = SUMMINGS.index(summing)
-    _curves.fill_averages(hits, begin, positives, levels, guard, rule, out)
+    due, rule = recalls_due(levels, summing), SUMMINGS.index(summing)
+    _curves.fill_averages(hits, begin, positives, levels, due, guard, rule, out)
     return out

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from detap.core import _resampling
 from detap.core.evidence import Evidence, Words
+from detap.core.rules import recalls_due
 from detap.core.threads import share, thread_count
 
 Flags = NDArray[np.bool_]
@@ -197,7 +198,7 @@ def _sums(
         weights=weights.blocks,
         heaviest=weights.heaviest,
         thresholds=len(used),
-        levels=np.array(evidence.rules.levels, np.float64),
+        due=recalls_due(np.array(evidence.rules.levels, np.float64), evidence.rules.summing),
         trapezoid=evidence.rules.summing == "trapezoid",
         guard=evidence.rules.guard,
         precision_bits=_bits(precisions, used),
