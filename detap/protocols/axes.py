@@ -732,8 +732,10 @@ class Rules:
 
     def __post_init__(self) -> None:
         for entry in axes(type(self)):
-            plain = entry.kind.accept(entry.name, getattr(self, entry.name))
-            object.__setattr__(self, entry.name, plain)
+            value = getattr(self, entry.name)
+            # What is as by default needs no check: most of every preset is, at every start.
+            if value is not entry.default:
+                object.__setattr__(self, entry.name, entry.kind.accept(entry.name, value))
 
     def as_dict(self) -> dict[str, Any]:
         """Return every field under its own name, ready for JSON."""
