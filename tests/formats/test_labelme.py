@@ -125,8 +125,8 @@ def test_flags(tmp_path: Path) -> None:
     shapes = (
         shape(flags={"difficult": True, "iscrowd": False}),
         shape((1, 1), (2, 2), flags={"iscrowd": True}),
-        shape((2, 2), (3, 3), flags=None, difficult=True),
-        shape((3, 3), (4, 4), flags={"blurred": True}, difficult=False),
+        shape((2, 2), (3, 3), flags={"difficult": None}, difficult=True),
+        shape((3, 3), (4, 4), flags={"blurred": True}, difficult=None),
     )
     folder = written(tmp_path, {"a.json": document(*shapes)})
     truth = read_ground_truth(folder)

@@ -96,8 +96,9 @@ class Shapes:
         if not isinstance(flags, dict | None):
             raise FaultError(f"flags is {spelt(flags)}", "give true and false by name")
         found = set()
-        own = {"difficult": shape["difficult"]} if "difficult" in shape else {}
-        for name, value in {**own, **(flags or {})}.items():
+        for name, value in (("difficult", shape.get("difficult")), *(flags or {}).items()):
+            if value is None:
+                continue
             text = spelt(value) if isinstance(value, bool | int) else str(value)
             try:
                 found.add(self.flags.meant(name, text))
