@@ -190,9 +190,9 @@ class _Choices:
         """Return what becomes of all at some scores: choices are now by overlap."""
         pairs = self._among(counted | low)
         better = counted[pairs.claim]
-        # Of low ones the first is as good as any.
+        # Low ones come behind all others, the first of them first.
         overlap = np.where(better, -pairs.overlap, 0.0)
-        order = np.lexsort((pairs.claim, overlap, ~better, pairs.truth))
+        order = np.lexsort((pairs.claim, overlap, pairs.truth))
         admitted = self.detections.score[pairs.claim][:, None] >= points
         chosen, at = self._chosen(pairs, order, admitted)
         is_due, counts = due[pairs.truth[chosen]], better[chosen]

@@ -169,6 +169,27 @@ IMAGES = st.lists(
     [Image([cyclist((0, 0, 50, 26))], [claim(0.9, (0, 0, 50, 24), "Car"), claim(0.5)])],
     1,
 )
+@example(
+    # Which of two low ones is taken decides whether the second ground truth is missed.
+    [
+        Image(
+            [cyclist((0, 0, 50, 26)), cyclist((20, 0, 70, 26))],
+            [claim(0.9, (10, 0, 60, 24)), claim(0.8, (0, 0, 50, 24))],
+        ),
+        Image([cyclist()], [claim(0.7)]),
+    ],
+    1,
+)
+@example(
+    # Of equal scores the first is taken, and then nothing is left for the second ground truth.
+    [
+        Image(
+            [cyclist(), cyclist((20, 0, 70, 50))],
+            [claim(0.9, (10, 0, 60, 50)), claim(0.9)],
+        )
+    ],
+    1,
+)
 def test_every_point_is_the_oracle_s(images: list[Image], at_once: int) -> None:
     before, choosing._PAIRS = choosing._PAIRS, at_once
     try:
@@ -237,6 +258,14 @@ def test_points_are_nearest_to_steps_of_one_in_forty() -> None:
     assert len(choosing.sampled(np.zeros(0), 3)) == 0
 
 
+def test_points_are_sampled_as_the_oracle_does_whatever_the_number() -> None:
+    for positives in range(1, 300):
+        for found in {positives, positives // 2}:
+            scores = np.arange(found, 0, -1.0)
+            points = choosing.sampled(scores, positives).tolist()
+            assert points == kitti.sampled(scores.tolist(), positives)
+
+
 def test_the_overlap_must_exceed_the_threshold() -> None:
     exactly_half = claim(0.9, (0, 0, 50, 25))
     more = claim(0.9, (0, 0, 50, 26))
@@ -296,6 +325,35 @@ def test_a_low_detection_is_taken_where_nothing_better_is_and_counts_nowhere() -
     assert (result.true_positives[at], result.false_positives[at]) == (1, 0)
     # By score the low one is chosen: no score is found to look at.
     assert result.average_precision[0, at, 0] == 0
+
+
+def test_a_region_takes_no_detection_from_an_object() -> None:
+    region = Label("DontCare", -1, -1, BOX)
+    result = run([Image([region, cyclist()], [claim(0.9)])])
+    assert result.true_positives[result.classes.index("Cyclist")] == 1
+
+
+def test_a_detection_upside_down_is_as_high_as_it_is() -> None:
+    """The kit takes the height without its sign: this one is not low, and wrong."""
+    truth, _ = tables([Image([cyclist()], [])])
+    found = Detections.from_arrays(
+        image=[0], label=["Cyclist"], boxes=[(0.0, 50, 50, 0)], score=[0.9], as_is=True
+    )
+    result = evaluate(truth, found, "kitti", as_is=True)
+    assert result.false_positives[result.classes.index("Cyclist")] == 1
+
+
+def test_what_counts_neither_way_is_no_duplicate() -> None:
+    label, found = cyclist((0, 0, 50, 30)), claim(0.9, (0, 0, 50, 30))
+    low, again = claim(0.8, (0, 0, 50, 24)), claim(0.7, (0, 0, 50, 28))
+    region = Label("DontCare", -1, -1, (0, 0, 100, 100))
+    for labels, rest, due in (
+        ([label], [low], 0),
+        ([label], [again], 1),
+        ([label, region], [again], 0),
+    ):
+        result = run([Image(labels, [found, *rest])])
+        assert result.duplicates[result.classes.index("Cyclist")] == due
 
 
 def test_the_overlap_decides_at_each_score_and_not_the_score() -> None:
