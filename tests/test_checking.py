@@ -17,9 +17,9 @@ from detap.analysis.examination.sample import Sample
 from detap.analysis.examination.suspicions import suspicions
 from detap.cli.commands.check import command
 from detap.cli.session import Session
-from detap.errors import InputError, UsageError
+from detap.errors import InputError, Note, UsageError
 from detap.evaluation import advice
-from detap.evaluation.advice import suspicions_of
+from detap.evaluation.advice import suspicions_of, with_advice
 from detap.evaluation.detection import evaluate, score_tables, select
 from detap.formats.coco import tables as coco
 from detap.formats.registry import format_named
@@ -152,6 +152,33 @@ def test_swapped_sides_are_recognised() -> None:
     found = detector(table, jitter=1.0)
     wrong = with_corners(found, sides_swapped(found.corners))
     assert codes(table, wrong) == ["detections-sides-look-swapped"]
+
+
+def test_swapped_shares_are_recognised() -> None:
+    """Sides swapped as fractions, about the centre, before they became pixels."""
+    table = truth()
+    middle = (table.corners[:, :2] + table.corners[:, 2:]) / 2
+    half = np.array((45, 7.5))
+    long = np.hstack((middle - half, middle + half))
+    turned = np.array((15 / 480 * 640, 90 / 640 * 480)) / 2
+    wrong = np.hstack((middle - turned, middle + turned))
+    table = with_corners(table, long)
+    found = detector(table, jitter=1.0)
+    found = with_corners(found, np.vstack((wrong, found.corners[len(table) :])))
+    assert codes(table, found) == ["detections-sides-look-swapped"]
+
+
+def test_swapped_sizes_of_images_are_recognised() -> None:
+    """Fractions times a table of sizes of which the columns are swapped: on which side is moot."""
+    table = truth()
+    found = detector(table)
+    turned = np.array((480 / 640, 640 / 480) * 2)
+    for given, other in (
+        (table, with_corners(found, found.corners * turned)),
+        (with_corners(table, table.corners * turned), found),
+    ):
+        [code] = codes(given, other)
+        assert code.endswith("-sizes-look-swapped")
 
 
 def test_shares_by_their_centre_are_recognised() -> None:
@@ -308,6 +335,45 @@ def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
     assert [note.code for note in suspicions_of(score_tables(table, wrong))] == [
         "detections-look-like-corners"
     ]
+
+
+def test_boxes_that_leave_their_images_are_read_otherwise_whatever_they_score() -> None:
+    """A quarter of the boxes swapped: the AP is no tenth of what it was, but not near 0."""
+    table = truth()
+    corners = table.corners.copy()
+    corners[:, 2:] = corners[:, :2] + (90, 15)
+    table = with_corners(table, corners)
+    found = detector(table, jitter=1.0)
+    square = np.flatnonzero(np.arange(len(found)) % 4 == 0)
+    wrong = sides_swapped(found.corners)
+    wrong[square] = found.corners[square]
+    found = with_corners(found, wrong)
+    result = score_tables(table, found)
+    assert result.summary["AP"] > 0.05
+    assert suspicions_of(result) == ()
+    said = Note("detections-beyond-image", "detections reach beyond", len(found) // 10 + 1)
+    beyond = replace(result, notes=(*result.notes, said))
+    assert [note.code for note in suspicions_of(beyond)] == ["detections-sides-look-swapped"]
+    few = replace(result, notes=(*result.notes, replace(said, count=len(found) // 10 - 1)))
+    assert suspicions_of(few) == ()
+
+
+def test_detections_that_are_there_twice_are_told() -> None:
+    table = truth()
+    found = detector(table)
+    twice = found.select(np.tile(np.arange(len(found)), 2))
+    assert "repeated-detections" not in [
+        n.code for n in with_advice(score_tables(table, found)).notes
+    ]
+    [note] = [
+        note
+        for note in with_advice(score_tables(table, twice)).notes
+        if note.code == "repeated-detections"
+    ]
+    assert (note.count, note.warning) == (len(found), True)
+    said = replace(twice, notes=(Note("repeated-rows", "of a reader", 200),))
+    codes_said = [note.code for note in with_advice(score_tables(table, said)).notes]
+    assert "repeated-detections" not in codes_said
 
 
 def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:

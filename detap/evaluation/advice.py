@@ -1,6 +1,6 @@
 """What is worth saying of a result's tables, where they score next to nothing."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +10,12 @@ from detap.evaluation.id_zero import weighed
 from detap.evaluation.results import Result
 
 _LOW = 0.05
+_MANY = 10
+"""One box in so many that leaves its image has boxes looked at."""
 _FEWEST = 2
 """Classes of which next to nothing is found before they are looked at."""
+_IMAGES = 16
+"""Images on which detections are looked for that are there twice."""
 
 
 def notes_of_arrays(result: Result) -> Iterator[Note]:
@@ -48,8 +52,9 @@ def suspicions_of(result: Result) -> tuple[Note, ...]:
     """Return what looks wrong about tables of which nothing is found, or nothing of some classes.
 
     The sample of overlaps is taken only where the average precision at the lowest threshold is
-    below 0.05, overall or of two classes or more, and of the images of these alone, so that it
-    costs nothing where all is well.
+    below 0.05, overall or of two classes or more, and then of the images of these alone; or, for
+    the boxes' convention alone, where one box in ten leaves its image. So it costs nothing where
+    all is well.
 
     Parameters
     ----------
@@ -57,35 +62,67 @@ def suspicions_of(result: Result) -> tuple[Note, ...]:
         Of :func:`detap.evaluate`.
     """
     try:
-        return _suspicions_of(result)
+        return tuple(_suspicions_of(result))
     except Exception:  # advice: for want of memory, or whatever else, the numbers stand without
         return ()
 
 
-def _suspicions_of(result: Result) -> tuple[Note, ...]:
+def _suspicions_of(result: Result) -> Iterator[Note]:
     truth, detections = result.ground_truth, result.detections
     if not len(detections) or not len(truth):
-        return ()
+        return
     reached = result.recall[0, :, 0, -1]
     if result.average_precision.size and result.protocol.pairing == "ranked":
         reached = result.average_precision[0, :, 0]
     defined = reached[~np.isnan(reached)]
     if not len(defined):
-        return ()
+        return
     lost = np.flatnonzero(reached < _LOW)
-    notes: Iterable[Note] = ()
+    notes: list[Note] = []
     if float(defined.mean()) < _LOW:
         from detap.analysis.examination.suspicions import suspicions
 
         notes = suspicions(truth, detections)
-    elif len(lost) >= _FEWEST:
+    elif _leave_their_images(result):
+        from detap.analysis.examination.suspicions import misread
+
+        notes = misread(truth, detections)
+    if not notes and len(lost) >= _FEWEST and float(defined.mean()) >= _LOW:
         from detap.analysis.examination.sample import Sample
         from detap.analysis.examination.suspicions import exchanged_classes
 
         of_these = truth.select(np.isin(truth.label, lost))
-        notes = exchanged_classes(Sample(of_these, detections))
+        notes = list(exchanged_classes(Sample(of_these, detections)))
     known = {note.code for note in result.notes}
-    return tuple(note for note in notes if not _said(note.code, known))
+    yield from (note for note in notes if not _said(note.code, known))
+
+
+def _leave_their_images(result: Result) -> bool:
+    """Return whether a reader has said so of one box in ten."""
+    tables = {"ground-truth": result.ground_truth, "detections": result.detections}
+    return any(
+        note.code == f"{what}-beyond-image" and _MANY * note.count >= len(table)
+        for what, table in tables.items()
+        for note in result.notes
+    )
+
+
+def written_twice(result: Result) -> Iterator[Note]:
+    """Say of detections that many of them are there twice, as where a tool appends to its files.
+
+    That is looked for on a few images, and counted only where it is so on them.
+    """
+    found = result.detections
+    if any(note.code.startswith("repeated-") for note in found.notes):
+        return
+    chosen = np.zeros(len(found.images), np.bool_)
+    chosen[found.image[:: len(found) // _IMAGES + 1]] = True
+    some = np.flatnonzero(chosen[found.image])
+    columns = found.image[some], found.label[some], *found.corners[some].T
+    if 4 * len(np.unique(np.column_stack(columns), axis=0)) <= 3 * len(some) and len(some):
+        from detap.analysis.examination.facts import repeated_detections  # seldom needed
+
+        yield from repeated_detections(found)
 
 
 def _said(code: str, known: set[str]) -> bool:
@@ -104,7 +141,8 @@ def with_advice(result: Result) -> Result:
     """Return the result with notes of what looks wrong about its tables, where anything does."""
     result = weighed(result)
     from_files = result.ground_truth.files and result.detections.files
-    found = () if from_files else tuple(notes_of_arrays(result))
+    found = [] if from_files else list(notes_of_arrays(result))
+    found += written_twice(result)
     result = replace(result, notes=(*result.notes, *found)) if found else result
     doubts = suspicions_of(result)
     return replace(result, notes=(*result.notes, *doubts)) if doubts else result

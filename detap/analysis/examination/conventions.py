@@ -36,8 +36,20 @@ def _sides_swapped(corners: Floats, _: Floats) -> Floats:
     return np.hstack((corners[:, :2], corners[:, :2] + sides[:, ::-1]))
 
 
+def _shares_swapped(corners: Floats, sizes: Floats) -> Floats:
+    """Swap the sides of boxes that were shares of their image's, about the centre."""
+    middle = (corners[:, :2] + corners[:, 2:]) / 2
+    half = ((corners[:, 2:] - corners[:, :2]) / sizes)[:, ::-1] * sizes / 2
+    return np.hstack((middle - half, middle + half))
+
+
 def _scaled(corners: Floats, sizes: Floats) -> Floats:
     return corners * np.hstack((sizes, sizes))
+
+
+def _sizes_swapped(corners: Floats, sizes: Floats) -> Floats:
+    turned = sizes[:, ::-1] / sizes
+    return corners * np.hstack((turned, turned))
 
 
 def _centre_scaled(corners: Floats, sizes: Floats) -> Floats:
@@ -50,10 +62,18 @@ _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
     ("look-centred", "given by their centre where the corner is due", _from_centre),
     ("axes-look-swapped", "given with x and y swapped", _axes_swapped),
     ("sides-look-swapped", "given with width and height swapped", _sides_swapped),
+    ("sides-look-swapped", "shares given with width and height swapped", _shares_swapped),
+    (
+        "sizes-look-swapped",
+        "multiplied by the height of the image where its width is due, and the reverse",
+        _sizes_swapped,
+    ),
     ("look-relative", "shares of the image's size where pixels are due", _scaled),
     ("look-relative", "shares of the image's size, by their centre", _centre_scaled),
 )
 
+
+_OF_SIZES = (_shares_swapped, _sizes_swapped, _scaled, _centre_scaled)
 
 _SOME = 10
 
@@ -129,7 +149,9 @@ def _readings(
         outside = float((table.corners[:, 2:] > known).any(axis=1).mean())
         relative = bool(table.corners.max(initial=0.0) <= 2)
         for code, meaning, function in conventions:
-            if code == "look-relative" and (sizes is None or not relative):
+            if sizes is None and function in _OF_SIZES:
+                continue
+            if code == "look-relative" and not relative:
                 continue
             change = (function, None) if table is detections else (None, function)
             share = share_of(sample.met_if(*change) & among)

@@ -183,7 +183,8 @@ def _truth_notes(truth: GroundTruth) -> Iterator[Note]:
         yield Note("classes-without-ground-truth", message, empty, warning=False)
 
 
-def _detection_notes(detections: Detections) -> Iterator[Note]:
+def repeated_detections(detections: Detections) -> Iterator[Note]:
+    """Say how many detections are there more than once."""
     count = repeated(detections)
     if count:
         message = (
@@ -191,6 +192,10 @@ def _detection_notes(detections: Detections) -> Iterator[Note]:
             "positive; was the file written twice, or non-maximum suppression left out?"
         )
         yield Note("repeated-detections", message, count, warning=100 * count >= len(detections))
+
+
+def _detection_notes(detections: Detections) -> Iterator[Note]:
+    yield from repeated_detections(detections)
     score = detections.score
     if len(score) > 1 and bool((score == score[0]).all()):
         message = "all detections have one score: their order in the file decides the numbers"

@@ -34,6 +34,22 @@ def suspicions(
         return _suspicions(sample)
 
 
+def misread(truth: GroundTruth, detections: Detections) -> list[Note]:
+    """Return whether boxes look as if they were in another convention, and nothing else.
+
+    Parameters
+    ----------
+    truth, detections
+        As :func:`suspicions` has them.
+    """
+    sample = Sample(truth, detections)
+    if not len(sample.rows):
+        return []
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = convention(sample, float(sample.met.mean()))
+    return [] if found is None else [found]
+
+
 def _suspicions(sample: Sample) -> list[Note]:
     met = float(sample.met.mean())
     first = convention(sample, met) or mixed_conventions(sample) or _mixed_images(sample)

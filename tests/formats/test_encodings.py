@@ -1,0 +1,359 @@
+"""One set of images and detections in every encoding: the known numbers, and the traps on the way.
+
+The hundred images are `voc-100`'s (Padilla et al. 2021, Electronics 10(3):279), whose owner gives
+the numbers of pycocotools on the decoded boxes.
+"""
+
+import json
+import shutil
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap import Detections, GroundTruth, InputError
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as command
+from tests.formats.voc_files import write
+
+__all__ = ["command"]
+
+Run = Callable[..., Ended]
+SIZES = "yolo-voc-100/sizes.csv"
+PATHS = {"image_sizes", "class_names", "dt_class_names"}
+
+TRUTHS: dict[str, tuple[str, dict[str, str]]] = {
+    "coco v1": ("voc-100/gt/coco_v1/instances_default.json", {}),
+    "coco v2": ("voc-100/gt/coco_v2/instances_v2.json", {}),
+    "voc": ("voc-100/gt/voc_xml", {}),
+    "cvat": ("voc-100/gt/cvat/annotations.xml", {}),
+    "labelme": ("labelme-voc-100", {}),
+    "openimages": ("voc-100/gt/openimages/all_bounding_boxes.csv", {"image_sizes": SIZES}),
+    "yolo": ("yolo-voc-100/data.yaml", {"image_sizes": SIZES}),
+}
+"""Where each is, and what it is read with."""
+
+FOUND: dict[str, tuple[str, dict[str, str]]] = {
+    "yolo": ("yolo-voc-100/predictions", {"class_names": "yolo-voc-100/data.yaml"}),
+    "coco": ("voc-100/dt/coco_dets.json", {}),
+    "corners": ("voc-100/dt/abs_xyx2y2", {"class_names": "voc-100/voc.names"}),
+    "sides": ("voc-100/dt/abs_xywh", {"class_names": "voc-100/voc.names", "boxes": "xywh"}),
+}
+
+IN_FRACTIONS = "voc-100/expected_coco_all_encodings.json"
+IN_PIXELS = "voc-100/expected_coco.json"
+BY_YOLO = "yolo-voc-100/expected_coco.json"
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """Give the pairs of encodings whose numbers are known, and where.
+
+    Decoded fractions differ from pixels in the sixth digit, and one overlap lies on a threshold:
+    of Open Images' and YOLO's ground truth the numbers are known beside YOLO's detections alone.
+    Results in COCO's JSON have ids of their own, which COCO ground truth must not take for its.
+    """
+    for truth in TRUTHS:
+        yield truth, "yolo", BY_YOLO if truth == "yolo" else IN_FRACTIONS
+        if truth in ("openimages", "yolo"):
+            continue
+        for found in FOUND.keys() - {"yolo"}:
+            if not (truth.startswith("coco") and found == "coco"):
+                yield truth, found, IN_PIXELS
+
+
+def opened(real_data: Path, entry: tuple[str, dict[str, str]]) -> tuple[Path, dict[str, Any]]:
+    path, options = entry
+    found = {name: real_data / v if name in PATHS else v for name, v in options.items()}
+    return real_data / path, found
+
+
+def known(real_data: Path, path: str) -> Any:
+    record = json.loads((real_data / path).read_text())
+    return pytest.approx(record.get("stats", record), rel=0, abs=1e-12)
+
+
+def tables(real_data: Path, truth: str, found: str) -> tuple[GroundTruth, Detections]:
+    path, options = opened(real_data, TRUTHS[truth])
+    ground_truth = detap.read_ground_truth(path, **options)
+    path, options = opened(real_data, FOUND[found])
+    return ground_truth, detap.read_detections(path, ground_truth, **options)
+
+
+def summary(truth: GroundTruth, found: Detections) -> Mapping[str, float]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return detap.evaluate(truth, found, protocol="coco").summary
+
+
+@pytest.mark.parametrize(("truth", "found", "due"), sorted(rows()))
+def test_every_encoding_gives_the_known_numbers(
+    real_data: Path, truth: str, found: str, due: str
+) -> None:
+    assert summary(*tables(real_data, truth, found)) == known(real_data, due)
+
+
+@pytest.mark.parametrize("truth", TRUTHS)
+@pytest.mark.parametrize("target", ["coco", "voc", "yolo"])
+def test_converted_it_gives_the_known_numbers(
+    real_data: Path, tmp_path: Path, truth: str, target: str
+) -> None:
+    ground_truth, found = tables(real_data, truth, "yolo")
+    out = tmp_path / "out"
+    detap.convert(out, ground_truth, found, to=target)
+    sizes = {"image_sizes": out / "sizes.csv"}
+    paths: dict[str, tuple[str, dict[str, Any], str, dict[str, Any]]] = {
+        "coco": ("instances.json", {}, "results.json", {}),
+        "voc": ("", {"image_set": "default"}, "detections", {"layout": "class-files"}),
+        "yolo": ("data.yaml", sizes, "predictions", {}),
+    }
+    given, options, results, more = paths[target]
+    again = detap.read_ground_truth(out / given, **options)
+    read = again, detap.read_detections(out / results, again, **more)
+    due = BY_YOLO if truth == "yolo" else IN_FRACTIONS
+    if target == "coco":
+        assert summary(*read) == summary(ground_truth, found)
+    assert summary(*read) == known(real_data, due)
+
+
+# --- lines that are wrong
+
+WRONG = (
+    *("nan", "inf", "-Infinity", "1e999", "2_63", "0x10", "1,5", "\N{FULLWIDTH DIGIT ONE}2"),
+    *("", "--1", "1.0.0", "None", "true", "\N{ARABIC-INDIC DIGIT TWO}", "1e"),
+)
+JSON = {"nan": "NaN", "inf": "Infinity", "-Infinity": "-Infinity", "1e999": "1e999"}
+
+
+def in_json(text: str) -> str:
+    return JSON.get(text, json.dumps(text))
+
+
+def voc(token: str) -> str:
+    box = f"<xmin>{token}</xmin><ymin>1</ymin><xmax>30</xmax><ymax>30</ymax>"
+    return (
+        "<annotation><size><width>64</width><height>48</height></size>\n<object><name>cat</name>\n"
+        f"<bndbox>{box}</bndbox></object></annotation>"
+    )
+
+
+def coco(token: str) -> str:
+    return (
+        '{"images": [{"id": 1, "file_name": "a.jpg", "width": 64, "height": 48}],\n'
+        '"categories": [{"id": 1, "name": "cat"}],\n"annotations": [{"id": 1, "image_id": 1, '
+        f'"category_id": 1, "iscrowd": 0, "area": 9, "bbox": [{in_json(token)}, 1, 3, 3]}}]}}'
+    )
+
+
+def labelme(token: str) -> str:
+    return (
+        '{"imagePath": "a.jpg", "imageWidth": 64, "imageHeight": 48, "imageData": null, "shapes": '
+        f'[{{"label": "cat", "points": [[{in_json(token)}, 1], [30, 30]], '
+        '"shape_type": "rectangle"}]}'
+    )
+
+
+def cvat(token: str) -> str:
+    return (
+        '<annotations><version>1.1</version>\n<image name="a.jpg" width="64" height="48">\n'
+        f'<box label="cat" xtl="{token}" ytl="1" xbr="30" ybr="30"/></image></annotations>'
+    )
+
+
+LINES: dict[str, tuple[str, str, Callable[[str], str], str]] = {
+    "yolo": ("yolo", "a.txt", "0 .5 .5 .2 .2\n0 {} .5 .2 .2\n".format, "line 2"),
+    "openimages": (
+        "openimages",
+        "gt.csv",
+        'ImageID,LabelName,XMin,XMax,YMin,YMax\na,cat,.1,.2,.1,.2\na,cat,"{}",.9,.1,.2\n'.format,
+        "line 3",
+    ),
+    "cvat": ("cvat", "gt.xml", cvat, "line 3"),
+    "labelme": ("labelme", "a.json", labelme, "shapes[0]"),
+    "voc": ("voc", "a.xml", voc, "line 3"),
+    "coco": ("coco", "gt.json", coco, "annotations[0]"),
+    "text": ("voc", "a.txt", "cat 1 1 30 30\ncat {} 1 30 30\n".format, "line 2"),
+}
+"""Of each encoding the format, a file with a number to be spoilt, and the number's place."""
+
+
+@pytest.mark.parametrize("token", WRONG)
+@pytest.mark.parametrize("name", LINES)
+def test_a_number_that_is_none_is_named_with_its_place(
+    tmp_path: Path, name: str, token: str
+) -> None:
+    file_format, file, content, place = LINES[name]
+    write(tmp_path, {file: content(token), "classes.txt" if name == "yolo" else ".x": "cat\n"})
+    path = tmp_path if name in ("yolo", "labelme", "voc", "text") else tmp_path / file
+    options: dict[str, Any] = {"image_size": "64x48"} if name == "yolo" else {}
+    with pytest.raises(InputError) as caught:
+        detap.read_ground_truth(path, format=file_format, **options)
+    assert {problem.file for problem in caught.value.problems} == {str(tmp_path / file)}
+    assert any(place in problem.place for problem in caught.value.problems), caught.value
+
+
+# --- traps
+
+
+def records(real_data: Path) -> list[dict[str, Any]]:
+    path = real_data / "voc-100/dt/coco_aligned_to_gt_v1.json"
+    found: list[dict[str, Any]] = json.loads(path.read_text())
+    return found
+
+
+def boxed(real_data: Path, order: Callable[..., list[float]]) -> list[dict[str, Any]]:
+    return [row | {"bbox": order(*row["bbox"])} for row in records(real_data)]
+
+
+def renumbered(real_data: Path) -> list[dict[str, Any]]:
+    """Number the results by VOC's own list of names, from 1."""
+    truth = json.loads((real_data / TRUTHS["coco v1"][0]).read_text())
+    names = {category["id"]: category["name"] for category in truth["categories"]}
+    listed = (real_data / "voc-100/voc.names").read_text().split()
+    return [
+        row | {"category_id": listed.index(names[row["category_id"]]) + 1}
+        for row in records(real_data)
+    ]
+
+
+COCO_TRAPS: dict[str, tuple[Callable[[Path], list[dict[str, Any]]], str]] = {
+    "written twice": (lambda d: records(d) * 2, "repeated-detections"),
+    "numbered by another list": (renumbered, "classes-permuted"),
+    "width and height swapped": (
+        lambda d: boxed(d, lambda x, y, w, h: [x, y, h, w]),
+        "detections-sides-look-swapped",
+    ),
+    "x and y swapped": (
+        lambda d: boxed(d, lambda x, y, w, h: [y, x, h, w]),
+        "detections-axes-look-swapped",
+    ),
+    "corners": (
+        lambda d: boxed(d, lambda x, y, w, h: [x, y, x + w, y + h]),
+        "detections-look-like-corners",
+    ),
+    "centres": (
+        lambda d: boxed(d, lambda x, y, w, h: [x + w / 2, y + h / 2, w, h]),
+        "detections-look-centred",
+    ),
+}
+
+
+@pytest.mark.parametrize("trap", COCO_TRAPS)
+def test_a_trap_in_results_is_named(
+    command: Run, real_data: Path, tmp_path: Path, trap: str
+) -> None:
+    make, code = COCO_TRAPS[trap]
+    path = tmp_path / "dt.json"
+    path.write_text(json.dumps(make(real_data)))
+    call = ("eval", "--gt", str(real_data / TRUTHS["coco v1"][0]), "--dt", str(path))
+    ended = command(*call)
+    assert f"[{code}]" in ended.err
+    assert command(*call, "--strict").status == 2
+
+
+def test_the_list_that_results_are_numbered_by_leads_to_the_right_number(
+    command: Run, real_data: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "dt.json"
+    path.write_text(json.dumps(renumbered(real_data)))
+    call = ("eval", "--gt", str(real_data / TRUTHS["coco v1"][0]), "--dt", str(path))
+    names = str(real_data / "voc-100/voc.names")
+    ended = command(*call, "--class-names", names, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    assert json.loads(ended.out)["summary"] == known(real_data, IN_PIXELS)
+
+
+def yolo_folder(real_data: Path, folder: Path, change: Callable[[list[str]], str]) -> Path:
+    folder.mkdir()
+    for path in (real_data / "yolo-voc-100/predictions/labels").iterdir():
+        lines = [line.split() for line in path.read_text().splitlines()]
+        (folder / path.name).write_text("".join(f"{change(line)}\n" for line in lines))
+    return folder
+
+
+YOLO_TRAPS: dict[str, tuple[Callable[[list[str]], str], str]] = {
+    "written twice": (lambda line: "\n".join([" ".join(line)] * 2), "[repeated-rows]"),
+    "no confidence": (lambda line: " ".join(line[:5]), "save_conf"),
+    "a tracker's id": (lambda line: " ".join([*line, "7"]), "line 1"),
+    "width and height swapped": (
+        lambda line: " ".join([*line[:3], line[4], line[3], line[5]]),
+        "[detections-sides-look-swapped]",
+    ),
+    "corners": (
+        lambda line: " ".join([line[0], *corners(*map(float, line[1:5])), line[5]]),
+        "[detections-",
+    ),
+}
+
+
+def corners(x: float, y: float, w: float, h: float) -> list[str]:
+    return [f"{value:.6f}" for value in (x - w / 2, y - h / 2, x + w / 2, y + h / 2)]
+
+
+@pytest.mark.parametrize("trap", YOLO_TRAPS)
+def test_a_trap_in_yolo_predictions_is_named(
+    command: Run, real_data: Path, tmp_path: Path, trap: str
+) -> None:
+    change, said = YOLO_TRAPS[trap]
+    path = yolo_folder(real_data, tmp_path / "dt", change)
+    truth = ("--gt", str(real_data / TRUTHS["yolo"][0]), "--image-sizes", str(real_data / SIZES))
+    call = ("eval", *truth, "--dt", str(path), "--strict")
+    ended = command(*call)
+    assert ended.status == 2
+    if said.startswith("[detections-"):
+        # Boxes that do not fit may be columns in another order: that is asked first.
+        assert "say --columns conf-last" in ended.err
+        ended = command(*call, "--columns", "conf-last")
+        assert ended.status == 2
+    assert said in ended.err
+
+
+def test_the_confidence_in_front_is_told_and_leads_to_the_right_number(
+    real_data: Path, tmp_path: Path
+) -> None:
+    def padilla(line: list[str]) -> str:
+        return " ".join([line[0], line[5], *line[1:5]])
+
+    path = yolo_folder(real_data, tmp_path / "dt", padilla)
+    truth_path, options = opened(real_data, TRUTHS["yolo"])
+    truth = detap.read_ground_truth(truth_path, **options)
+    assert summary(truth, detap.read_detections(path, truth)) == known(real_data, BY_YOLO)
+
+
+def test_sizes_with_width_and_height_swapped_are_named(
+    command: Run, real_data: Path, tmp_path: Path
+) -> None:
+    """Beside detections in pixels; of fractions on both sides neither overlaps nor areas change."""
+    swapped = tmp_path / "sizes.csv"
+    text = (real_data / SIZES).read_text()
+    swapped.write_text(text.replace("image,width,height", "image,height,width"))
+    truth = ("--gt", str(real_data / TRUTHS["yolo"][0]), "--image-sizes", str(swapped))
+    pixels = command("eval", *truth, "--dt", str(real_data / FOUND["coco"][0]))
+    assert "[ground-truth-sizes-look-swapped]" in pixels.err
+    both = command(
+        "eval", *truth, "--dt", str(real_data / FOUND["yolo"][0]), "--output-format", "json"
+    )
+    due = json.loads((real_data / BY_YOLO).read_text())["AP"]
+    assert json.loads(both.out)["summary"]["AP"] == pytest.approx(due, abs=1e-12)
+
+
+def test_text_written_twice_and_numbered_by_another_list(
+    command: Run, real_data: Path, tmp_path: Path
+) -> None:
+    twice = tmp_path / "twice"
+    shutil.copytree(real_data / FOUND["corners"][0], twice)
+    for path in twice.iterdir():
+        path.chmod(0o644)
+        path.write_text(path.read_text() * 2)
+    truth = ("--gt", str(real_data / TRUTHS["voc"][0]))
+    names = ("--class-names", str(real_data / "voc-100/voc.names"))
+    assert "[repeated-detections]" in command("eval", *truth, "--dt", str(twice), *names).err
+    other = ("--class-names", str(real_data / "yolo-voc-100/data.yaml"))
+    found = ("--dt", str(real_data / FOUND["corners"][0]))
+    assert "[classes-permuted]" in command("eval", *truth, *found, *other).err
+    sides = ("--dt", str(real_data / FOUND["sides"][0]))
+    ended = command("eval", *truth, *sides, *names)
+    assert ended.status == 2
+    assert "they look like x, y, width and height" in ended.err
