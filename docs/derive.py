@@ -89,6 +89,11 @@ def axis_names() -> list[str]:
     return [", ".join(["`--protocol`", *(_spellings(axis) for axis in axes(Protocol))])]
 
 
+def change_names() -> list[str]:
+    """Return the options of a detection protocol's axes alone, in one line."""
+    return [", ".join(_spellings(axis) for axis in axes(Protocol))]
+
+
 def format_names() -> list[str]:
     """Return what ``--format`` takes, in one line."""
     return [", ".join(f"`{name}`" for name in FORMATS)]
@@ -117,6 +122,7 @@ PAGES = {
     "docs/commands/check.md": {"reading": reading_table()},
     "docs/commands/convert.md": {"reading": reading_names()},
     "docs/commands/compare.md": {"reading": reading_names(), "axes": axis_names()},
+    "docs/commands/explain.md": {"reading": reading_names(), "changes": change_names()},
     "docs/commands/report.md": {"reading": reading_names(), "axes": axis_names()},
     "docs/commands/show.md": {"reading": reading_names(), "axes": axis_names()},
     "docs/commands/rank.md": {

@@ -19,7 +19,7 @@ FLOORS = (
     ("engines",),
     ("report.page", "report.sinks", "report.sections", "report"),
     ("gates",),
-    ("ranking", "analysis"),
+    ("ranking", "analysis.explanation", "analysis"),
     ("evaluation.loop", "evaluation.partial", "evaluation"),
     ("analysis.examination",),
     (

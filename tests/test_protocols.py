@@ -1,5 +1,6 @@
 """Protocols as data: what the presets say, signatures, measures, and what is refused."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.testing import assert_array_equal
 
 from detap.errors import UsageError
 from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, Protocol, protocol
-from detap.protocols.axes import Number
+from detap.protocols.axes import Number, axes, steps
 
 COCO, VOC = protocol("coco"), protocol("voc2012")
 
@@ -227,3 +228,97 @@ def test_numbers_of_numpy_are_plain_numbers_in_a_signature() -> None:
 def test_a_protocol_of_no_preset_s_name_is_refused() -> None:
     with pytest.raises(UsageError, match="'voc2021' is unknown; did you mean voc2012"):
         replace(VOC, name="voc2021").signature("1.0")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_a_spelling_is_read_again(name: str) -> None:
+    """Every value of every preset can be given to every other as a departure, and is read back."""
+    preset = PRESETS[name]
+    assert Protocol.spelt(name) == Protocol.spelt(preset.signature("1.2.3")) == preset
+    for other in PRESETS.values():
+        changed = replace(preset, name=other.name)
+        assert Protocol.spelt(changed.spelling) == changed
+
+
+def test_a_spelling_may_call_axes_as_their_options() -> None:
+    found = Protocol.spelt("coco|max-dets:none|iou:0.5|pixel-edge:yes|ap:11-point")
+    changes = {"detection_limits": (None,), "iou_thresholds": (0.5,), "pixel_edge": True}
+    assert found == COCO.with_changes(**changes, interpolation="11-point")
+    areas = Protocol.spelt("coco|area-ranges:all=0-10000000000,tiny=0-16").area_ranges
+    assert areas == Protocol.spelt("coco|area-ranges:tiny=0:16").area_ranges
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("coko", "protocol 'coko' is unknown; did you mean coco"),
+        ("coco|neutrl:none", "protocol 'coco|neutrl:none' has no axis 'neutrl'; did you mean neut"),
+        ("coco|zzz", "has no axis 'zzz'; write an axis as preset|axis:value"),
+        ("coco|candidate:worst", "candidate: 'worst' is none of best, best-free"),
+        ("coco|pixel-edge:on", "pixel-edge: 'on' is none of yes, no"),
+        ("coco|area-ranges:all=0-9", "'all' always means all areas"),
+        ("coco|absorbing:ignore", "only neutral ground truths can absorb"),
+    ],
+)
+def test_what_is_no_spelling(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(message)):
+        Protocol.spelt(text)
+
+
+def test_steps_in_the_order_of_the_walk() -> None:
+    found = steps(VOC.alone(VOC.measure("mAP")), COCO.alone(COCO.measure("AP50")))
+    assert [step.name for step in found] == [
+        "pixel edge",
+        "neutral, absorbing",
+        "candidate, equal iou",
+        "interpolation, precision guard",
+        "detection limits",
+        "area ranges",
+        "iou ceiling",
+        "ties",
+    ]
+    assert found[1].values(COCO) == {"neutral": ("crowd",), "absorbing": ("crowd",)}
+    assert steps(COCO, COCO) == ()
+
+
+def test_every_axis_that_goes_together_is_one() -> None:
+    names = [axis.name for axis in axes(Protocol)]
+    together = [name for group in Protocol.together for name in group]
+    assert len(together) == len(set(together))
+    assert set(together) | set(Protocol.after_matching) <= set(names)
+
+
+@pytest.mark.parametrize(
+    ("name", "before", "after", "told"),
+    [
+        ("pixel_edge", True, False, "that pixel edge is off"),
+        ("candidate", "best", "best-free", "candidate best-free instead of best"),
+        ("neutral", ("difficult",), (), "that difficult objects count"),
+        (
+            "neutral",
+            ("difficult",),
+            ("crowd", "group_of"),
+            "that difficult objects count and crowd objects count neither way and group of objects "
+            "count neither way",
+        ),
+        ("absorbing", (), ("crowd",), "that crowd objects take any number of detections"),
+        ("absorbing", ("crowd",), (), "that crowd objects take one detection each"),
+        ("detection_limits", (None,), (100,), "detection limits 100 instead of none"),
+    ],
+)
+def test_what_a_change_is_in_words(name: str, before: object, after: object, told: str) -> None:
+    kind = next(axis.kind for axis in axes(Protocol) if axis.name == name)
+    assert kind.told(name, before, after) == told
+
+
+def test_a_number_alone() -> None:
+    alone = COCO.alone(COCO.measure("AP75s"))
+    assert alone.iou_thresholds == (0.75,)
+    assert [band.name for band in alone.area_ranges] == ["small"]
+    assert alone.detection_limits == (100,)
+    assert alone.measures()[0].name == "APs"
+    recall = COCO.alone(COCO.measure("AR10"))
+    assert recall.measures()[0].name == "AR10"
+    kitti = protocol("kitti")
+    easy = kitti.alone(kitti.measure("mAP-easy"))
+    assert (easy.height_min, easy.occlusion_max, easy.truncation_max) == ((40,), (0,), (0.15,))

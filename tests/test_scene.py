@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from detap.core import curves
+from detap.evaluation import scene
 from detap.evaluation.detection import Result, evaluate
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
@@ -165,6 +168,21 @@ def test_boxes_and_scores_are_rounded_where_the_protocol_says_so(decimals: int |
     rounded = {None: [0.56, 0.54], 1: [0.6, 0.5], 0: [1, 1]}[decimals]
     assert_array_equal(result.curves()[0].score, rounded)
     assert result.summary["mAP"] == (1 if decimals == 0 else 0)
+
+
+_numbers = st.floats(allow_nan=False, allow_infinity=False) | st.floats(-1000, 1000)
+# A quarter, an eighth, ...: halves of what decimals can tell, one way or the other.
+_halves = st.builds(
+    lambda n, d, ulp: np.nextafter(n / 10**d / 2, ulp * np.inf),
+    *(st.integers(-2000, 2000), st.integers(0, 4), st.sampled_from((-1, 1))),
+) | st.builds(lambda n, d: n / 2**d, st.integers(-4000, 4000), st.integers(0, 6))
+
+
+@given(st.lists(_numbers | _halves), st.integers(0, 30))
+def test_rounding_is_that_of_text(values: list[float], decimals: int) -> None:
+    expected = [float(f"{value:.{decimals}f}") for value in values]
+    found = scene._through_text(np.array(values, np.float64), decimals)
+    assert [repr(value) for value in found.tolist()] == [repr(value) for value in expected]
 
 
 @pytest.mark.parametrize("preset", ["voc2007", "coco"])

@@ -44,6 +44,7 @@ COMMANDS = (
     "convert",
     "report",
     "compare",
+    "explain",
     "show",
     "baseline",
     "config",

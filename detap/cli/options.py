@@ -119,28 +119,34 @@ _format_options = stack(
         "files, classes by their names.",
     ),
 )
-_truth_option = _input(
-    "--gt",
-    known_as=("--ground-truth", "--groundtruth", "--annotations", "--ann-file", "--labels"),
-    required=True,
-    multiple=True,
-    holds="path",
-    type=Path(),
-    metavar="PATH",
-    help="Ground truth: a JSON file, or a folder; or several: a pattern, a folder of JSON files. "
-    "Repeatable.",
-)
-_detections_option = _input(
-    "--dt",
-    known_as=("--detections", "--predictions", "--pred", "--preds", "--results", "--res-file"),
-    required=True,
-    multiple=True,
-    holds="path",
-    type=Path(),
-    metavar="PATH",
-    help="Detections: a JSON file, or a folder of text files; - is stdin; or several, likewise. "
-    "Repeatable.",
-)
+
+_SIDES = {
+    "--gt": (
+        "Ground truth: a JSON file, or a folder; or several: a pattern, a folder of JSON files. "
+        "Repeatable.",
+        ("--ground-truth", "--groundtruth", "--annotations", "--ann-file", "--labels"),
+    ),
+    "--dt": (
+        "Detections: a JSON file, or a folder of text files; - is stdin; or several, likewise. "
+        "Repeatable.",
+        ("--detections", "--predictions", "--pred", "--preds", "--results", "--res-file"),
+    ),
+}
+"""What the two sides are, and what other tools call them."""
+
+
+def _side(name: str, *, required: bool = True) -> Decorator[Any]:
+    text, known_as = _SIDES[name]
+    return _input(
+        name,
+        known_as=known_as,
+        required=required,
+        multiple=True,
+        holds="path",
+        type=Path(),
+        metavar="PATH",
+        help=text,
+    )
 
 
 def _reading_option(found: FormatOption, formats: Sequence[Format]) -> Decorator[Any]:
@@ -210,13 +216,19 @@ limit_options = stack(
 )
 """What is accepted at most: fields of `detap.formats.reading.stream.Limits`."""
 
-input_options = stack(
-    _format_options, _truth_option, _detections_option, _reading_options, limit_options
-)
+
+def _read_options(*sides: Decorator[Any]) -> Decorator[Any]:
+    return stack(_format_options, *sides, _reading_options, limit_options)
+
+
+input_options = _read_options(_side("--gt"), _side("--dt"))
 """What a command reads that scores one detector."""
 
-truth_options = stack(_format_options, _truth_option, _reading_options, limit_options)
+truth_options = _read_options(_side("--gt"))
 """The same without the detections, for a command that takes them otherwise."""
+
+perhaps_input_options = _read_options(*(_side(name, required=False) for name in _SIDES))
+"""The same for a command that can do without."""
 
 
 def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any]:
@@ -239,7 +251,12 @@ def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any
         shell_complete=lambda _, __, text: [n for n in rules.presets if n.startswith(text)],
         help=f"One of {', '.join(rules.presets)}. {default}",
     )
-    return stack(preset, *(_option_of(axis) for axis in axes(rules)))
+    return stack(preset, change_options(rules))
+
+
+def change_options(rules: type[Rules]) -> Decorator[Any]:
+    """Return an option for each axis of a kind of protocol."""
+    return stack(*(_option_of(axis) for axis in axes(rules)))
 
 
 def _option_of(axis: Axis) -> Decorator[Any]:
@@ -371,9 +388,13 @@ def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
         Where the preset is unknown or the fields contradict each other.
     """
     rules = kind.preset(options.pop("preset") or default)
+    return rules.with_changes(**changes_from(options, kind))
+
+
+def changes_from(options: dict[str, Any], kind: type[Rules]) -> dict[str, Any]:
+    """Take the options of :func:`change_options` out of `options`, and return those given."""
     found = {axis: options.pop(axis.name) for axis in axes(kind)}
-    given = {axis.name: _value(axis, value) for axis, value in found.items() if value not in _LEFT}
-    return rules.with_changes(**given)
+    return {axis.name: _value(axis, value) for axis, value in found.items() if value not in _LEFT}
 
 
 _LEFT = (None, ())

@@ -342,4 +342,4 @@ class _Run:
             return []
         from detap.report.sections.selection import selection_block  # seldom wanted
 
-        return [selection_block(result, images=len(self.truth.images))]
+        return [selection_block(result.images, images=len(self.truth.images))]

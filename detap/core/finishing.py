@@ -83,13 +83,21 @@ class Coded(NamedTuple):
     truths: NDArray[np.int64]
 
 
-def finish(evidence: Evidence, *, threads: int | None = None, all_limits: bool = False) -> Scores:
+def finish(
+    evidence: Evidence,
+    *,
+    rules: Rules | None = None,
+    threads: int | None = None,
+    all_limits: bool = False,
+) -> Scores:
     """Return the scores that evidence comes to, the very bits that matching and scoring give.
 
     Parameters
     ----------
     evidence : Evidence
         Of one table, or concatenated.
+    rules : Rules, optional
+        Others than it was made by, which match alike and make another number of a curve.
     threads : int, optional
         The result does not depend on it.
     all_limits : bool
@@ -103,8 +111,8 @@ def finish(evidence: Evidence, *, threads: int | None = None, all_limits: bool =
         evidence.positives,
         np.bincount(evidence.truth_label, minlength=evidence.classes),
     )
-    scores = _replayed(coded, evidence.ranking, evidence.rules, threads, all_limits)
-    return scores._replace(evidence=evidence)
+    scores = _replayed(coded, evidence.ranking, rules or evidence.rules, threads, all_limits)
+    return scores._replace(evidence=evidence if rules is None else None)
 
 
 def finish_coded(coded: Coded, rules: Rules, *, threads: int | None = None) -> Scores:

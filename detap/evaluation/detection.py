@@ -15,7 +15,7 @@ from detap.core.finishing import Scores, finish
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.advice import with_advice
 from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
-from detap.evaluation.scene import Scene
+from detap.evaluation.scene import Scene, rules_of
 from detap.protocols import Protocol
 from detap.spelling import near
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
@@ -163,6 +163,21 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     if result.protocol.pairing != "ranked":
         return _result(scene, scene.paired())
     return _result(scene, finish(result.evidence.of_images(numbers), threads=threads))
+
+
+def finished_by(result: Result, protocol: Protocol) -> Result:
+    """Return the result by another protocol that matches alike; no box is matched again.
+
+    Parameters
+    ----------
+    result : Result
+        With boxes.
+    protocol : Protocol
+        Other than the result's only in axes of :attr:`Protocol.after_matching`.
+    """
+    scene = result._source
+    scores = finish(result.evidence, rules=rules_of(protocol), threads=scene.threads)
+    return result_of(scene, protocol, result.classes, scores, result.notes)
 
 
 def _result(scene: Scene, scores: Scores) -> Result:

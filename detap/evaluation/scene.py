@@ -316,5 +316,17 @@ def _rank_in_image(table: Detections) -> Integers:
 
 
 def _through_text(values: Floats, decimals: int) -> Floats:
-    flat = [float(f"{value:.{decimals}f}") for value in values.ravel().tolist()]
-    return np.array(flat, np.float64).reshape(values.shape)
+    """Return numbers as they are when written with so many decimals and read again.
+
+    What is read is the float nearest to k/10**d: their quotient, where both are exact. Which k it
+    is, only text tells where the number is near a half of it.
+    """
+    flat, tenths = values.ravel(), 10.0 ** min(decimals, 15)
+    with np.errstate(over="ignore", invalid="ignore"):
+        scaled = flat * tenths
+        whole = np.rint(scaled)
+        plain = (np.abs(scaled) < 2**30) & (np.abs(scaled - whole) < 0.499999)
+    found = whole / tenths
+    doubtful = ~plain | (decimals > 15)
+    found[doubtful] = [float(f"{value:.{decimals}f}") for value in flat[doubtful].tolist()]
+    return found.reshape(values.shape)

@@ -138,11 +138,17 @@ class Kind:
 
     def parse(self, text: str) -> Any:
         """Return the value that a text of the command line stands for, or raise ValueError."""
-        raise NotImplementedError  # pragma: no cover - every kind that is parsed answers
+        if text not in self.choices:
+            raise ValueError(f"{text!r} is none of {', '.join(self.choices)}")
+        return text
 
     def spell(self, value: Any) -> str:
         """Return a value as the signature has it, every number exact."""
         return str(value)
+
+    def told(self, name: str, before: Any, after: Any) -> str:
+        """Return what a change of the value is, behind "the difference is"."""
+        return f"{worded(name)} {self.spell(after)} instead of {self.spell(before)}"
 
     def revive(self, value: Any) -> Any:
         """Return a value that was plain JSON as :meth:`accept` takes it."""
@@ -154,7 +160,7 @@ class Kind:
 
 
 def _refuse(name: str, value: object, what: str) -> UsageError:
-    return UsageError(f"{name.replace('_', ' ')} {value!r} {what}")
+    return UsageError(f"{worded(name)} {value!r} {what}")
 
 
 class YesNo(Kind):
@@ -168,8 +174,14 @@ class YesNo(Kind):
             raise _refuse(name, value, "is not True or False")
         return value
 
+    def parse(self, text: str) -> bool:
+        return bool(super().parse(text) == "yes")
+
     def spell(self, value: Any) -> str:
         return "yes" if value else "no"
+
+    def told(self, name: str, before: Any, after: Any) -> str:
+        return f"that {worded(name)} is {'on' if after else 'off'}"
 
     def schema(self) -> dict[str, Any]:
         return {"type": "boolean"}
@@ -192,13 +204,17 @@ class Choice(Kind):
 
 
 class Flags(Choice):
-    """Several of :data:`FLAGS`, or none."""
+    """Several of :data:`FLAGS`, or none.
+
+    `without` and `having` say what ground truths of a flag do that is not among them, or is.
+    """
 
     metavar = "FLAGS"
 
-    def __init__(self) -> None:
+    def __init__(self, without: str, having: str) -> None:
         super().__init__(*FLAGS)
         self.forms = f"{self.says}; `none`"
+        self._does = {False: without, True: having}
 
     def accept(self, name: str, value: Any) -> Any:
         return tuple(super(Flags, self).accept(name, flag) for flag in _listed(name, value))
@@ -210,6 +226,12 @@ class Flags(Choice):
 
     def spell(self, value: Any) -> str:
         return ",".join(value) or "none"
+
+    def told(self, name: str, before: Any, after: Any) -> str:
+        changed = [flag for flag in (*before, *after) if (flag in before) != (flag in after)]
+        return "that " + " and ".join(
+            f"{worded(flag)} objects {self._does[flag in after]}" for flag in changed
+        )
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": super().schema()}
@@ -545,8 +567,9 @@ class Areas(Kind):
             )
 
     def parse(self, text: str) -> tuple[AreaRange, ...]:
-        if text in self.named:
-            return self.named[text]
+        for name, ranges in self.named.items():
+            if text in (name, self.spell(ranges)):
+                return ranges
         bands = [self._band(part.strip()) for part in text.split(",")]
         # The headline is taken over all areas: these always come first.
         return (ALL_AREAS, *(band for band in bands if band != ALL_AREAS))
@@ -555,10 +578,12 @@ class Areas(Kind):
         if text == "all":
             return ALL_AREAS
         name, _, ends = text.partition("=")
-        low, colon, high = ends.partition(":")
-        if not (_is_name(name) and colon):
+        low, between, high = ends.partition(":" if ":" in ends else "-")
+        if not (_is_name(name) and between):
             known = ", ".join(self.named)
             raise ValueError(f"{text!r} is neither name=low:high nor one of {known}, all")
+        if text == self.spell((ALL_AREAS,)):
+            return ALL_AREAS
         if name == "all":
             raise ValueError("'all' always means all areas; give the range another name")
         suffix = self._suffixes.get(name, f"-{name}")
@@ -600,6 +625,11 @@ def exact(value: float) -> str:
     """Return a number so that two are spelt alike only where they are equal."""
     # Of float, not of what is derived from it: numpy's own repr names its type.
     return float.__repr__(float(value)).removesuffix(".0")
+
+
+def worded(name: str) -> str:
+    """Return the name of an axis, or of what it can hold, as people are told it."""
+    return name.replace("_", " ")
 
 
 def _is_whole(value: object) -> bool:
@@ -725,6 +755,9 @@ class Rules:
     presets: ClassVar[dict[str, Any]] = {}
     """The presets of this kind of protocol, by name."""
 
+    together: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Axes that only make sense together, in the order in which differences are walked through."""
+
     name: str
     source: str = field(default="", compare=False)
     tolerance: float | None = field(default=None, compare=False)
@@ -783,10 +816,15 @@ class Rules:
         version : str
             detap's own.
         """
+        return f"protocol:{self.spelling}|detap:{version}"
+
+    @property
+    def spelling(self) -> str:
+        """The preset and what departs from it, as :meth:`spelt` takes them."""
         kinds = {entry.name: entry.kind for entry in axes(type(self))}
         said = dict.fromkeys((*self.always_said(), *self.departures()))
         parts = [f"{n.replace('_', '-')}:{kinds[n].spell(getattr(self, n))}" for n in said]
-        return "|".join([f"protocol:{self.name}", *parts, f"detap:{version}"])
+        return "|".join([self.name, *parts])
 
     def with_changes(self, **changes: Any) -> Self:
         """Return these rules with other values in some fields, and with what goes with them."""
@@ -808,6 +846,36 @@ class Rules:
         return found
 
     @classmethod
+    def spelt(cls, text: str) -> Self:
+        """Return the rules of a signature: ``coco``, ``coco|neutral:none``, as reports show it.
+
+        Axes may be called as their options too; ``protocol:`` in front and detap's version are
+        taken and left out of account.
+
+        Raises
+        ------
+        UsageError
+            Where the preset or an axis is unknown, or a value is none of the axis.
+        """
+        name, *parts = text.removeprefix("protocol:").split("|")
+        known = {entry.name.replace("_", "-"): entry for entry in axes(cls)}
+        known |= {entry.option.removeprefix("--"): entry for entry in axes(cls)}
+        changes = {}
+        for part in parts:
+            called, _, value = part.partition(":")
+            if called == "detap":
+                continue
+            if called not in known:
+                hint = near(called, known) or "write an axis as preset|axis:value"
+                raise UsageError(f"protocol {text!r} has no axis {called!r}; {hint}")
+            axis = known[called]
+            try:
+                changes[axis.name] = axis.kind.parse(value)
+            except ValueError as error:
+                raise UsageError(f"protocol {text!r}: {called}: {error}") from None
+        return cls.preset(name).with_changes(**changes)
+
+    @classmethod
     def of(cls, given: Self | str) -> Self:
         """Return rules as they are, or the preset of a name.
 
@@ -820,6 +888,39 @@ class Rules:
             kind = cls.__name__
             raise UsageError(f"protocol {given!r} is neither a {kind} nor the name of a preset")
         return cls.preset(given) if isinstance(given, str) else given
+
+
+class Step(NamedTuple):
+    """Axes in which two protocols differ and which only make sense together.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def name(self) -> str:
+        """What the axes are called."""
+        return ", ".join(worded(entry.name) for entry in self.axes)
+
+    def values(self, rules: Rules) -> dict[str, Any]:
+        """Return what a protocol has on these axes, by name."""
+        return {entry.name: getattr(rules, entry.name) for entry in self.axes}
+
+
+def steps(first: Rules, second: Rules) -> tuple[Step, ...]:
+    """Return the steps that lead from a protocol to another of its kind, in their fixed order."""
+    differing = {
+        entry.name: entry
+        for entry in axes(type(first))
+        if getattr(first, entry.name) != getattr(second, entry.name)
+    }
+    grouped = {name for group in first.together for name in group}
+    groups = (*first.together, *((name,) for name in differing if name not in grouped))
+    found = (tuple(differing[name] for name in group if name in differing) for group in groups)
+    return tuple(Step(group) for group in found if group)
 
 
 def _plain(value: Any) -> Any:

@@ -58,6 +58,23 @@ class Protocol(Rules):
 
     presets: ClassVar[dict[str, "Protocol"]] = {}
 
+    together: ClassVar[tuple[tuple[str, ...], ...]] = (
+        ("pixel_edge",),
+        ("neutral", "absorbing"),
+        ("candidate", "equal_iou"),
+        ("interpolation", "recall_grid", "precision_guard"),
+        ("detection_limits", "limit_scope"),
+        ("area_ranges", *_BY_RANGE),
+    )
+
+    after_matching: ClassVar[tuple[str, ...]] = (
+        "interpolation",
+        "recall_grid",
+        "precision_guard",
+        "absent_class",
+    )
+    """Axes that say what becomes of a curve: matching does not depend on them."""
+
     iou_thresholds: tuple[float, ...] = axis(
         (0.5,),
         "IoU thresholds: 0.5, or 0.5,0.75, or 0.5:0.95:0.05.",
@@ -106,14 +123,14 @@ class Protocol(Rules):
         "Ground truths that count neither way: difficult, crowd, ignore, group_of; or none.",
         "Flags of ground truths that need not be found. A detection matched with one counts "
         "neither way. What is no longer neutral stops absorbing too.",
-        kind=Flags(),
+        kind=Flags(without="count", having="count neither way"),
     )
     absorbing: tuple[str, ...] = axis(
         (),
         "Neutral ones that take any number of detections; or none.",
         "Neutral ones that take any number of detections; the overlap with them is the "
         "intersection over the detection's own area.",
-        kind=Flags(),
+        kind=Flags(without="take one detection each", having="take any number of detections"),
     )
     area_ranges: tuple[AreaRange, ...] = axis(
         (ANY_AREA,),
@@ -342,19 +359,21 @@ class Protocol(Rules):
         An interpolation brings a recall grid of as many levels; ground truths that are no longer
         neutral no longer absorb; a threshold is that of all classes.
         """
-        rules = self
         if "iou_thresholds" in changes and "class_iou" not in changes and self.class_iou:
             threshold = changes["iou_thresholds"][0]
             changes["class_iou"] = tuple((name, threshold) for name, _ in self.class_iou)
-        if "interpolation" in changes:
-            rules = rules.with_interpolation(changes.pop("interpolation"))
+        if "interpolation" in changes and "recall_grid" not in changes:
+            changes["recall_grid"] = self._grid_of(changes["interpolation"])
         if "neutral" in changes and "absorbing" not in changes:
             kept = set(changes["neutral"])
-            changes["absorbing"] = tuple(flag for flag in rules.absorbing if flag in kept)
-        return replace(rules, **changes)
+            changes["absorbing"] = tuple(flag for flag in self.absorbing if flag in kept)
+        return replace(self, **changes)
 
     def with_interpolation(self, interpolation: Interpolation) -> "Protocol":
         """Return the protocol with another interpolation, and a recall grid that goes with it."""
+        return self.with_changes(interpolation=interpolation)
+
+    def _grid_of(self, interpolation: Interpolation) -> Any:
         grids = {
             "11-point": "matlab",
             "101-point": "linspace",
@@ -366,7 +385,7 @@ class Protocol(Rules):
             grid = self.recall_grid
         elif interpolation == "11-point" and self.strict_iou:
             grid = "arange"  # as py-faster-rcnn, whose other departure that is
-        return replace(self, interpolation=interpolation, recall_grid=grid)
+        return grid
 
     def threshold_index(self, threshold: float) -> int | None:
         """Return the index of an IoU threshold, or None where it is not among them.
@@ -377,6 +396,22 @@ class Protocol(Rules):
             if abs(value - threshold) < SAME_THRESHOLD:
                 return index
         return None
+
+    def alone(self, entry: Measure) -> "Protocol":
+        """Return the rules that have no number but this one, and what is needed for it."""
+        all_of, at = self.iou_thresholds, entry.threshold
+        return replace(
+            self.over(entry.area),
+            iou_thresholds=all_of if at is None else (all_of[at],),
+            detection_limits=(self.detection_limits[entry.limit],),
+            headline=entry.quantity,
+        )
+
+    def over(self, area: int) -> "Protocol":
+        """Return the rules that know only one of the area ranges, with what they say for it."""
+        said = {name: getattr(self, name) for name in ("area_ranges", *_BY_RANGE)}
+        of_one = {name: values[area : area + 1] for name, values in said.items() if len(values) > 1}
+        return replace(self, **of_one)
 
     def measures(self) -> tuple[Measure, ...]:
         """Return the numbers of the summary, in order, the headline first."""

@@ -12,9 +12,9 @@ def schema(name: str = "report") -> dict[str, Any]:
 
     Parameters
     ----------
-    name : {"report", "comparison", "check", "ranking", "image"}
-        What wrote the report: ``detap eval``, ``compare``, ``check``, ``rank`` or
-        ``show``.
+    name : {"report", "comparison", "check", "ranking", "image", "explanation"}
+        What wrote the report: ``detap eval``, ``compare``, ``check``, ``rank``, ``show`` or
+        ``explain``.
     """
     import json  # not for --help
     from importlib.resources import files

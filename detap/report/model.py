@@ -29,9 +29,10 @@ class Column(NamedTuple):
         What people read above it.
     short : str
         The heading where there is little room.
-    kind : {"name", "text", "share", "count", "exact", "change", "more"}
+    kind : {"name", "text", "share", "count", "exact", "change", "fine", "more"}
         A name; words of detap's own; a number from 0 to 1; a whole number; a number of which every
-        digit matters; the difference of two shares; the difference of two counts.
+        digit matters; the difference of two shares, and where small ones matter; the difference of
+        two counts.
     priority : int
         0 is always shown; of the others, the highest go first when there is little room.
     """
@@ -39,7 +40,7 @@ class Column(NamedTuple):
     key: str
     heading: str
     short: str
-    kind: Literal["name", "text", "share", "count", "exact", "change", "more"]
+    kind: Literal["name", "text", "share", "count", "exact", "change", "fine", "more"]
     priority: int = 0
 
 
@@ -139,6 +140,8 @@ class Report(NamedTuple):
         What the readers and the evaluation noticed.
     blocks : tuple of Block
         The rest.
+    answer : str
+        What it comes to, in a sentence that is said before everything else.
     material : Material or None
         What it was made from; of a detector alone.
     """
@@ -153,4 +156,5 @@ class Report(NamedTuple):
     table: Table
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
+    answer: str = ""
     material: Material | None = None

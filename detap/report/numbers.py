@@ -8,6 +8,9 @@ UNDEFINED = "\N{EN DASH}"
 RULE = "\N{BOX DRAWINGS LIGHT HORIZONTAL}"
 """What a horizontal rule is made of."""
 
+FINE = 9
+"""With how many decimals small differences are shown."""
+
 # A perfect detector has 0.9999999999999998 under the coco protocol, whose precision is
 # tp / (tp + fp + 2**-52): that is 1, where 0.99999 is not.
 _ONE = 1 - 1e-9
@@ -52,3 +55,14 @@ def change(value: float, decimals: int) -> str:
 def more(value: float) -> str:
     """Return the difference of two counts with its sign."""
     return f"{int(value):+d}" if value else "0"
+
+
+def in_column(kind: str, value: int | float, decimals: int) -> str:
+    """Return a number as a column of that kind shows it, shares with so many decimals."""
+    if kind == "share":
+        return share(float(value), decimals)
+    if kind in ("change", "fine"):
+        return change(float(value), FINE if kind == "fine" else decimals)
+    if kind == "more":
+        return more(value)
+    return exact(value) if kind == "exact" else str(value)

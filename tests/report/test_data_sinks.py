@@ -125,6 +125,6 @@ def test_every_sink_renders() -> None:
     assert {sink.name for sink in SINKS.values() if sink.digests} >= {"json"}
 
 
-@pytest.mark.parametrize("name", ["report", "comparison", "check", "ranking"])
+@pytest.mark.parametrize("name", ["report", "comparison", "check", "ranking", "explanation"])
 def test_the_schemas_are_in_the_package(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(name))

@@ -155,7 +155,9 @@ def _compare(
         most=options["most"],
         drop=options["resolve_drop"],
     )
-    chosen = selection(comparison.second, truth, after, options)
+    chosen = selection(
+        (comparison.second.ground_truth, comparison.second.detections), (truth, after), options
+    )
     report = report._replace(blocks=(*report.blocks, *chosen))
     for note in report.notes:
         session.note(note)

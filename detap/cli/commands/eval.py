@@ -186,7 +186,7 @@ def _in_one_run(
         blocks=[
             *_checked(check),
             *asked_blocks(result, options),
-            *selection(result, truth, detections, options),
+            *selection(chosen, (truth, detections), options),
         ],
         partial=_partial(scored, truth, options),
     )
@@ -253,7 +253,9 @@ def selected(
 
 
 def selection(
-    result: "Result", truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
+    chosen: "tuple[GroundTruth, Detections]",
+    whole: "tuple[GroundTruth, Detections]",
+    options: Mapping[str, Any],
 ) -> "list[Block]":
     """Return what the report says of the choice; nothing where all was scored."""
     classes, images = options["classes"], options["images"]
@@ -263,8 +265,8 @@ def selection(
 
     return [
         selection_block(
-            result,
-            classes=(result.detections.classes, len(detections.classes)) if classes else None,
-            images=len(truth.images) if images else None,
+            chosen[0].images,
+            classes=(chosen[1].classes, len(whole[1].classes)) if classes else None,
+            images=len(whole[0].images) if images else None,
         )
     ]

@@ -148,7 +148,7 @@ def _evaluated(
     result = union.compute(threads=threads)
     if chosen is not None:
         of = len(union.images) if union.truth is None else union.truth.images
-        blocks = [selection_block(result, images=of)]
+        blocks = [selection_block(result.images, images=of)]
     slices, notes = gates.read_slices(result.images, lambda _: {})
     return Evaluated(
         result,

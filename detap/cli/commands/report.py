@@ -181,7 +181,10 @@ def _report(
         result,
         inputs=describe_inputs(truth, detections, digests=True),
         notes=notes,
-        blocks=[*_slices(result, slices, threads), *selection(result, truth, detections, choice)],
+        blocks=[
+            *_slices(result, slices, threads),
+            *selection(chosen, (truth, detections), choice),
+        ],
     )
     material = _material(report)._replace(before=before, earlier=options["before"] or "")
     if options["kept"] is not None:

@@ -1,17 +1,14 @@
 """Which classes and images were chosen, where not all were."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from detap.formats.reading.digest import sha256_of_names
 from detap.report.model import Block
-
-if TYPE_CHECKING:
-    from detap.evaluation.results import Result
+from detap.tables.detection import Name
 
 
 def selection_block(
-    result: "Result",
+    chosen: Sequence[Name],
     *,
     classes: tuple[Sequence[str], int] | None = None,
     images: int | None = None,
@@ -20,14 +17,14 @@ def selection_block(
 
     Parameters
     ----------
-    result : Result
-        Of what was chosen.
+    chosen : sequence of int or str
+        The images.
     classes : (sequence of str, int), optional
         The classes that were chosen, and of how many.
     images : int, optional
         Of how many images some were chosen.
     """
-    names = [str(name) for name in result.images]
+    names = [str(name) for name in chosen]
     lines = []
     if classes is not None:
         lines.append(f"{len(classes[0])} of {classes[1]} classes")

@@ -23,6 +23,9 @@ ROWS = {
     "retrieval": "queries",
     "comparison": "numbers",
     "image": "detections",
+    "difference": "steps",
+    "origin": "protocols",
+    "account": "portions",
 }
 """What the rows of the main table are called, by the kind of report."""
 
@@ -41,6 +44,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "signature": report.signature,
         "protocol": report.protocol,
         "inputs": report.inputs,
+        **({"answer": report.answer} if report.answer else {}),
         "summary": report.summary,
         ROWS[report.kind]: report.table.rows,
         "notes": [

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from detap.names import printable
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import UNDEFINED, change, exact, more, share
+from detap.report.numbers import UNDEFINED, in_column, share
 from detap.report.sections.gates import KEY, MARKS, checks_of, shortened
 from detap.report.sinks.registry import Style
 
@@ -27,7 +27,9 @@ def render(report: Report, style: Style) -> str:
     head = [*_heading(report), *_gates(report), *_summary(report)]
     if not report.summary:
         head += _table(report.table, MOST_CHARACTERS)
-    tail = [*_notes(report), "", f"<sub>{code(report.signature)}</sub>"]
+    tail = _notes(report)
+    if report.signature:
+        tail += ["", f"<sub>{code(report.signature)}</sub>"]
     room = MOST_CHARACTERS - sum(len(line) + 1 for line in [*head, *tail])
     for block in report.blocks:
         if block.key != KEY:
@@ -69,7 +71,8 @@ def _heading(report: Report) -> list[str]:
     if not verdict and report.summary:
         name, value = next(iter(report.summary.items()))
         verdict = f"{name} {share(value, 4)}"
-    return [f"## detap: {verdict or report.kind}", ""]
+    heading = [f"## detap: {verdict or report.kind}", ""]
+    return [*heading, text_of(report.answer), ""] if report.answer else heading
 
 
 def _gates(report: Report) -> list[str]:
@@ -157,13 +160,7 @@ def _cell(column: Column, value: Cell) -> str:
         return UNDEFINED
     if isinstance(value, str):
         return code(value) if column.kind == "name" else text_of(value)
-    if column.kind == "share":
-        return share(float(value), 4)
-    if column.kind == "change":
-        return change(float(value), 4)
-    if column.kind == "more":
-        return more(value)
-    return exact(value) if column.kind == "exact" else str(value)
+    return in_column(column.kind, value, 4)
 
 
 def _grid(headings: Sequence[str], rows: Sequence[Sequence[str]], sides: str) -> list[str]:

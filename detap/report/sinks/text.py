@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from detap.names import fold, printable, width
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import RULE, UNDEFINED, change, exact, more, share
+from detap.report.numbers import RULE, UNDEFINED, in_column, share
 from detap.report.sinks.registry import Style
 
 Piece = tuple[str, str]
@@ -64,10 +64,14 @@ def _coloured(lines: Sequence[Line]) -> str:
 
 
 def _lines(report: Report, style: Style) -> list[Line]:
-    # Of what could not be read there are no classes to show.
+    lines: list[Line] = []
+    if report.answer:
+        answer = _wrapped(printable(report.answer), style.width)
+        lines = [[(piece, "title")] for piece in answer]
     failed = _failed_names(report)
-    table = report.table.rows or report.summary
-    lines = table_lines(report.table, style, failed) if table else []
+    # Of what could not be read there are no classes to show.
+    if report.table.rows or report.summary:
+        lines += [*([[]] if lines else []), *table_lines(report.table, style, failed)]
     if report.summary:
         lines += [[], *_summary_lines(report, style, failed)]
     for block in report.blocks:
@@ -194,13 +198,7 @@ class _Shape(NamedTuple):
             return UNDEFINED
         if isinstance(value, str):
             return printable(value)
-        if column.kind == "share":
-            return share(float(value), self.decimals)
-        if column.kind == "change":
-            return change(float(value), self.decimals)
-        if column.kind == "more":
-            return more(value)
-        return exact(value) if column.kind == "exact" else str(value)
+        return in_column(column.kind, value, self.decimals)
 
 
 _SHAPES = (

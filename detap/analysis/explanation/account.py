@@ -1,0 +1,313 @@
+"""Why two reports give two numbers, as far as that can be known."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import isnan, nan
+from typing import Any, NamedTuple
+
+from detap._version import __version__
+from detap.analysis.explanation.difference import Difference, difference, told_of
+from detap.analysis.explanation.numbers import Tables, ask, headline, measure_called
+from detap.decimals import same
+from detap.errors import UnknownNameError, UsageError
+from detap.protocols import Protocol
+from detap.protocols.axes import Step, steps
+from detap.spelling import near
+
+Record = Mapping[str, Any]
+
+SIDES = {"ground truth": "ground_truth", "detections": "detections"}
+"""Causes that are inputs, and their roles."""
+
+
+class Cause(NamedTuple):
+    """Something in which two reports can differ.
+
+    Attributes
+    ----------
+    name : {"ground truth", "selection", "detections", "protocol", "version"}
+    differs : bool or None
+        As far as the number depends on it; None where the reports do not tell.
+    first, second : str
+        What either says of it.
+    """
+
+    name: str
+    differs: bool | None
+    first: str
+    second: str
+
+
+class Portion(NamedTuple):
+    """What some causes have in the difference.
+
+    Attributes
+    ----------
+    causes : tuple of str
+        Their names; of several nothing tells them apart.
+    value : float
+        NaN where it is not known.
+    """
+
+    causes: tuple[str, ...]
+    value: float
+
+
+@dataclass(frozen=True)
+class Account:
+    """Why two reports give two numbers.
+
+    Attributes
+    ----------
+    names : tuple of two str
+        What the number is called in either.
+    values : tuple of two float
+        NaN is undefined.
+    causes : tuple of Cause
+    portions : tuple of Portion
+        Of the causes that differ, or may.
+    steps : tuple of Step
+        The axes in which the protocols differ, as far as the number depends on them.
+    told : str
+        What the first of them changes, in words.
+    protocols : Difference or None
+        What each of them has, where the inputs are at hand.
+    remarks : tuple of str
+        What stands in the way of knowing more.
+    """
+
+    names: tuple[str, ...]
+    values: tuple[float, ...]
+    causes: tuple[Cause, ...]
+    steps: tuple[Step, ...] = ()
+    told: str = ""
+    portions: tuple[Portion, ...] = ()
+    protocols: Difference | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> float:
+        """The second number less the first."""
+        return self.values[1] - self.values[0]
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """The names of the causes that differ, or may."""
+        return tuple(cause.name for cause in self.causes if cause.differs is not False)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it is known what each has."""
+        return not any(isnan(portion.value) for portion in self.portions)
+
+
+class Made(NamedTuple):
+    """What a report was made from.
+
+    Attributes
+    ----------
+    tables : (GroundTruth, Detections)
+    inputs : sequence of mapping
+        What a report says of them.
+    """
+
+    tables: Tables
+    inputs: Sequence[Record]
+
+
+def account(
+    first: Record,
+    second: Record,
+    at: str | None = None,
+    *,
+    made: Made | None = None,
+    threads: int | None = None,
+) -> Account:
+    """Say why two reports of detectors give two numbers.
+
+    Parameters
+    ----------
+    first, second : mapping
+        JSON reports of the kind ``"detection"``.
+    at : str, optional
+        The number, of both summaries; by default what each is quoted by.
+    made : Made, optional
+        What either was made from: what the protocols have in the difference is then known.
+    threads : int, optional
+        The numbers do not depend on it.
+
+    Raises
+    ------
+    UsageError
+        Where a report is of another kind, or its protocol of a later version.
+    UnknownNameError
+        Where a summary has no such number.
+    """
+    records = (first, second)
+    rules = [protocol_of(record) for record in records]
+    names = tuple(_name(record, r, at) for record, r in zip(records, rules, strict=True))
+    values = tuple(
+        nan if record["summary"][name] is None else float(record["summary"][name])
+        for record, name in zip(records, names, strict=True)
+    )
+    asked = [r.alone(measure_called(r, name)) for r, name in zip(rules, names, strict=True)]
+    found = steps(*asked)
+    told = Account(names, values, tuple(_causes(records, rules, found)), found)
+    if found:
+        told = replace(told, told=told_of(found[0], asked))
+    told = replace(told, remarks=tuple(_remarks(records, names)))
+    if made is None or told.remarks or any(map(isnan, values)):
+        return replace(told, portions=_from_reports(told))
+    return _from_tables(told, (records, (rules[0], rules[1])), at, made, threads)
+
+
+def protocol_of(record: Record) -> Protocol:
+    """Return the protocol of a report; axes that its version did not have are as they were.
+
+    Raises
+    ------
+    UsageError
+        Where the report is no detector's, or its version has axes that this one has not.
+    """
+    if record["kind"] != "detection":
+        raise UsageError(
+            f"a report of the kind {record['kind']!r} has no protocol of detection: "
+            "give one that detap eval has written"
+        )
+    defaults = Protocol(name="").as_dict()
+    try:
+        return Protocol.from_dict({**defaults, **record["protocol"]})
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        raise UsageError(f"the protocol of a report cannot be read: {error}") from None
+
+
+def _name(record: Record, rules: Protocol, at: str | None) -> str:
+    """Return what a summary calls a number: the AP50 of one threshold may be its mAP."""
+    summary = record["summary"]
+    if at is None:
+        return str(next(iter(summary)))
+    wanted = rules.alone(measure_called(rules, at))
+    for name in summary:
+        if rules.alone(rules.measure(name)) == wanted:
+            return str(name)
+    hint = near(at, summary) or f"it has {', '.join(summary)}"
+    raise UnknownNameError(f"the summary of a report has no number {at!r}; {hint}")
+
+
+def _causes(
+    records: Sequence[Record], rules: Sequence[Protocol], found: Sequence[Step]
+) -> Iterator[Cause]:
+    for name, role in SIDES.items():
+        sides = _sides(records, role)
+        yield Cause(name, _differ(*sides), *map(_counted, sides))
+        if role == "ground_truth":
+            chosen = [record.get("selection") for record in records]
+            yield Cause("selection", chosen[0] != chosen[1], *map(_chosen, chosen))
+    yield Cause("protocol", bool(found), *(entry.spelling for entry in rules))
+    versions = [str(record.get("detap_version")) for record in records]
+    yield Cause("version", versions[0] != versions[1], *versions)
+
+
+def _differ(first: Sequence[Record], second: Sequence[Record]) -> bool | None:
+    """Return whether two sides are of other content, or None where that is not told."""
+    digests = [[entry.get("sha256") for entry in side] for side in (first, second)]
+    if digests[0] and digests[1] and None not in (*digests[0], *digests[1]):
+        return digests[0] != digests[1]
+    counts = [[entry.get("records") for entry in side] for side in (first, second)]
+    return True if counts[0] != counts[1] and counts[0] and counts[1] else None
+
+
+def _counted(side: Sequence[Record]) -> str:
+    return ", ".join(
+        f"{entry.get('records')} records ({str(entry.get('sha256') or 'no sha256')[:9]})"
+        for entry in side
+    )
+
+
+def _chosen(selection: Record | None) -> str:
+    if selection is None:
+        return "all"
+    counts = {
+        "classes": None if selection.get("classes") is None else len(selection["classes"]),
+        "images": selection.get("images"),
+    }
+    return ", ".join(f"{count} {what}" for what, count in counts.items() if count is not None)
+
+
+def _remarks(records: Sequence[Record], names: Sequence[str]) -> Iterator[str]:
+    for place, record, name in zip(("first", "second"), records, names, strict=True):
+        if name in record.get("kept", ()):
+            yield f"{name} of the {place} is older than its report, which was raised"
+        if record["summary"][name] is None:
+            yield f"{name} of the {place} is undefined"
+
+
+def _from_reports(told: Account) -> tuple[Portion, ...]:
+    """Return the portions as far as reports alone tell them."""
+    names = told.differing
+    surely = all(cause.differs for cause in told.causes if cause.name in names)
+    known = len(names) == 1 and surely and not told.remarks
+    return tuple(Portion((name,), told.total if known else nan) for name in names)
+
+
+def _from_tables(
+    told: Account,
+    reports: tuple[Sequence[Record], tuple[Protocol, Protocol]],
+    at: str | None,
+    made: Made,
+    threads: int | None,
+) -> Account:
+    """Return the portions, the protocols being scored on what one report was made from."""
+    records, rules = reports
+    base = next((side for side in (0, 1) if _is_of(records[side], made.inputs)), None)
+    if base is None:
+        remark = "the inputs that were given are those of neither report"
+        return replace(told, remarks=(remark,), portions=_from_reports(told))
+    asked = [
+        entry.alone(measure_called(entry, name))
+        for entry, name in zip(rules, told.names, strict=True)
+    ]
+    truth, detections = made.tables
+    tables = truth, detections.numbered_as(truth)
+    scored = ask(tables, asked, headline, threads=threads)
+    here = [record.get("detap_version") == __version__ for record in records]
+    off = [recorded - now for recorded, now in zip(told.values, scored, strict=True)]
+    # From the first report's number to what its protocol gives on these inputs now, to what the
+    # other's gives there, to the second report's number: what is off on the side that these are of
+    # is its version, and on the other side whatever else differs.
+    others = [name for name in told.differing if name in (*SIDES, "selection")]
+    for side in (0, 1):
+        settled = here[side] and (side == base or not others)
+        if settled and not same(scored[side], told.values[side]):
+            remark = (
+                f"the {('first', 'second')[side]} report has {told.names[side]} "
+                f"{told.values[side]!r}, where these inputs give {scored[side]!r}: choose the same "
+                "classes and images, and read them alike"
+            )
+            told = replace(told, remarks=(remark,))
+            return replace(told, portions=_from_reports(told))
+    portions: dict[tuple[str, ...], float] = {}
+    if told.steps:
+        portions["protocol",] = scored[1] - scored[0]
+    for side, change in ((0, -off[0]), (1, off[1])):
+        causes = (*(others if side != base else ()), *(() if here[side] else ("version",)))
+        if causes:
+            portions[causes] = portions.get(causes, 0.0) + change
+    return replace(
+        told,
+        portions=tuple(Portion(*portion) for portion in portions.items()),
+        protocols=difference(tables, *rules, at, threads=threads) if told.steps else None,
+    )
+
+
+def _is_of(record: Record, inputs: Sequence[Record]) -> bool:
+    """Return whether a report was made from some inputs, as their digests tell."""
+    return all(
+        _differ(*_sides((record, {"inputs": inputs}), role)) is False for role in SIDES.values()
+    )
+
+
+def _sides(records: Sequence[Record], role: str) -> list[list[Record]]:
+    return [
+        [entry for entry in record["inputs"] if entry.get("role") == role] for record in records
+    ]

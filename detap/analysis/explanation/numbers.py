@@ -1,0 +1,133 @@
+"""The numbers of many protocols on the same tables, at the cost of a few matchings."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+import numpy as np
+
+from detap.errors import UnknownNameError, UsageError
+from detap.evaluation.detection import Result, finished_by, score_tables
+from detap.protocols import Measure, Protocol
+from detap.protocols.axes import axes
+from detap.tables.detection import Detections, GroundTruth
+
+Asked = TypeVar("Asked")
+Tables = tuple[GroundTruth, Detections]
+
+MOST_ROWS = 400_000_000
+"""Rows times protocols that are scored in a minute, or somewhat less."""
+
+_PLAIN = {
+    entry.name: entry.default for entry in axes(Protocol) if entry.name in Protocol.after_matching
+}
+
+
+def ask(
+    tables: Tables,
+    protocols: Sequence[Protocol],
+    question: Callable[[Result], Asked],
+    *,
+    threads: int | None = None,
+) -> list[Asked]:
+    """Return what the result of each of some protocols answers.
+
+    Protocols that match alike are matched once, and those that the ground truth cannot tell apart
+    are asked once. No more than one result is held at a time.
+
+    Parameters
+    ----------
+    tables : (GroundTruth, Detections)
+        Numbered alike.
+    protocols : sequence of Protocol
+    question : callable
+        Takes a Result, perhaps of another protocol that gives the same.
+    threads : int, optional
+        The answers do not depend on it.
+    """
+    seen = [as_seen(rules, tables[0]) for rules in protocols]
+    groups: dict[Protocol, dict[Protocol, Protocol]] = {}
+    for plain, rules in zip(seen, protocols, strict=True):
+        groups.setdefault(_matching(plain), {}).setdefault(plain, rules)
+    answers: dict[Protocol, Asked] = {}
+    for members in groups.values():
+        results = _results(tables, [*members.values()], threads)
+        for plain, result in zip(members, results, strict=True):
+            answers[plain] = question(result)
+    return [answers[plain] for plain in seen]
+
+
+def _results(
+    tables: Tables, protocols: Sequence[Protocol], threads: int | None
+) -> Iterator[Result]:
+    """Give the results of protocols that match alike."""
+    if len(protocols) == 1:
+        yield score_tables(*tables, protocols[0], threads=threads)
+        return
+    first = _matching(protocols[0])
+    matched = score_tables(*tables, first, threads=threads, evidence=True, curves=False)
+    for rules in protocols:
+        yield finished_by(matched, rules)
+
+
+def _matching(rules: Protocol) -> Protocol:
+    """Return one protocol for all that match alike; other pairings are no matching."""
+    return replace(rules, **_PLAIN) if rules.pairing == "ranked" else rules
+
+
+def stands(rules: Protocol, tables: Tables) -> bool:
+    """Return whether a protocol does not contradict itself: whether nothing can be scored by it."""
+    nothing = np.zeros(0, np.int64)
+    truth, detections = tables
+    try:
+        score_tables(truth.select(nothing), detections.select(nothing), rules, threads=1)
+    except UsageError:
+        return False
+    return True
+
+
+def as_seen(rules: Protocol, truth: GroundTruth) -> Protocol:
+    """Return one protocol for all that a ground truth cannot tell apart at a glance.
+
+    Flags that nothing bears, an id of 0 that nothing has, and a ceiling that no threshold reaches
+    make no difference.
+    """
+    out_of_reach = rules.iou_thresholds[-1] <= rules.iou_ceiling and rules.pairing == "ranked"
+    return replace(
+        rules,
+        name="",
+        iou_ceiling=1.0 if out_of_reach else rules.iou_ceiling,
+        neutral=occurring(rules.neutral, truth),
+        absorbing=occurring(rules.absorbing, truth),
+        id_zero=rules.id_zero if truth.zero_id.any() else "name",
+    )
+
+
+def occurring(flags: tuple[str, ...], truth: GroundTruth) -> tuple[str, ...]:
+    """Return which flags any ground truth bears, in their fixed order."""
+    return tuple(sorted(flag for flag in flags if getattr(truth, flag).any()))
+
+
+def headline(result: Result) -> float:
+    """Return the number that a result is quoted by; NaN is undefined."""
+    return next(iter(result.summary.values()))
+
+
+def measure_called(rules: Protocol, at: str | None) -> Measure:
+    """Return a number of a protocol by its name, be the mean AP called AP there or mAP.
+
+    Without a name it is the headline.
+
+    Raises
+    ------
+    UnknownNameError
+        Where there is none.
+    """
+    if at is None:
+        return rules.measures()[0]
+    for name in (f"m{at}", at.removeprefix("m")):
+        try:
+            return rules.measure(name)
+        except UnknownNameError:
+            continue
+    return rules.measure(at)

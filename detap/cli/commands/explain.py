@@ -1,0 +1,245 @@
+"""``detap explain``: why a number is what it is."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from detap.cli.commands.eval import command as evaluating
+from detap.cli.commands.eval import selected, selection
+from detap.cli.completing import files
+from detap.cli.inputs import Inputs
+from detap.cli.options import (
+    change_options,
+    changes_from,
+    general_options,
+    option,
+    output_options,
+    perhaps_input_options,
+    selection_options,
+    stack,
+    strict_option,
+    threads_option,
+)
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.values import Whole
+from detap.errors import UsageError
+from detap.protocols import Protocol
+
+if TYPE_CHECKING:
+    from detap.analysis.explanation.account import Made
+    from detap.report.model import Report
+
+FORMATS = ("table", "json", "csv", "markdown")
+"""What an explanation can be written as."""
+
+_explanation = stack(
+    option(
+        "--from",
+        "first",
+        group="Explanation",
+        settable=False,
+        metavar="PROTOCOL",
+        help="A preset, a signature (coco|neutral:none), or a JSON report, whose protocol it is.",
+    ),
+    option(
+        "--to",
+        "second",
+        group="Explanation",
+        settable=False,
+        metavar="PROTOCOL",
+        help="Another: what each axis has in the difference of their numbers is said.",
+    ),
+    option(
+        "--at",
+        group="Explanation",
+        settable=False,
+        metavar="NAME",
+        help="The number, such as AP50; by default what each protocol is quoted by.",
+    ),
+    option(
+        "--number",
+        group="Explanation",
+        settable=False,
+        metavar="X",
+        help="Name the protocols that give this number, or come near.",
+    ),
+    option(
+        "--most",
+        group="Explanation",
+        type=Whole(1),
+        default=10,
+        metavar="N",
+        help="Show so many protocols for a number. [default: 10]",
+    ),
+)
+
+
+@click.command(
+    cls=ConfiguredCommand,
+    known=evaluating,
+    first={
+        "--from": "A protocol: a preset, a signature (coco|neutral:none), a JSON report.",
+        "--to": "Another, whose number is to be explained.",
+        "--at": "The number, such as AP50; what each protocol is quoted by where left out.",
+        "--number": "Name the protocols that give this number, or come near.",
+        "--gt": "Ground truth: a JSON file, or a folder. Repeatable.",
+        "--dt": "Detections: a JSON file, or a folder of text files.",
+        "--format": "What the files are; told from them where left out.",
+        "--most": "How many protocols are shown for a number.",
+        "--classes": "Only these, separated by commas.",
+        "--output": "Also write the report to a file: .json, .md, .csv.",
+        "--output-format": "What goes to stdout: table, json, markdown, csv.",
+        "--quiet": "Say nothing but errors.",
+    },
+    examples={
+        "Why are two reports not alike?": "detap explain old.json new.json",
+        "Why is COCO's number another than VOC's?": "detap explain --gt VOC2007/ --dt results/ "
+        "--from voc2012 --to coco --at AP50",
+        "Who says 67.63?": "detap explain --gt VOC2007/ --dt results/ --number 67.63",
+    },
+)
+@click.argument("reports", metavar="[REPORT REPORT]", nargs=-1, shell_complete=files)
+@_explanation
+@perhaps_input_options
+@change_options(Protocol)
+@selection_options
+@output_options
+@config_options
+@strict_option
+@threads_option
+@general_options
+@click.pass_obj
+def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> None:
+    """Explain why a number is what it is.
+
+    With two reports (JSON, of detap eval), what their difference comes from; with --from and --to,
+    what each axis has in the difference of two protocols; with --number, which protocols give it.
+    """
+    ends = [options.pop(side) for side in ("first", "second")]
+    number = options.pop("number")
+    asked = (bool(reports), ends != [None, None], number is not None)
+    if sum(asked) != 1:
+        raise UsageError("say what to explain: two reports, or --from and --to, or a --number")
+    if reports and len(reports) != 2:
+        raise UsageError(f"two reports are explained, not {len(reports)}")
+    if asked[1] and None in ends:
+        missing = ("--from", "--to")[ends.index(None)]
+        raise UsageError(f"{missing} is left out; a difference is that of two protocols")
+    changes = changes_from(options, Protocol)
+    if reports and changes:
+        raise UsageError("reports have their protocols: leave the options of axes out")
+    inputs = _inputs(options, needed=not reports)
+    sources = [*reports, *(() if inputs is None else inputs.paths())]
+    outputs = Outputs.from_options(options, sources)
+    outputs.refuse_others("an explanation", FORMATS)
+    outputs.check()
+    if reports:
+        question = partial(_account, [_report(path) for path in reports])
+    elif number is None:
+        question = partial(_difference, [_protocol(text, changes) for text in ends])
+    else:
+        question = partial(_origin, number, changes)
+    _explain((inputs, outputs), question, options, session)
+
+
+def _inputs(options: dict[str, Any], *, needed: bool) -> Inputs | None:
+    left_out = [side for side in ("gt", "dt") if not options[side]]
+    if left_out and (needed or len(left_out) == 1):
+        raise UsageError(f"--{left_out[0]} is left out; numbers are explained on some data")
+    return None if left_out else Inputs.from_options(options)
+
+
+def _report(path: str) -> dict[str, Any]:
+    from detap.gates.baseline import read_baseline  # not for --help
+
+    record = read_baseline(path)
+    if record["kind"] != "detection":
+        raise UsageError(f"{path} is a report of a {record['kind']}; explained are detectors'")
+    return record
+
+
+def _protocol(text: str, changes: Mapping[str, Any]) -> Protocol:
+    """Return the protocol of a signature, or of a report, with what holds for both."""
+    if text.endswith(".json"):
+        from detap.analysis.explanation.account import protocol_of  # numpy
+
+        return protocol_of(_report(text)).with_changes(**changes)
+    return Protocol.spelt(text).with_changes(**changes)
+
+
+def _account(
+    records: "Sequence[Mapping[str, Any]]", options: Mapping[str, Any], made: "Made | None"
+) -> "Report":
+    from detap.analysis.explanation.account import account  # numpy
+    from detap.report.sections.explanation import account_report
+
+    first, second = records
+    found = account(first, second, options["at"], made=made, threads=options["threads"])
+    return account_report(found)
+
+
+def _difference(
+    protocols: Sequence[Protocol], options: Mapping[str, Any], made: "Made | None"
+) -> "Report":
+    from detap.analysis.explanation.difference import difference  # numpy
+    from detap.report.sections.explanation import difference_report
+
+    assert made is not None
+    first, second = protocols
+    at, threads = options["at"], options["threads"]
+    return difference_report(difference(made.tables, first, second, at, threads=threads))
+
+
+def _origin(
+    number: str, changes: Mapping[str, Any], options: Mapping[str, Any], made: "Made | None"
+) -> "Report":
+    from detap.analysis.explanation.origin import Wanted, origin  # numpy
+    from detap.report.sections.explanation import origin_report
+
+    assert made is not None
+    found = origin(
+        made.tables,
+        Wanted.of(number),
+        options["at"],
+        changes=changes,
+        threads=options["threads"],
+    )
+    return origin_report(found, most=options["most"])
+
+
+def _explain(
+    how: tuple[Inputs | None, Outputs],
+    question: "Callable[[Mapping[str, Any], Made | None], Report]",
+    options: Mapping[str, Any],
+    session: Session,
+) -> None:
+    inputs, outputs = how
+    if inputs is None:
+        outputs.write(question(options, None))
+        return
+    inputs = inputs.hashed(True)
+    sources = inputs.begin()
+    from detap.analysis.explanation.account import Made  # numpy, while reading
+    from detap.report.inputs import describe_inputs
+
+    session.doing("Reading", inputs.fraction(sources))
+    truth, detections = inputs.read(sources)
+    session.timed("reading")
+    session.doing("Explaining")
+    chosen = selected(truth, detections, options)
+    described = tuple(describe_inputs(truth, detections, digests=True))
+    report = question(options, Made(chosen, described))
+    session.timed("explaining")
+    report = report._replace(
+        inputs=described,
+        notes=tuple(dict.fromkeys((*truth.notes, *detections.notes))),
+        blocks=(*report.blocks, *selection(chosen, (truth, detections), options)),
+    )
+    for note in report.notes:
+        session.note(note)
+    session.check_warnings()
+    outputs.write(report, (*truth.files, *detections.files))

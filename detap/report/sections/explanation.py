@@ -1,0 +1,385 @@
+"""Why a number is what it is: a sentence, then the numbers that it rests on."""
+
+from collections.abc import Iterable, Mapping
+from math import nan
+from typing import Any
+
+from detap._version import __version__
+from detap.analysis.explanation.account import Account, Portion
+from detap.analysis.explanation.difference import MOST_STEPS, Difference, End
+from detap.analysis.explanation.origin import Candidate, Origin
+from detap.decimals import same
+from detap.protocols import Protocol
+from detap.protocols.axes import axes, worded
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.numbers import exact
+
+_AXES = {entry.name: entry for entry in axes(Protocol)}
+
+
+def explanation(kind: str, answer: str, table: Table, blocks: Iterable[Block]) -> Report:
+    """Return a report that answers a question; it is of no one protocol."""
+    return Report(
+        kind=kind,
+        version=__version__,
+        signature="",
+        protocol={},
+        inputs=(),
+        summary={},
+        titles={},
+        table=table,
+        blocks=tuple(blocks),
+        answer=answer,
+    )
+
+
+def value_of(axis: str, value: Any) -> str:
+    """Return the value of an axis, the middle of a long list left out."""
+    text = _AXES[axis].kind.spell(value)
+    parts = text.split(",")
+    return text if len(parts) < 4 else ",".join([*parts[:2], "\N{HORIZONTAL ELLIPSIS}", parts[-1]])
+
+
+# --- two protocols
+
+
+def difference_report(found: Difference) -> Report:
+    """Return the report of two protocols' difference."""
+    return explanation(
+        "difference",
+        difference_sentence(found),
+        steps_table(found),
+        [_ends(found), *difference_blocks(found)],
+    )
+
+
+def difference_sentence(found: Difference) -> str:
+    """Return what has the largest part in a difference."""
+    if not found.total:
+        ends = " and ".join(end.protocol.spelling for end in (found.first, found.second))
+        cancel = any(part.forward or part.backward for part in found.parts)
+        told = ": what their axes change adds up to nothing" if cancel else ""
+        return f"{ends} give the same {found.second.measure.name} here{told}"
+    return _largest(found, "the difference")
+
+
+def _largest(found: Difference, whole: str) -> str:
+    share, told = max(zip(found.shares, found.told, strict=True))
+    back = f"; others take {percent(share - 1)} back" if share > 1.005 else ""
+    return f"{percent(share)} of {whole} is {told}{back}"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, in words where it is, or is nearly, all."""
+    if share == 1:
+        return "All"
+    return "Nearly all" if round(100 * share) == 100 else f"{round(100 * share)} %"
+
+
+_IN_ALL = ("shapley", "least", "most")
+_STEPS = (
+    Column("name", "axis", "axis", "name"),
+    Column("share", "part", "part", "share"),
+    Column("shapley", "Shapley", "Shapley", "fine"),
+    Column("in_order", "in order", "in order", "fine"),
+    Column("in_reverse", "in reverse", "in reverse", "fine"),
+)
+_RANGE = (
+    _STEPS[0],
+    Column("least", "least", "least", "fine"),
+    Column("most", "most", "most", "fine"),
+)
+
+
+def steps_table(found: Difference) -> Table:
+    """Return what each step has in a difference, and their sum."""
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {
+            "name": step.name,
+            "share": share,
+            "shapley": part.shapley,
+            "in_order": part.forward,
+            "in_reverse": part.backward,
+            "least": part.least,
+            "most": part.most,
+        }
+        for step, part, share in zip(found.steps, found.parts, found.shares, strict=True)
+    )
+    known = [c for c in _STEPS if found.in_all_contexts or c.key not in _IN_ALL]
+    totals: dict[str, Cell] = {"name": "difference", "share": sum(found.shares)}
+    totals |= dict.fromkeys(("shapley", "in_order", "in_reverse"), found.total)
+    return Table(tuple(known), rows, totals)
+
+
+def _ends(found: Difference) -> Block:
+    ends = {"first": found.first, "second": found.second}
+    rows: list[dict[str, Cell]] = [
+        {"name": end.protocol.spelling, "number": end.measure.name, "value": end.value}
+        for end in ends.values()
+    ]
+    data = {key: _end(end) for key, end in ends.items()}
+    table = Table(_ENDS, tuple(rows))
+    return Block("numbers", "", {**data, "difference": found.total}, table=table)
+
+
+_ENDS = (
+    Column("name", "protocol", "protocol", "name"),
+    Column("number", "number", "number", "text"),
+    Column("value", "value", "value", "exact"),
+)
+
+
+def _end(end: End) -> dict[str, Any]:
+    return {
+        "signature": end.protocol.signature(__version__),
+        "protocol": end.protocol.as_dict(),
+        "number": end.measure.name,
+        "value": end.value,
+    }
+
+
+def difference_blocks(found: Difference) -> list[Block]:
+    """Return the axes in which two protocols differ, and how far each depends on the others."""
+    table = steps_table(found)
+    data = {"scored": found.contexts, "all": found.in_all_contexts}
+    if found.in_all_contexts:
+        title = f"What each changes, over all {found.contexts} contexts"
+        contexts = Block("contexts", title, data, table=Table(_RANGE, table.rows))
+    else:
+        many = f"{len(found.steps)} steps have {2 ** len(found.steps)} contexts"
+        why = "" if len(found.steps) > MOST_STEPS else ", which would take over a minute"
+        line = f"{many}{why}: only the walk from one protocol to the other is told, either way"
+        contexts = Block("contexts", "", data, lines=(line,))
+    return [contexts, _axes(found)]
+
+
+def _axes(found: Difference) -> Block:
+    first, second = (end.protocol.alone(end.measure) for end in (found.first, found.second))
+    plain = [rules.as_dict() for rules in (first, second)]
+    names = [axis.name for step in found.steps for axis in step.axes]
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {
+            "name": worded(name),
+            "first": value_of(name, getattr(first, name)),
+            "second": value_of(name, getattr(second, name)),
+        }
+        for name in names
+    )
+    columns = (
+        Column("name", "axis", "axis", "name"),
+        Column("first", "from", "from", "text"),
+        Column("second", "to", "to", "text"),
+    )
+    data = {name: {"first": plain[0][name], "second": plain[1][name]} for name in names}
+    return Block("axes", "In what they differ", data, table=Table(columns, rows))
+
+
+# --- a number
+
+
+def origin_report(found: Origin, *, most: int = 10) -> Report:
+    """Return the report of the protocols that give a number, or come near."""
+    rows = tuple(_candidate(entry) for entry in found.candidates[:most])
+    return explanation(
+        "origin", _origin_sentence(found), Table(_PROTOCOLS, rows), [_search(found, most)]
+    )
+
+
+_PROTOCOLS = (
+    *_ENDS,
+    Column("digits", "digits equal", "digits", "count"),
+)
+
+
+def _candidate(entry: Candidate) -> dict[str, Cell]:
+    return {
+        "name": _called(entry),
+        "number": entry.name,
+        "value": entry.value,
+        "digits": entry.digits,
+        "changes": len(entry.changes),
+        "signature": entry.protocol.signature(__version__),
+    }
+
+
+def _called(entry: Candidate) -> str:
+    """Return a preset, and what is changed in it."""
+    changes = [f"{worded(name)} {value_of(name, value)}" for name, value in entry.changes.items()]
+    return ", ".join([entry.protocol.name, *changes])
+
+
+def _origin_sentence(found: Origin) -> str:
+    wanted, equal = found.wanted, found.equal
+    if not found.candidates:
+        return f"No preset has a number here that {wanted.text} could be"
+    best = found.candidates[0]
+    told = f"{_called(best)} gives {best.name} {best.value!r}"
+    if equal:
+        others = f"; so do {len(equal) - 1} others" if equal[2:] else ""
+        others = others or "".join(f"; so does {_called(entry)}" for entry in equal[1:])
+        return f"{told}, equal to the {wanted.digits} digits given{others}"
+    return (
+        f"No preset, and nothing tried with one axis or two changed, gives {wanted.text}; "
+        f"nearest: {told}"
+    )
+
+
+def _search(found: Origin, most: int) -> Block:
+    none, one, two = (*found.scored, 0, 0)[:3]
+    lines = [f"{none} presets"]
+    if len(found.scored) > 1:
+        lines.append(f"{one} with an axis changed")
+    if len(found.scored) > 2:
+        likeliest = f", the likeliest of {found.pairs}" if found.pairs > found.most_pairs else ""
+        lines.append(f"{two} with two{likeliest}")
+    shown = min(most, len(found.candidates))
+    told = f"Scored: {', '.join(lines)}. Shown: {shown} of {len(found.candidates)} numbers"
+    data: Mapping[str, Any] = {
+        "number": found.wanted.text,
+        "digits": found.wanted.digits,
+        "equal": len(found.equal),
+        "scored": {"presets": none, "one_axis": one, "two_axes": two},
+        "candidates": len(found.candidates),
+    }
+    return Block("search", "", data, lines=(told,))
+
+
+# --- two reports
+
+_CLAUSES = {
+    "ground truth": "the ground truth is another",
+    "selection": "other classes or images were chosen",
+    "detections": "the detections are others",
+    "protocol": "the protocol is another",
+    "version": "detap is of another version",
+}
+
+
+def account_report(found: Account) -> Report:
+    """Return the report of why two reports differ."""
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {
+            "name": ", ".join(portion.causes),
+            "share": portion.value / found.total if found.total else nan,
+            "portion": portion.value,
+        }
+        for portion in found.portions
+    )
+    totals: dict[str, Cell] = {
+        "name": "difference",
+        "portion": found.total,
+        "share": 1.0 if found.total else nan,
+    }
+    table = Table(_PORTIONS, rows, totals)
+    blocks = [_numbers(found), _causes(found), *_remarks(found)]
+    if found.protocols is not None:
+        steps = steps_table(found.protocols)
+        title = "What the axes have in the protocol's part"
+        data = {"steps": steps.rows, "difference": found.protocols.total}
+        blocks += [Block("attribution", title, data, table=steps)]
+        blocks += difference_blocks(found.protocols)
+    return explanation("account", account_sentence(found), table if rows else _NONE, blocks)
+
+
+_PORTIONS = (
+    Column("name", "what differs", "differs", "name"),
+    Column("share", "part", "part", "share"),
+    Column("portion", "change", "change", "fine"),
+)
+_NONE = Table((), ())
+
+
+def account_sentence(found: Account) -> str:
+    """Return why two reports differ, as far as it is known."""
+    if not found.portions:
+        return _nothing_differs(found)
+    if not found.is_known:
+        return _unknown(found)
+    if not found.total:
+        told = " and ".join(_clause(portion) for portion in found.portions)
+        return f"{found.names[1]} is the same in both, although {told}"
+    return _protocols_alone(found) or _shared_out(found)
+
+
+def _nothing_differs(found: Account) -> str:
+    name, values = found.names[1], " and ".join(exact(value) for value in found.values)
+    if same(*found.values):
+        return f"The two reports say the same: {name} {values}"
+    return f"Nothing that the reports tell differs, but {name} does: {values}"
+
+
+def _protocols_alone(found: Account) -> str:
+    """Return what the protocols' axes have where nothing else differs and that is known."""
+    if found.differing != ("protocol",):
+        return ""
+    if found.protocols is not None:
+        return difference_sentence(found.protocols)
+    return f"All of the difference is {found.told}" if len(found.steps) == 1 else ""
+
+
+def _shared_out(found: Account) -> str:
+    shares = [(portion.value / found.total, _clause(portion)) for portion in found.portions]
+    (share, most), *others = sorted(shares, reverse=True)
+    told = "".join(f", {percent(part)} that {clause}" for part, clause in others)
+    if found.protocols is not None and found.protocols.total:
+        largest = _largest(found.protocols, "the protocol's part")
+        told += f"; {largest}"
+    return f"{percent(share)} of the difference is that {most}{told}"
+
+
+def _clause(portion: Portion) -> str:
+    return " and ".join(_CLAUSES[cause] for cause in portion.causes)
+
+
+def _unknown(found: Account) -> str:
+    """Say that what each cause has is not known."""
+    told = [" and ".join(_CLAUSES[cause.name] for cause in found.causes if cause.differs)]
+    untold = [cause.name for cause in found.causes if cause.differs is None]
+    if untold:
+        told.append(f"whether the {' and the '.join(untold)} differ the reports do not tell")
+    sentence = ", and ".join(filter(None, told))
+    what = "each has" if len(found.portions) > 1 else "that has"
+    return f"{sentence[0].upper()}{sentence[1:]}: what part {what} is not known"
+
+
+def _numbers(found: Account) -> Block:
+    rows: list[dict[str, Cell]] = [
+        {"name": place, "number": name, "value": value}
+        for place, name, value in zip(("first", "second"), found.names, found.values, strict=True)
+    ]
+    data = {str(row["name"]): {"number": row["number"], "value": row["value"]} for row in rows}
+    columns = (Column("name", "report", "report", "name"), *_ENDS[1:])
+    table = Table(columns, tuple(rows))
+    return Block("numbers", "", {**data, "difference": found.total}, table=table)
+
+
+def _causes(found: Account) -> Block:
+    words = {True: "yes", False: "no", None: "unknown"}
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {
+            "name": cause.name,
+            "differs": words[cause.differs],
+            "first": cause.first,
+            "second": cause.second,
+        }
+        for cause in found.causes
+    )
+    columns = (
+        Column("name", "what", "what", "name"),
+        Column("differs", "differs", "differs", "text"),
+        Column("first", "first", "first", "text"),
+        Column("second", "second", "second", "text"),
+    )
+    data = {cause.name.replace(" ", "_"): cause._asdict() for cause in found.causes}
+    return Block("causes", "What the reports tell", data, table=Table(columns, rows))
+
+
+def _remarks(found: Account) -> list[Block]:
+    lines = list(found.remarks)
+    several = len(found.steps) > 1 or (found.steps and not found.is_known)
+    if several and found.protocols is None and not lines:
+        lines.append(
+            "Give what one of them was made from with --gt and --dt, and what the protocol and "
+            "each of its axes has is worked out"
+        )
+    return [Block("remarks", "", {"said": lines}, lines=tuple(lines))] if lines else []
