@@ -577,7 +577,7 @@ def test_fractions_are_never_taken_for_sides(tmp_path: Path, truth: GroundTruth)
     write(tmp_path / "dt", {"a.txt": "dog 0.5 0.5 0.2 0.3 0.9\n" * 3})
     for (line,) in (refused_truth(tmp_path / "gt"), refused_detections(tmp_path / "dt", truth)):
         assert "look like fractions of the image's size" in line
-        assert "class conf x1 y1 x2 y2" in line
+        assert "-format yolo (format='yolo') for text files of a class" in line
         assert "xywh" not in line
 
 
