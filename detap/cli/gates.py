@@ -71,39 +71,39 @@ def _limit(asked: str, text: str) -> Callable[[Any], Any]:
     )
 
 
-limit_options = stack(
-    _limit(
-        "fail_under",
-        "Fail where a number is below X: 0.5 for the headline, AP50=0.7, "
-        "'class:person.AP=0.6', min-class.AP=0.2, slice:night.AP50=0.4. Repeatable.",
-    ),
-    _limit(
-        "fail_over",
-        "Fail where a number is above X: 'class:*.false_positives=100'. For numbers of which less "
-        "is better. Repeatable.",
-    ),
-    _gate(
-        "--baseline",
-        holds="path",
-        metavar="FILE",
-        help="An earlier JSON report, to compare with by --max-drop and --max-rise.",
-    ),
-    _limit(
-        "max_drop",
-        "Fail where a number is more than X below the baseline's: 0.005, AP=1%, "
-        "'class:*.AP=0.02'. Repeatable.",
-    ),
-    _limit(
-        "max_rise",
-        "Fail where a number is more than X above the baseline's: 'class:*.duplicates=10%'. "
-        "Repeatable.",
-    ),
-    _gate(
-        "--allow-different",
-        is_flag=True,
-        help="Compare with a baseline of another ground truth or protocol all the same.",
-    ),
-)
+def _such_as(examples: str) -> str:
+    return f": {examples}" if examples else ""
+
+
+def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> Callable[[Any], Any]:
+    """Return the options of limits, each with examples of numbers that the command has."""
+    return stack(
+        _limit("fail_under", f"Fail where a number is below X: {under}. Repeatable."),
+        _limit(
+            "fail_over",
+            f"Fail where a number is above X{_such_as(over)}. For numbers of which less is better. "
+            "Repeatable.",
+        ),
+        _gate(
+            "--baseline",
+            holds="path",
+            metavar="FILE",
+            help="An earlier JSON report, to compare with by --max-drop and --max-rise.",
+        ),
+        _limit(
+            "max_drop",
+            f"Fail where a number is more than X below the baseline's: {drop}. Repeatable.",
+        ),
+        _limit(
+            "max_rise",
+            f"Fail where a number is more than X above the baseline's{_such_as(rise)}. Repeatable.",
+        ),
+        _gate(
+            "--allow-different",
+            is_flag=True,
+            help="Compare with a baseline of other data or another protocol all the same.",
+        ),
+    )
 
 
 def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any]:
@@ -174,7 +174,17 @@ slice_options = stack(
     ),
 )
 
-gate_options = stack(limit_options, noise_options, slice_options)
+gate_options = stack(
+    limit_options(
+        under="0.5 for the headline, AP50=0.7, 'class:person.AP=0.6', min-class.AP=0.2, "
+        "slice:night.AP50=0.4",
+        over="'class:*.false_positives=100'",
+        drop="0.005, AP=1%, 'class:*.AP=0.02'",
+        rise="'class:*.duplicates=10%'",
+    ),
+    noise_options,
+    slice_options,
+)
 """All of them, for a command that scores a detector."""
 
 

@@ -116,7 +116,10 @@ retrieval_outputs = stack(
 )
 
 retrieval_gates = stack(
-    limit_options,
+    limit_options(
+        under="0.6 for the headline, P@5=0.5, min-query.AP=0.1, query:q7.AP=0.5",
+        drop="0.005, mAP=1%, 'query:*.AP=0.1'",
+    ),
     option(
         "--baseline-ranking",
         "baseline_detections",
@@ -204,6 +207,10 @@ classification_inputs = stack(
     ),
 )
 
+classification_limits = limit_options(
+    under="0.6 for the headline, 'class:cat.AP=0.5', min-class.AP=0.2",
+    drop="0.005, mAP=1%, 'class:*.AP=0.02'",
+)
 classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By default voc2012.")
 
 
@@ -227,7 +234,7 @@ classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By d
 @classification_rules
 @output_options
 @_output("--per-query", is_flag=True, help="Show every class, however many there are.")
-@limit_options
+@classification_limits
 @config_options
 @strict_option
 @general_options
