@@ -1,19 +1,21 @@
 """Tables into files of another format: what can be held is held to the bit, the rest is said."""
 
 import json
+import warnings
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import detap
 from detap.formats.writing.sides import as_sides
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
-from tests.formats.voc_files import item, tree, xml
+from tests.formats.voc_files import item, tree, write, xml
 
 SIDE = st.floats(1e-3, 2000, allow_nan=False, width=64)
 SINGLE = st.floats(0.0625, 2000, width=32)
@@ -129,6 +131,111 @@ def test_what_voc_can_hold_reads_as_the_same_tables(
     assert names == [found.classes[found.label[row]] for row in rows]
     for name in ("image", "corners", "box_area", "score"):
         assert getattr(found, name)[rows].tobytes() == getattr(found_again, name).tobytes(), name
+
+
+SHARE = st.integers(0, 10**6).map(lambda n: f"{n / 10**6:.6f}")
+LINE = st.tuples(st.integers(0, 2), SHARE, SHARE, SHARE, SHARE)
+
+
+@given(
+    st.lists(st.lists(LINE, max_size=4), min_size=1, max_size=3),
+    st.lists(LINE, max_size=5),
+    st.tuples(st.integers(1, 4000), st.integers(1, 4000)),
+)
+def test_yolo_reads_as_the_same_tables(
+    labels: list[list[tuple[Any, ...]]], found: list[tuple[Any, ...]], size: tuple[int, int]
+) -> None:
+    """Fractions of six digits, as tools write them, are found again among the floats."""
+    assume(any(labels))
+    with TemporaryDirectory() as parent:
+        folder = Path(parent, "in")
+        files = {f"labels/{k}.txt": [*dict.fromkeys(rows)] for k, rows in enumerate(labels)}
+        files["dt/0.txt"] = [(*row, "0.25") for row in found]
+        texts = {
+            name: "".join(" ".join(map(str, row)) + "\n" for row in rows)
+            for name, rows in files.items()
+        }
+        write(folder, {**texts, "labels/classes.txt": "a b\nc\nd\n"})
+        given_size: dict[str, Any] = {"format": "yolo", "image_size": f"{size[0]}x{size[1]}"}
+        truth = detap.read_ground_truth(folder / "labels", **given_size)
+        form: dict[str, Any] = {"format": "yolo", "columns": "conf-last"}
+        detections = detap.read_detections(folder / "dt", truth, **form)
+        out = Path(parent, "out")
+        done = detap.convert(out, truth, detections, to="yolo")
+        again = detap.read_ground_truth(out / "data.yaml", image_sizes=out / "sizes.csv")
+        found_again = detap.read_detections(out / "predictions", again, **form)
+    assert [note.code for note in done.notes] == []
+    assert (again.images, again.classes) == (truth.images, truth.classes)
+    for name in ("image", "label", "corners", "box_area"):
+        assert getattr(truth, name).tobytes() == getattr(again, name).tobytes(), name
+        assert getattr(detections, name).tobytes() == getattr(found_again, name).tobytes(), name
+
+
+def test_what_readers_of_yolo_refuse_or_leave_out_is_said(tmp_path: Path) -> None:
+    truth = GroundTruth.from_arrays(
+        image=["a"] * 4,
+        label=["c"] * 4,
+        boxes=[[0, 0, 10, 10], [0, 0, 10, 10], [-40, 0, 10, 10], [30, 5, 60, 20]],
+    )
+    truth = replace(truth, image_sizes=np.array([[100.0, 50.0]]))
+    done = detap.convert(tmp_path / "out", truth, to="yolo")
+    assert [(note.code, note.count, note.message) for note in done.notes] == [
+        ("not-held", 1, "objects lie beyond their image, where readers of YOLO refuse them"),
+        ("not-held", 1, "objects repeat another, which readers of YOLO leave out"),
+    ]
+
+
+WHOLE = st.integers(0, 200).map(float)
+
+
+@given(st.data())
+def test_coco_and_voc_score_alike_to_the_last_bit(data: st.DataObject) -> None:
+    """Whole numbers, where the area of corners is that of sides; nothing that VOC cannot say."""
+    count, found = data.draw(st.integers(1, 8)), data.draw(st.integers(1, 12))
+
+    def drawn(of: Any, size: int) -> list[Any]:
+        return data.draw(st.lists(of, min_size=size, max_size=size))
+
+    def boxes(size: int) -> Any:
+        some = np.array(drawn(st.tuples(WHOLE, WHOLE, WHOLE, WHOLE), size))
+        return np.hstack([some[:, :2], some[:, 2:] + 1])
+
+    images, classes = ["1", "2", "3"], ["a", "b"]
+    truth = GroundTruth.from_arrays(
+        image=drawn(st.sampled_from(images), count),
+        label=[*drawn(st.sampled_from(classes), count)],
+        boxes=boxes(count),
+        encoding="xywh",
+        images=images,
+    )
+    detections = Detections.from_arrays(
+        image=drawn(st.sampled_from(images), found),
+        label=drawn(st.sampled_from(truth.classes), found),
+        boxes=boxes(found),
+        encoding="xywh",
+        score=drawn(st.sampled_from([0.1, 0.2, 0.3]), found),
+    )
+    due = scores(truth, detections)
+    with TemporaryDirectory() as parent:
+        coco, voc = Path(parent, "coco"), Path(parent, "voc")
+        detap.convert(coco, truth, detections, to="coco")
+        as_coco = detap.read_ground_truth(coco / "instances.json")
+        coco_found = detap.read_detections(coco / "results.json", as_coco)
+        assert scores(as_coco, coco_found) == due
+        detap.convert(voc, as_coco, coco_found, to="voc")
+        as_voc = detap.read_ground_truth(voc, image_set="default")
+        voc_found = detap.read_detections(
+            voc / "detections", as_voc, format="voc", layout="class-files"
+        )
+    assert scores(as_voc, voc_found) == due
+
+
+def scores(truth: GroundTruth, detections: Detections) -> list[str]:
+    """Return every number of the summary, spelt to the last bit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        summary = detap.evaluate(truth, detections, protocol="coco").summary
+    return [f"{name} {value!r}" for name, value in summary.items()]
 
 
 # --- by hand

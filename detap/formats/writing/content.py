@@ -128,20 +128,15 @@ def lost_columns(truth: GroundTruth | None, target: str) -> tuple[Note, ...]:
 
 
 def lost_areas(truth: GroundTruth, target: str) -> tuple[Note, ...]:
-    """Return the notes of areas that no box in corners gives."""
-    corners = truth.corners
+    """Return the note of objects with an area of their own."""
+    what = f"objects have an area other than their box's, which {target} cannot hold"
+    return lost(what, truth.area != truth.box_area)
+
+
+def last_bits(table: GroundTruth | Detections, what: str) -> tuple[Note, ...]:
+    """Return the note of boxes whose area corners alone do not give, in its last bits."""
+    corners = table.corners
     again = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
-    return (
-        *lost(
-            f"objects have an area other than their box's, which {target} cannot hold",
-            truth.area != truth.box_area,
-        ),
-        *last_bits(truth, again, "objects"),
-    )
-
-
-def last_bits(table: GroundTruth | Detections, again: object, what: str) -> tuple[Note, ...]:
-    """Return the note of boxes whose area reads otherwise, in its last bits."""
     count = int(np.count_nonzero(table.box_area != again))
     message = f"{what} get another area, in the last bits: corners are held, but not the sides"
     return (Note("last-bits", message, count, warning=False),) if count else ()

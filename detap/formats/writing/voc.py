@@ -46,6 +46,7 @@ def _tree(
     check_words(content, truth.classes, "class")
     notes += lost_flags(truth, ["crowd", "ignore", "group_of"], "VOC")
     notes += lost_areas(truth, "VOC")
+    notes += last_bits(truth, "objects")
     notes += _lost_classes(truth)
     yield f"ImageSets/Main/{IMAGE_SET}.txt", "".join(f"{name}\n" for name in stems).encode()
     objects = [_object(*row) for row in _rows(truth)]
@@ -97,8 +98,7 @@ def _detections(
     content: Content, table: Detections, stems: tuple[str, ...], notes: list[Note]
 ) -> Iterator[tuple[str, bytes]]:
     corners = table.corners
-    again = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
-    notes += last_bits(table, again, "detections")
+    notes += last_bits(table, "detections")
     columns = table.score.tolist(), corners.tolist()
     lines = [" ".join(map(spelt, (score, *box))) for score, box in zip(*columns, strict=True)]
     known = len(content.table.classes)

@@ -12,14 +12,18 @@ from detap.formats.writing.content import (
     Content,
     check_file_names,
     check_words,
+    lost,
     lost_areas,
     lost_flags,
     rows_of_images,
     sizes,
     spelt,
 )
-from detap.tables.detection import Detections, Floats, GroundTruth
+from detap.formats.yolo.boxes import HIGHEST, LOWEST, in_pixels, repeats
+from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
 
+_DECIMALS = range(3, 17)
+_STEPS = (0, -1, 1, -2, 2)
 _IMAGES, _LABELS, _PREDICTIONS = "images/val", "labels/val", "predictions/labels"
 
 
@@ -101,9 +105,7 @@ def _texts(
     sides: Floats,
     notes: list[Note],
 ) -> Iterator[tuple[str, bytes]]:
-    fractions = _fractions(
-        table.corners, sides[table.image], notes, table._title.replace("ground truth", "objects")
-    )
+    fractions = _fractions(table, sides[table.image], notes)
     lines = [" ".join(map(spelt, box)) for box in fractions.tolist()]
     if isinstance(table, Detections):
         scores = map(spelt, table.score.tolist())
@@ -114,22 +116,49 @@ def _texts(
         yield f"{folder}/{stem}.txt", text.encode()
 
 
-def _fractions(corners: Floats, sides: Floats, notes: list[Note], what: str) -> Floats:
+def _fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]) -> Floats:
     """Return xc, yc, w, h (N, 4) as shares of the image's sides (N, 2)."""
-    middle, length = (corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]
-    found = np.hstack([middle / sides, length / sides])
-    read = as_pixels(found, sides)
-    off = np.abs(read - corners).max(axis=1, initial=0.0)
-    if off.any():
-        message = (
-            f"{what} have corners that fractions do not lead back to: they are off by up to "
-            f"{off.max():.1g} pixels"
+    what = "detections" if isinstance(table, Detections) else "objects"
+    found = np.empty((len(table), 4))
+    for axis in (0, 1):
+        found[:, axis], found[:, axis + 2] = _shares(
+            table.corners[:, axis], table.corners[:, axis + 2], sides[:, axis]
         )
-        notes.append(Note("last-bits", message, int(np.count_nonzero(off)), warning=False))
+    pixels = in_pixels(found, np.zeros(len(table), np.bool_), sides)
+    corners, area = encode_boxes(pixels, "xywh")
+    off = np.abs(corners - table.corners).max(axis=1, initial=0.0)
+    if (off.any() or (area != table.box_area).any()) and len(table):
+        message = (
+            f"{what} have corners or areas that fractions do not lead back to: corners are off by "
+            f"up to {off.max():.1g} pixels"
+        )
+        count = int(np.count_nonzero((off > 0) | (area != table.box_area)))
+        notes.append(Note("last-bits", message, count, warning=False))
+    beyond = np.flatnonzero(((found < LOWEST) | (found > HIGHEST)).any(axis=1))
+    if len(beyond):
+        message = f"{what} lie beyond their image, where readers of YOLO refuse them"
+        notes.append(Note("not-held", message, len(beyond)))
+    if isinstance(table, GroundTruth):
+        rows = np.column_stack([table.image, table.label, found])
+        notes += lost("objects repeat another, which readers of YOLO leave out", repeats(rows))
     return found
 
 
-def as_pixels(boxes: Floats, sides: Floats) -> Floats:
-    """Return the corners of xc, yc, w, h in fractions, as a reader computes them."""
-    middle, half = boxes[:, :2] * sides, boxes[:, 2:] * sides / 2
-    return np.hstack([middle - half, middle + half])
+def _shares(low: Floats, high: Floats, side: Floats) -> tuple[Floats, Floats]:
+    """Return middle and length (N,) as shares of a side that lead back to both ends, if any do.
+
+    The shortest decimals are tried first, which is what files have, then the floats around.
+    """
+    middle, length = (low + high) / 2 / side, (high - low) / side
+    found = middle.copy(), length.copy()
+    missing = np.ones(len(low), np.bool_)
+    tried = [(np.round(middle, places), np.round(length, places)) for places in _DECIMALS]
+    steps = [at * np.spacing(np.abs(share)) for share in (middle, length) for at in _STEPS]
+    tried += [(middle + a, length + b) for a in steps[: len(_STEPS)] for b in steps[len(_STEPS) :]]
+    for one, other in tried:
+        first, half = one * side, other * side / 2
+        start = first - half
+        good = missing & (start == low) & (start + (first + half - start) == high)
+        found[0][good], found[1][good] = one[good], other[good]
+        missing &= ~good
+    return found

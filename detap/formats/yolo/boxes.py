@@ -15,7 +15,8 @@ from detap.tables.doubts import INSIST, too_many
 Place = Callable[[int], tuple[str, str]]
 """From a row to its file and its line."""
 
-_LOWEST, _HIGHEST = -0.01, 1.01
+LOWEST, HIGHEST = -0.01, 1.01
+"""What a fraction may be: Ultralytics leaves out images whose labels are further beyond."""
 _SIDES = ("the lowest x", "the lowest y", "the highest x", "the highest y")
 _PIXELS = 2.0
 
@@ -71,7 +72,7 @@ def _told(rows: Rows, path: str) -> str:
 def _fits(box: Floats) -> Flags:
     """Return whether boxes (N, 4), centre and sides, lie in their images."""
     low, high = box[:, :2] - box[:, 2:] / 2, box[:, :2] + box[:, 2:] / 2
-    inside: Flags = (low >= _LOWEST) & (high <= _HIGHEST) & (box[:, 2:] >= 0)
+    inside: Flags = (low >= LOWEST) & (high <= HIGHEST) & (box[:, 2:] >= 0)
     return inside[:, 0] & inside[:, 1]
 
 
@@ -92,7 +93,7 @@ def check_fractions(
         Whether boxes may reach beyond their images.
     """
     _refuse_mixed(rows, place, problems)
-    outside = (box < _LOWEST) | (box > _HIGHEST)
+    outside = (box < LOWEST) | (box > HIGHEST)
     if as_is or not outside.any():
         return
     at = np.flatnonzero(outside.any(axis=1))
