@@ -11,6 +11,7 @@ from detap.formats.registry import FORMATS, Option, options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.protocols.ranking import Classification, Retrieval
+from detap.report.schemas import NAMES, address
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "detap" / "report"
@@ -145,8 +146,11 @@ def page(text: str, tables: dict[str, list[str]]) -> str:
     return text
 
 
-def schema(text: str) -> str:
-    """Return the schema of a report with the protocol's part as it is due."""
+def schema(name: str, text: str) -> str:
+    """Return a schema with its address and, of a report, the protocol's part as they are due."""
+    text = re.sub(r'(?<="\$id": ")[^"]*', address(name), text, count=1)
+    if name != "report":
+        return text
     record = json.loads(text)
     record["properties"]["protocol"] = protocol_schema(Protocol)
     return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
@@ -155,8 +159,9 @@ def schema(text: str) -> str:
 def derived() -> dict[Path, str]:
     """Return every file that has derived parts, as it is due."""
     found = {ROOT / name: page((ROOT / name).read_text("utf-8"), t) for name, t in PAGES.items()}
-    report = SCHEMAS / "report.schema.json"
-    found[report] = schema(report.read_text("utf-8"))
+    for name in NAMES:
+        path = SCHEMAS / f"{name}.schema.json"
+        found[path] = schema(name, path.read_text("utf-8"))
     return found
 
 

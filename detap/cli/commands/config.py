@@ -21,6 +21,9 @@ from detap.cli.settings.command import (
 )
 from detap.cli.settings.file import Settings
 from detap.names import printable, width
+from detap.report.schemas import NAMES
+
+_SETTINGS = "settings"
 
 show_options = stack(
     option("--all", "everything", group="Output", is_flag=True, help="Show defaults as well."),
@@ -30,6 +33,12 @@ show_options = stack(
         type=click.Choice(["table", "json"]),
         default="table",
         help="What goes to stdout; a table by default.",
+    ),
+    option(
+        "--schema",
+        group="Output",
+        type=click.Choice([_SETTINGS, *NAMES]),
+        help="Print the JSON schema of detap.toml, or of a report, instead.",
     ),
 )
 
@@ -61,6 +70,7 @@ class _Showing(ConfiguredCommand):
     cls=_Showing,
     examples={
         "What detap.toml sets for eval, and what is the default": "detap config eval --all",
+        "What a JSON report holds, for a validator": "detap config --schema report",
     },
 )
 @click.argument("shown", metavar="[COMMAND]", type=click.Choice(list(_COMMANDS)), default="eval")
@@ -68,7 +78,7 @@ class _Showing(ConfiguredCommand):
 @config_options
 @general_options
 @click.pass_context
-def command(ctx: click.Context, /, shown: str, everything: bool, output_format: str) -> None:
+def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
     """Show what is in force for a command, and where each value came from.
 
     COMMAND is eval, which compare follows, rank-retrieval or rank-classification. Its own line wins
@@ -76,10 +86,22 @@ def command(ctx: click.Context, /, shown: str, everything: bool, output_format: 
     """
     from detap.report.writing import write_stdout  # not for --help
 
+    if options["schema"] is not None:
+        write_stdout(_schema(options["schema"]).encode())
+        return
     settings = settings_of(ctx)
-    found = _in_force(_COMMANDS[shown], settings, everything)
-    text = _as_json(settings, found) if output_format == "json" else _as_table(settings, found)
-    write_stdout(text.encode("utf-8", "backslashreplace"))
+    found = _in_force(_COMMANDS[shown], settings, options["everything"])
+    as_text = _as_json if options["output_format"] == "json" else _as_table
+    write_stdout(as_text(settings, found).encode("utf-8", "backslashreplace"))
+
+
+def _schema(name: str) -> str:
+    from detap.cli.settings.schema import settings_schema  # seldom, both
+    from detap.report import schema
+
+    commands = {command.section: command for command in _COMMANDS.values()}
+    found = settings_schema(commands) if name == _SETTINGS else schema(name)
+    return json.dumps(found, indent=2) + "\n"
 
 
 def _in_force(command: ConfiguredCommand, settings: Settings, everything: bool) -> list[_InForce]:

@@ -123,7 +123,7 @@ def settings_for(given: Mapping[str, Any], command: ConfiguredCommand) -> Settin
         if target:
             raise UsageError(f"--target {target}: there is no detap.toml, nor [tool.detap]")
         return NOTHING
-    known = [_setting(option) for option in options_of(command.known)]
+    known = [setting_of(option) for option in options_of(command.known)]
     return read(path, known, target, command.section)
 
 
@@ -147,7 +147,8 @@ def setting_name(parameter: click.Parameter) -> str:
     return max(parameter.opts, key=len).lstrip("-")
 
 
-def _setting(parameter: click.Option) -> Setting:
+def setting_of(parameter: click.Option) -> Setting:
+    """Return what an option is as a setting of a file."""
     holds = getattr(parameter, "holds", "text")
     return Setting(
         setting_name(parameter),

@@ -15,7 +15,9 @@ from detap.spelling import near
 
 PYPROJECT, OWN = "pyproject.toml", "detap.toml"
 
-_TARGETS = "targets"
+TARGETS = "targets"
+"""The table of targets, each with settings of its own."""
+
 SECTIONS = ("rank-retrieval", "rank-classification")
 """Tables of commands whose settings are their own."""
 
@@ -147,14 +149,14 @@ def read(
         table = _table(table, "detap", shown)
     if section:
         table, prefix = _table(table, section, shown), f"{prefix}.{section}".lstrip(".")
-    targets = _table(table, _TARGETS, shown)
+    targets = _table(table, TARGETS, shown)
     settings = {setting.name: setting for setting in known}
-    tables = (_TARGETS, *(() if section else SECTIONS))
+    tables = (TARGETS, *(() if section else SECTIONS))
     base = {name: value for name, value in table.items() if name not in tables}
     layers: list[tuple[Mapping[str, Any], str]] = [(base, prefix)]
     # The other targets are read too, so that a mistake in one does not lie in wait.
     for name in targets:
-        place = ".".join(part for part in (prefix, _TARGETS, name) if part)
+        place = ".".join(part for part in (prefix, TARGETS, name) if part)
         layer = (_table(targets, name, shown), place)
         _read_layer(layer, settings, path)
         if name == target:

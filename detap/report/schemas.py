@@ -1,0 +1,12 @@
+"""Where the JSON schemas of reports are found, each at an address of its own."""
+
+NAMES = ("report", "comparison", "check", "ranking", "image")
+"""What has a schema, by what it is called."""
+
+PAGES = "https://detap.example"
+"""Where the project's pages are. The domain is one that nobody can have, until there are pages."""
+
+
+def address(name: str, version: int = 1) -> str:
+    """Return where a schema is published: its ``$id``, which holds its version."""
+    return f"{PAGES}/schemas/{name}-{version}.json"

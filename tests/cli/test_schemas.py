@@ -1,0 +1,90 @@
+"""Schemas from the command line: of reports, and of what detap.toml may hold."""
+
+import json
+import tomllib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, ValidationError
+
+from detap.report import schema
+from detap.report.schemas import NAMES, PAGES
+from tests.cli.conftest import Ended, detap
+from tests.conftest import ROOT
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_schema_has_an_address_and_can_be_printed(name: str, detap: Run) -> None:
+    ended = detap("config", "--schema", name)
+    found = json.loads(ended.out)
+    Draft202012Validator.check_schema(found)
+    assert (ended.status, found) == (0, schema(name))
+    version = found["properties"]["schema_version"]["const"]
+    assert found["$id"] == f"{PAGES}/schemas/{name}-{version}.json"
+
+
+@pytest.fixture
+def settings(detap: Run) -> Draft202012Validator:
+    found: Any = json.loads(detap("config", "--schema", "settings").out)
+    Draft202012Validator.check_schema(found)
+    assert found["$id"] == f"{PAGES}/schemas/settings-1.json"
+    return Draft202012Validator(found)
+
+
+TAKEN = """
+gt = ["a.json", "b.json"]
+protocol = "coco"
+max-dets = [1, 10]
+iou = 0.5
+fail-under = 0.3
+strict = true
+errors = true
+output = ["report.json", "summary.md"]
+
+[max-drop]
+AP = 0.01
+"class:*.AP" = "5%"
+
+[targets.night]
+dt = "night.json"
+
+[rank-retrieval]
+k = 10
+
+[rank-retrieval.targets.day]
+run = "day.txt"
+"""
+
+
+@pytest.mark.parametrize(
+    "text", [TAKEN, (ROOT / "examples" / "ci" / "detap.toml").read_text("utf-8"), ""]
+)
+def test_the_schema_of_settings_takes_what_is_right(
+    text: str, settings: Draft202012Validator
+) -> None:
+    settings.validate(tomllib.loads(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "grund-truth = 'a.json'",
+        "strict = 'yes'",
+        "protocol = 'kokoko'\niou = true",
+        "output-format = 'tabel'",
+        "[targets.night]\ndtt = 'a'",
+        "[targets.night.targets.deep]\ndt = 'a'",
+        "[rank-retrieval]\niou = 0.5",
+        "[max-drop]\nAP = true",
+    ],
+)
+def test_the_schema_of_settings_refuses_what_detap_would(
+    text: str, settings: Draft202012Validator
+) -> None:
+    with pytest.raises(ValidationError):
+        settings.validate(tomllib.loads(text))
