@@ -28,6 +28,11 @@ def test_each_schema_has_an_address_and_can_be_printed(name: str, detap: Run) ->
     assert found["$id"] == f"{PAGES}/schemas/{name}-{version}.json"
 
 
+def test_every_schema_has_a_name() -> None:
+    paths = (ROOT / "detap" / "report").glob("*.schema.json")
+    assert sorted(path.name.removesuffix(".schema.json") for path in paths) == sorted(NAMES)
+
+
 @pytest.fixture
 def settings(detap: Run) -> Draft202012Validator:
     found: Any = json.loads(detap("config", "--schema", "settings").out)
