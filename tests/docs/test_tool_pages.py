@@ -1,0 +1,68 @@
+"""The pages about other tools name them all, and every command of theirs works."""
+
+import re
+import shlex
+import shutil
+from pathlib import Path
+
+import pytest
+
+from detap.cli import main
+from detap.protocols import PRESETS
+from tests.conftest import ROOT
+
+WHY = (ROOT / "docs" / "why-does-my-ap-differ.md").read_text("utf-8")
+QUOTE = (ROOT / "docs" / "which-number-do-i-quote.md").read_text("utf-8")
+TOOLS = (
+    *("pycocotools", "torchmetrics", "Ultralytics", "Detectron2", "mmdetection"),
+    *("TensorFlow object detection", "Cartucho", "Padilla", "globox", "TIDE", "supervision"),
+    *("KITTI", "hotcoco", "vernier", "FiftyOne"),
+)
+COMMANDS = re.findall(
+    r"^(detap .+)$", "\n".join(re.findall(r"```sh\n(.*?)```", WHY + QUOTE, re.S)), re.M
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder in which the files have the names of the pages."""
+    quickstart = ROOT / "fixtures" / "quickstart"
+    for name, source in (
+        ("instances.json", "instances.json"),
+        ("annotations.json", "instances.json"),
+        ("results.json", "results.json"),
+    ):
+        shutil.copy(quickstart / "coco" / source, tmp_path / name)
+    shutil.copytree(quickstart / "voc" / "Annotations", tmp_path / "VOC2007" / "Annotations")
+    shutil.copytree(quickstart / "voc" / "detections", tmp_path / "results")
+    for side, score in (("label_2", ""), ("data", " 0.9")):
+        (tmp_path / side).mkdir()
+        for image in range(2):
+            line = f"Car 0.00 0 0.0 10 10 90 90 1 1 1 1 1 1 0{score}\n"
+            (tmp_path / side / f"{image:06}.txt").write_text(line)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_every_tool_has_its_part(tool: str) -> None:
+    part = re.search(rf"^### {tool}\n(.*?)(?=^### |\Z)", WHY, re.M | re.S)
+    assert part, f"no part about {tool}"
+    assert re.search(r"^detap (explain|eval) ", part[1], re.M), f"no command for {tool}"
+    short = tool.replace("TensorFlow object", "TF object")
+    assert re.search(rf"^\| {short}", QUOTE, re.M), f"{tool} is not in the table of numbers"
+
+
+def test_every_preset_of_another_implementation_is_named() -> None:
+    ours = {"coco-strict", "voc2012-py", "proposals"}
+    for name in set(PRESETS) - ours:
+        assert f"`{name}`" in WHY + QUOTE, f"no page names {name}"
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_of_theirs_works(
+    command: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = shlex.split(command)[1:]
+    assert main([words[0], "--isolated", *words[1:]]) == 0, capsys.readouterr().err
+    assert capsys.readouterr().out
