@@ -73,6 +73,11 @@ class Session:
             kind = "warning" if note.warning else "note"
             self.say(_fitted(f"{kind}: {printable(str(note))}"))
 
+    @property
+    def refused(self) -> bool:
+        """Whether this run is strict, and has had a warning."""
+        return self.strict and self._warnings > 0
+
     def check_warnings(self) -> None:
         """End a strict run that has had a warning.
 
@@ -81,7 +86,7 @@ class Session:
         UsageError
             Which counts them; each has been said.
         """
-        if self.strict and self._warnings:
+        if self.refused:
             kinds = f"{self._warnings} kind{'s' * (self._warnings != 1)} of warning"
             raise UsageError(f"{kinds}, and --strict")
 

@@ -126,7 +126,7 @@ def _write(read: _Read, examination: "Examination", outputs: Outputs, session: S
     outputs.write(
         report,
         [source for table in tables for source in table.files],
-        quiet=session.quiet and not read.problems,
+        quiet=session.quiet and not (read.problems or session.refused),
     )
 
 
