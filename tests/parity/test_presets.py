@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detap.core import curves
 from detap.evaluation.detection import evaluate
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco import tables as coco
@@ -171,6 +172,25 @@ def test_two_orders_of_images_are_within_the_range_of_the_ties(data: dict[str, T
     span = tie_range(evaluate(*data["val14"], "torchmetrics"))["AP"]
     assert span.lowest < 0.5034999847 < span.highest
     assert span.lowest < 0.5035117269 < span.highest
+
+
+def test_what_tensorflow_and_mmdet_have_with_crowds_is_one_exchange_away(
+    data: dict[str, Tables],
+) -> None:
+    """Two knives of equal score in one image: matched in one order there, ranked in the other."""
+    rules = replace(protocol("tf-pascal"), neutral=("crowd",))
+    result = evaluate(*data["val14"], rules)
+    assert len(set(tie_range(result)["mAP"])) == 1  # no order of ties is the reason
+    knife = result.classes.index("knife")
+    (curve,) = (curve for curve in result.curves() if curve.label == knife)
+    (tie,) = np.flatnonzero(np.diff(curve.score) == 0)
+    hits = np.diff(curve.recall, prepend=0) > 0
+    assert hits[tie : tie + 2].tolist() == [True, False]
+    hits[tie : tie + 2] = hits[tie : tie + 2][::-1]
+    averages = result.average_precision[0, :, 0].copy()
+    positives = int(result.ground_truths[knife])
+    averages[knife] = curves.average_precision(curves.hits_of(hits), positives)
+    assert np.nanmean(averages) == pytest.approx(0.69738635, abs=1e-8)
 
 
 def test_by_what_neither_axis_of_torchmetrics_is_alone(data: dict[str, Tables]) -> None:
