@@ -23,6 +23,7 @@ from detap.formats.voc import tables as voc
 from detap.protocols import PRESETS, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.parity import others
+from tests.parity.voc_eval import voc_eval
 
 Tables = tuple[GroundTruth, Detections]
 
@@ -165,6 +166,22 @@ def test_the_bits_of_ultralytics(data: dict[str, Tables]) -> None:
 
 def test_the_bits_of_globox(data: dict[str, Tables]) -> None:
     assert value(data["val14"], protocol("globox"), "AP") == 0.5023456313181366
+
+
+def test_detectron2_with_a_stable_sort(data: dict[str, Tables]) -> None:
+    """A voc_eval of the usual kind, of what Detectron2 would write: the same to the last sum."""
+    truth, found = data["voc07"]
+    written = replace(
+        found,
+        score=np.array([float(f"{score:.3f}") for score in found.score]),
+        corners=np.array([[float(f"{c:.1f}") for c in box] for box in found.corners.tolist()]),
+    )
+    for name, label in (("aeroplane", 0), ("bottle", 4)):
+        result = evaluate(truth, found, "detectron2-voc")
+        assert result.classes[label] == name
+        for place, iou in ((0, 0.5), (5, 0.75)):
+            due = voc_eval(truth, written, label, iou=iou, eleven_points=True)[2]
+            assert result.average_precision[place, label, 0] == pytest.approx(due, abs=1e-14)
 
 
 def test_two_orders_of_images_are_within_the_range_of_the_ties(data: dict[str, Tables]) -> None:
