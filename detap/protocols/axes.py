@@ -901,9 +901,15 @@ class Step(NamedTuple):
     axes: tuple[Axis, ...]
 
     @property
+    def is_long(self) -> bool:
+        """Whether there are more axes than a name lists."""
+        return len(self.axes) > 3
+
+    @property
     def name(self) -> str:
         """What the axes are called."""
-        return ", ".join(worded(entry.name) for entry in self.axes)
+        names = [worded(entry.name) for entry in self.axes]
+        return f"{names[0]} and {len(names) - 1} more" if self.is_long else ", ".join(names)
 
     def values(self, rules: Rules) -> dict[str, Any]:
         """Return what a protocol has on these axes, by name."""

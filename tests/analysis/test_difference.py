@@ -155,6 +155,14 @@ def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> 
         score_tables(*cars(), module._in_context(alone, found, context))
 
 
+def test_what_another_pairing_brings_with_it_is_one_step() -> None:
+    """Between KITTI and VOC: the pairing, which clashes either way, gives the step its name."""
+    found = difference(cars(), protocol("kitti"), replace(protocol("voc2012"), pixel_edge=False))
+    assert [step.name for step in found.steps] == ["absorbing", "pairing and 8 more", "strict iou"]
+    assert {axis.name for axis in found.steps[1].axes} >= {"class_iou", "height_min", "recall_grid"}
+    assert found.told[1] == "pairing ranked instead of ground-truth, and what goes with it"
+
+
 def test_twelve_steps_are_walked_only(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = difference(difficult(), protocol("voc2012"), protocol("coco"), "AP50")
     monkeypatch.setattr(module, "MOST_STEPS", 7)

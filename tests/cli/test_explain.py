@@ -85,6 +85,21 @@ def test_all_numbers_are_told_at_any_width(
             assert f"{step[key]:+.9f}" in text or step[key] == 0
 
 
+def test_a_walk_alone_says_so(detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("detap.analysis.explanation.difference.MOST_STEPS", 7)
+    text = detap("explain", *DATA, *PROTOCOLS).out
+    assert "Shapley" not in text
+    assert (
+        "8 steps have 256 contexts: only the walk from one protocol to the other is told, either"
+    ) in " ".join(text.split())
+    found = record(detap, *DATA, *PROTOCOLS)
+    assert found["contexts"] == {"scored": 16, "all": False}
+    assert [step["shapley"] for step in found["steps"]] == [None] * 8
+    # By the walk the neutral cat has 1/6 of 67/101 - 1/2, which is 102 %.
+    assert found["answer"].startswith("102 % of the difference is that difficult objects count; ")
+    assert found["answer"].endswith("others take 2 % back")
+
+
 def test_a_number(detap: Run) -> None:
     ended = detap("explain", *DATA, "--number", "66.34", "--at", "AP50")
     assert ended.out.startswith(f"coco gives AP50 {67 / 101!r}"[:-3])

@@ -163,20 +163,21 @@ def _standing(
 ) -> tuple[Step, ...]:
     """Return the steps, those that contradict other axes when taken or left alone made one.
 
-    Other pairings take other axes: their values can only change together.
+    Other pairings take other axes: their values can only change together. The axis that decides
+    which others have a say contradicts them either way, and is the first of the step.
     """
     everything = (1 << len(found)) - 1
-    clashing = [
-        step
-        for number, step in enumerate(found)
-        for bit in [1 << number]
-        if not all(_stands(ends, found, taken, tables) for taken in (bit, everything ^ bit))
+    stand = [
+        [_stands(ends, found, taken, tables) for taken in (1 << number, everything ^ 1 << number)]
+        for number in range(len(found))
     ]
+    clashing = [number for number, both in enumerate(stand) if not all(both)]
     if not clashing:
         return found
-    joined = Step(tuple(axis for step in clashing for axis in step.axes))
-    others = [step for step in found if step not in clashing]
-    place = found.index(clashing[0])
+    clashing.sort(key=lambda number: any(stand[number]))
+    joined = Step(tuple(axis for number in clashing for axis in found[number].axes))
+    others = [step for number, step in enumerate(found) if number not in clashing]
+    place = min(clashing)
     return (*others[:place], joined, *others[place:])
 
 
@@ -199,5 +200,6 @@ def told_of(step: Step, ends: Sequence[Protocol], truth: GroundTruth | None = No
         if isinstance(axis.kind, Flags) and truth is not None:
             before, after = (occurring(flags, truth) for flags in (before, after))
         if before != after:
-            return axis.kind.told(axis.name, before, after)
+            rest = ", and what goes with it" if step.is_long else ""
+            return axis.kind.told(axis.name, before, after) + rest
     return told_of(step, ends)

@@ -96,6 +96,7 @@ def steps_table(found: Difference) -> Table:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": step.name,
+            "axes": ",".join(axis.name for axis in step.axes),
             "share": share,
             "shapley": part.shapley,
             "in_order": part.forward,
