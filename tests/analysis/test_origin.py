@@ -7,7 +7,8 @@ import pytest
 from detap import read_detections, read_ground_truth
 from detap.analysis.explanation import origin as module
 from detap.analysis.explanation.numbers import Tables
-from detap.analysis.explanation.origin import Candidate, Wanted, origin
+from detap.analysis.explanation.origin import Candidate, origin
+from detap.analysis.explanation.wanted import Wanted
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol

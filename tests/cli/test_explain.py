@@ -90,7 +90,8 @@ def test_a_walk_alone_says_so(detap: Run, monkeypatch: pytest.MonkeyPatch) -> No
     text = detap("explain", *DATA, *PROTOCOLS).out
     assert "Shapley" not in text
     assert (
-        "8 steps have 256 contexts: only the walk from one protocol to the other is told, either"
+        "8 steps have 256 contexts, which would take too long: only the walk from one protocol to "
+        "the other is told, either way"
     ) in " ".join(text.split())
     found = record(detap, *DATA, *PROTOCOLS)
     assert found["contexts"] == {"scored": 16, "all": False}
@@ -172,6 +173,19 @@ def test_two_reports_that_say_the_same(detap: Run, tmp_path: Path) -> None:
     assert ended.out.startswith("The two reports say the same: mAP 0.5 and 0.5\n")
 
 
+def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Axes of a project hold for protocols that are named, and not for those of reports."""
+    first = report(detap, tmp_path / "a.json")
+    second = report(detap, tmp_path / "b.json", "--protocol", "coco")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "detap.toml").write_text('neutral = "none"\nprotocol = "voc2007"\n', "utf-8")
+    found = record(detap, *DATA, *PROTOCOLS)
+    assert found["numbers"]["first"]["value"] == pytest.approx(2 / 3)
+    assert record(detap, first, second, "--at", "AP50")["numbers"]["first"]["value"] == 0.5
+    monkeypatch.setenv("DETAP_FROM", "coco")
+    assert "say what to explain" in detap("explain", first, second).err
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -189,6 +203,7 @@ def test_two_reports_that_say_the_same(detap: Run, tmp_path: Path) -> None:
         ((*DATA, "--from", "coco", "--to", "coco"), "there is nothing to explain"),
         ((*DATA, *PROTOCOLS[:4], "--at", "AP99"), "has no number 'AP99'"),
         ((*DATA, "--number", "0.5"), "--number 0.5 has too few digits"),
+        (("--gt", "no.json", "--dt", "no", "--number", "x"), "--number: 'x' is not a number"),
         ((*DATA, *PROTOCOLS, "--output-format", "junit"), "an explanation has no form as junit"),
         ((*DATA, "--from", "coco", "--to", "nothing.json"), "nothing.json: does not exist"),
     ],

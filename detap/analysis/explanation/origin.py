@@ -3,7 +3,6 @@
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from fractions import Fraction
 from itertools import combinations
 from math import isnan
@@ -19,68 +18,14 @@ from detap.analysis.explanation.numbers import (
     occurring,
     stands,
 )
-from detap.decimals import exactly, fraction
+from detap.analysis.explanation.wanted import Wanted
 from detap.errors import UsageError
 from detap.evaluation.detection import Result
 from detap.protocols import Protocol
 from detap.protocols.axes import FLAGS, Axis, Choice, Flags, YesNo, axes
 
-LEAST_DIGITS = 3
-"""Of fewer digits nearly every protocol gives a number."""
-
 MOST_PAIRS = 300
 """So many presets with two axes changed are scored at most: the likeliest."""
-
-
-class Wanted(NamedTuple):
-    """A number as somebody has written it.
-
-    Attributes
-    ----------
-    text : str
-    value : Fraction
-        From 0 to 1: what is above 1 is in percent.
-    digits : int
-        How many there are behind the point, of the number from 0 to 1.
-    """
-
-    text: str
-    value: Fraction
-    digits: int
-
-    @classmethod
-    def of(cls, text: str) -> "Wanted":
-        """Take a number as it is written.
-
-        Raises
-        ------
-        UsageError
-            Where it is none from 0 to 1 or 0 to 100, or has too few digits to be told from others.
-        """
-        try:
-            value = fraction(text)
-        except ValueError as error:
-            raise UsageError(f"--number: {error}") from None
-        digits = max(0, -int(Decimal(text.strip()).as_tuple().exponent))
-        if value > 1:
-            value, digits = value / 100, digits + 2
-        if not 0 <= value <= 1:
-            raise UsageError(f"--number {text} is neither from 0 to 1 nor in percent")
-        if digits < LEAST_DIGITS:
-            raise UsageError(
-                f"--number {text} has too few digits: many protocols would give it; "
-                f"write {LEAST_DIGITS} behind the point, or 1 of a percentage"
-            )
-        return cls(text.strip(), value, digits)
-
-    def distance(self, value: float) -> Fraction:
-        """Return how far off a number is."""
-        return abs(exactly(value) - self.value)
-
-    def digits_of(self, value: float) -> int:
-        """Return to how many digits behind the point, of those given, a number is this one."""
-        off = self.distance(value)
-        return next((n for n in range(self.digits, 0, -1) if off <= Fraction(1, 2 * 10**n)), 0)
 
 
 class Candidate(NamedTuple):

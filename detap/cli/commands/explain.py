@@ -1,11 +1,13 @@
 """``detap explain``: why a number is what it is."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
+from detap.analysis.explanation.wanted import Wanted
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.eval import selected, selection
 from detap.cli.completing import files
@@ -13,6 +15,7 @@ from detap.cli.inputs import Inputs
 from detap.cli.options import (
     change_options,
     changes_from,
+    envvar_of,
     general_options,
     option,
     output_options,
@@ -40,6 +43,7 @@ _explanation = stack(
     option(
         "--from",
         "first",
+        envvar=envvar_of("--from"),
         group="Explanation",
         settable=False,
         metavar="PROTOCOL",
@@ -48,6 +52,7 @@ _explanation = stack(
     option(
         "--to",
         "second",
+        envvar=envvar_of("--to"),
         group="Explanation",
         settable=False,
         metavar="PROTOCOL",
@@ -130,7 +135,7 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
         missing = ("--from", "--to")[ends.index(None)]
         raise UsageError(f"{missing} is left out; a difference is that of two protocols")
     changes = changes_from(options, Protocol)
-    if reports and changes:
+    if reports and _on_the_line(changes):
         raise UsageError("reports have their protocols: leave the options of axes out")
     inputs = _inputs(options, needed=not reports)
     sources = [*reports, *(() if inputs is None else inputs.paths())]
@@ -142,7 +147,7 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     elif number is None:
         question = partial(_difference, [_protocol(text, changes) for text in ends])
     else:
-        question = partial(_origin, number, changes)
+        question = partial(_origin, Wanted.of(number), changes)
     _explain((inputs, outputs), question, options, session)
 
 
@@ -151,6 +156,12 @@ def _inputs(options: dict[str, Any], *, needed: bool) -> Inputs | None:
     if left_out and (needed or len(left_out) == 1):
         raise UsageError(f"--{left_out[0]} is left out; numbers are explained on some data")
     return None if left_out else Inputs.from_options(options)
+
+
+def _on_the_line(names: Iterable[str]) -> bool:
+    """Return whether any option stands on the command line; settings of a file are for others."""
+    source = click.get_current_context().get_parameter_source
+    return any(source(name) is ParameterSource.COMMANDLINE for name in names)
 
 
 def _report(path: str) -> dict[str, Any]:
@@ -195,15 +206,15 @@ def _difference(
 
 
 def _origin(
-    number: str, changes: Mapping[str, Any], options: Mapping[str, Any], made: "Made | None"
+    wanted: Wanted, changes: Mapping[str, Any], options: Mapping[str, Any], made: "Made | None"
 ) -> "Report":
-    from detap.analysis.explanation.origin import Wanted, origin  # numpy
+    from detap.analysis.explanation.origin import origin  # numpy
     from detap.report.sections.explanation import origin_report
 
     assert made is not None
     found = origin(
         made.tables,
-        Wanted.of(number),
+        wanted,
         options["at"],
         changes=changes,
         threads=options["threads"],

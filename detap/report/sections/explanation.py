@@ -6,7 +6,7 @@ from typing import Any
 
 from detap._version import __version__
 from detap.analysis.explanation.account import Account, Portion
-from detap.analysis.explanation.difference import MOST_STEPS, Difference, End
+from detap.analysis.explanation.difference import Difference, End
 from detap.analysis.explanation.origin import Candidate, Origin
 from detap.decimals import same
 from detap.protocols import Protocol
@@ -147,9 +147,10 @@ def difference_blocks(found: Difference) -> list[Block]:
         title = f"What each changes, over all {found.contexts} contexts"
         contexts = Block("contexts", title, data, table=Table(_RANGE, table.rows))
     else:
-        many = f"{len(found.steps)} steps have {2 ** len(found.steps)} contexts"
-        why = "" if len(found.steps) > MOST_STEPS else ", which would take over a minute"
-        line = f"{many}{why}: only the walk from one protocol to the other is told, either way"
+        line = (
+            f"{len(found.steps)} steps have {2 ** len(found.steps)} contexts, which would take too "
+            "long: only the walk from one protocol to the other is told, either way"
+        )
         contexts = Block("contexts", "", data, lines=(line,))
     return [contexts, _axes(found)]
 
