@@ -304,6 +304,12 @@ def test_every_axis_that_goes_together_is_one() -> None:
         ("absorbing", (), ("crowd",), "that crowd objects take any number of detections"),
         ("absorbing", ("crowd",), (), "that crowd objects take one detection each"),
         ("detection_limits", (None,), (100,), "detection limits 100 instead of none"),
+        (
+            "iou_thresholds",
+            (0.5, 0.75, 0.9),
+            (0.5, 0.6, 0.7, 0.8),
+            "iou thresholds 0.5,0.6,...,0.8 instead of 0.5,0.75,0.9",
+        ),
     ],
 )
 def test_what_a_change_is_in_words(name: str, before: object, after: object, told: str) -> None:

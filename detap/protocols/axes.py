@@ -146,9 +146,14 @@ class Kind:
         """Return a value as the signature has it, every number exact."""
         return str(value)
 
+    def brief(self, value: Any) -> str:
+        """Return a value as people are shown it: the middle of a long list is left out."""
+        parts = self.spell(value).split(",")
+        return ",".join(parts if len(parts) < 4 else [*parts[:2], "...", parts[-1]])
+
     def told(self, name: str, before: Any, after: Any) -> str:
         """Return what a change of the value is, behind "the difference is"."""
-        return f"{worded(name)} {self.spell(after)} instead of {self.spell(before)}"
+        return f"{worded(name)} {self.brief(after)} instead of {self.brief(before)}"
 
     def revive(self, value: Any) -> Any:
         """Return a value that was plain JSON as :meth:`accept` takes it."""

@@ -15,7 +15,7 @@ from detap.tables.detection import Detections, GroundTruth
 Asked = TypeVar("Asked")
 Tables = tuple[GroundTruth, Detections]
 
-MOST_ROWS = 400_000_000
+MOST_ROWS = 1_000_000_000
 """Rows times protocols that are scored in a minute, or somewhat less."""
 
 _PLAIN = {
@@ -92,7 +92,8 @@ def as_seen(rules: Protocol, truth: GroundTruth) -> Protocol:
     Flags that nothing bears, an id of 0 that nothing has, and a ceiling that no threshold reaches
     make no difference.
     """
-    out_of_reach = rules.iou_thresholds[-1] <= rules.iou_ceiling and rules.pairing == "ranked"
+    without = replace(rules, iou_ceiling=1.0).search_thresholds
+    out_of_reach = without == rules.search_thresholds and rules.pairing == "ranked"
     return replace(
         rules,
         name="",

@@ -14,7 +14,7 @@ from detap.protocols.axes import axes, worded
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import exact
 
-_AXES = {entry.name: entry for entry in axes(Protocol)}
+_KINDS = {entry.name: entry.kind for entry in axes(Protocol)}
 
 
 def explanation(kind: str, answer: str, table: Table, blocks: Iterable[Block]) -> Report:
@@ -31,13 +31,6 @@ def explanation(kind: str, answer: str, table: Table, blocks: Iterable[Block]) -
         blocks=tuple(blocks),
         answer=answer,
     )
-
-
-def value_of(axis: str, value: Any) -> str:
-    """Return the value of an axis, the middle of a long list left out."""
-    text = _AXES[axis].kind.spell(value)
-    parts = text.split(",")
-    return text if len(parts) < 4 else ",".join([*parts[:2], "\N{HORIZONTAL ELLIPSIS}", parts[-1]])
 
 
 # --- two protocols
@@ -162,8 +155,8 @@ def _axes(found: Difference) -> Block:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": worded(name),
-            "first": value_of(name, getattr(first, name)),
-            "second": value_of(name, getattr(second, name)),
+            "first": _KINDS[name].brief(getattr(first, name)),
+            "second": _KINDS[name].brief(getattr(second, name)),
         }
         for name in names
     )
@@ -206,7 +199,9 @@ def _candidate(entry: Candidate) -> dict[str, Cell]:
 
 def _called(entry: Candidate) -> str:
     """Return a preset, and what is changed in it."""
-    changes = [f"{worded(name)} {value_of(name, value)}" for name, value in entry.changes.items()]
+    changes = [
+        f"{worded(name)} {_KINDS[name].brief(value)}" for name, value in entry.changes.items()
+    ]
     return ", ".join([entry.protocol.name, *changes])
 
 
