@@ -110,3 +110,22 @@ def test_the_verdict_and_the_interval_depend_on_the_seed_alone(
         for threads, seed in (("1", "7"), ("2", "7"), ("2", "8"))
     ]
     assert intervals[0] == intervals[1] != intervals[2]
+
+
+def test_what_its_images_can_show(voc2007: Path, tmp_path: Path) -> None:
+    """As docs/bootstrap.md has it: of one detector alone, and of two that mostly err alike."""
+    before = tmp_path / "before"
+    before.symlink_to(voc2007 / "detections")
+    report, _, _ = gate(voc2007, before, "--resolve-drop", "0.005", status=0)
+    (alone,) = report["resolution"]["numbers"]
+    assert alone["smallest_drop"] == pytest.approx(0.0230, abs=5e-4)
+    now = copy_voc(before, tmp_path / "now", jittered(0.1, 1))
+    noise = ("--baseline-detections", str(before), "--confidence", "0.95")
+    report, _, err = gate(voc2007, now, *noise, "--max-drop", "mAP=0.005", status=1)
+    (both,) = report["resolution"]["numbers"]
+    assert both["smallest_drop"] == pytest.approx(0.0104, abs=2e-4)
+    assert both["units_needed"] == pytest.approx(21_000, rel=0.05)
+    of_classes = [entry["smallest_drop"] for entry in report["resolution"]["classes"]]
+    assert len(of_classes) == 20
+    assert 0.015 < min(of_classes) < 0.02 < 0.06 < max(of_classes) < 0.07
+    assert "the limit of mAP, 0.005, is less than these 4,952 images can show" in err
