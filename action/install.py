@@ -1,0 +1,40 @@
+"""Install detap beside the project's own packages: in an environment of its own."""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from service import given, put
+
+HERE = Path(__file__).resolve().parents[1]
+
+
+def wanted(version: str, page: bool) -> str:
+    """Return what pip is to install; the action's own version where none is named."""
+    extra = "[report]" if page else ""
+    if version == "source":
+        return f"{HERE}{extra}"
+    if not version:
+        text = (HERE / "detap" / "_version.py").read_text(encoding="utf-8")
+        version = re.findall(r'__version__ = "(.+)"', text)[0]
+    return f"detap{extra}=={version}"
+
+
+def main() -> None:
+    """Make the environment, and say where its Python is."""
+    folder = Path(tempfile.mkdtemp(prefix="detap-", dir=os.environ.get("RUNNER_TEMP")))
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+    what = wanted(given("version"), given("page") == "true")
+    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", what]
+    ended = subprocess.run(command, check=False)
+    if ended.returncode:
+        sys.exit(f"::error title=detap::pip could not install {what}; see above")
+    put(python=str(python))
+
+
+if __name__ == "__main__":
+    main()
