@@ -270,33 +270,36 @@ def _from_tables(
     truth, detections = made.tables
     tables = truth, detections.numbered_as(truth)
     scored = ask(tables, asked, headline, threads=threads)
+    others = tuple(name for name in told.differing if name in (*SIDES, "selection"))
+    elsewhere = [() if side == base else others for side in (0, 1)]
     here = [record.get("detap_version") == __version__ for record in records]
-    off = [recorded - now for recorded, now in zip(told.values, scored, strict=True)]
-    # From the first report's number to what its protocol gives on these inputs now, to what the
-    # other's gives there, to the second report's number: what is off on the side that these are of
-    # is its version, and on the other side whatever else differs.
-    others = [name for name in told.differing if name in (*SIDES, "selection")]
     for side in (0, 1):
-        settled = here[side] and (side == base or not others)
-        if settled and not same(scored[side], told.values[side]):
-            remark = (
-                f"the {('first', 'second')[side]} report has {told.names[side]} "
-                f"{told.values[side]!r}, where these inputs give {scored[side]!r}: choose the same "
-                "classes and images, and read them alike"
-            )
-            told = replace(told, remarks=(remark,))
+        if here[side] and not elsewhere[side] and not same(scored[side], told.values[side]):
+            told = replace(told, remarks=(_does_not_come_out(told, side, scored[side]),))
             return replace(told, portions=_from_reports(told))
+    # From the first report's number to what its protocol gives on these inputs now, to what the
+    # other's gives there, to the second report's number: on the side that these are of, what is off
+    # is its version's, on the other side whatever else differs.
     portions: dict[tuple[str, ...], float] = {}
     if told.steps:
         portions["protocol",] = scored[1] - scored[0]
-    for side, change in ((0, -off[0]), (1, off[1])):
-        causes = (*(others if side != base else ()), *(() if here[side] else ("version",)))
+    for side, sign in ((0, -1), (1, 1)):
+        causes = (*elsewhere[side], *(() if here[side] else ("version",)))
         if causes:
-            portions[causes] = portions.get(causes, 0.0) + change
+            off = sign * (told.values[side] - scored[side])
+            portions[causes] = portions.get(causes, 0.0) + off
     return replace(
         told,
         portions=tuple(Portion(*portion) for portion in portions.items()),
         protocols=difference(tables, *rules, at, threads=threads) if told.steps else None,
+    )
+
+
+def _does_not_come_out(told: Account, side: int, value: float) -> str:
+    place, name, said = ("first", "second")[side], told.names[side], told.values[side]
+    return (
+        f"the {place} report has {name} {said!r}, where these inputs give {value!r}: choose the "
+        "same classes and images, and read them alike"
     )
 
 
