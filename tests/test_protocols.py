@@ -328,3 +328,18 @@ def test_a_number_alone() -> None:
     kitti = protocol("kitti")
     easy = kitti.alone(kitti.measure("mAP-easy"))
     assert (easy.height_min, easy.occlusion_max, easy.truncation_max) == ((40,), (0,), (0.15,))
+
+
+def test_a_protocol_that_an_earlier_version_has_recorded() -> None:
+    """It is what that version meant, though axes have come since: those are as they were."""
+    old = COCO.with_changes(neutral=()).as_dict()
+    for axis in ("id_zero", "pairing", "class_iou"):
+        del old[axis]
+    assert Protocol.recorded(old) == COCO.with_changes(neutral=())
+    for wrong, message in (
+        ({"colour": "blue"}, "protocol field 'colour' is unknown"),
+        ({"area_ranges": 3}, "the protocol cannot be read: 'int' object is not iterable"),
+        ({"name": ["coco"]}, "the protocol cannot be read"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            Protocol.recorded({**old, **wrong})

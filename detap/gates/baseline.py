@@ -52,6 +52,9 @@ def read_baseline(path: str) -> dict[str, Any]:
         and all(isinstance(row, dict) and "name" in row for row in record[rows_key])
         and isinstance(record.get("protocol"), dict)
         and isinstance(record.get("inputs"), list)
+        and all(isinstance(entry, dict) for entry in record["inputs"])
+        and isinstance(record.get("selection", {}), dict)
+        and isinstance(record.get("kept", []), list)
     )
     if not shaped:
         _refuse(path, "is a report of detap that lacks its numbers")

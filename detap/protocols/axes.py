@@ -800,6 +800,21 @@ class Rules:
         values = {name: entry.kind.revive(record[name]) for name, entry in known.items()}
         return replace(cls.preset(record["name"]), **values)
 
+    @classmethod
+    def recorded(cls, record: dict[str, Any]) -> Self:
+        """Return the rules of a report; axes that its version did not have are as they were.
+
+        Raises
+        ------
+        UsageError
+            Where the record is none of such rules.
+        """
+        defaults = {entry.name: _plain(entry.default) for entry in axes(cls)}
+        try:
+            return cls.from_dict({**defaults, **record})
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            raise UsageError(f"the protocol cannot be read: {error}") from None
+
     def departures(self) -> dict[str, Any]:
         """Return the fields in which this differs from the preset of its name."""
         base = self.preset(self.name)

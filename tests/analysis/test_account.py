@@ -1,7 +1,5 @@
 """Why two reports differ: data, protocol, version or detector."""
 
-import copy
-from dataclasses import replace
 from functools import cache
 from math import fsum, isnan
 from typing import Any
@@ -9,9 +7,9 @@ from typing import Any
 import pytest
 
 from detap._version import __version__
-from detap.analysis.explanation.account import Account, Made, account, protocol_of
+from detap.analysis.explanation.account import Account, Made, account
 from detap.analysis.explanation.numbers import Tables
-from detap.errors import UnknownNameError, UsageError
+from detap.errors import UnknownNameError
 from detap.evaluation.detection import evaluate
 from detap.protocols import Protocol
 from tests.analysis.test_difference import difficult
@@ -178,22 +176,3 @@ def test_the_number_of_one_threshold_may_be_called_the_mean() -> None:
         account(record(), record("coco"), "AP75")
     with pytest.raises(UnknownNameError, match="a report has no number 'AP55'; did you mean AP75"):
         account(record("coco"), record("coco"), "AP55")
-
-
-def test_a_report_of_another_kind() -> None:
-    with pytest.raises(UsageError, match="of the kind 'retrieval' has no protocol of detection"):
-        account(record(), record(kind="retrieval"))
-
-
-def test_axes_that_a_version_did_not_have() -> None:
-    old = copy.deepcopy(record("coco"))
-    del old["protocol"]["id_zero"]
-    assert protocol_of(old) == Protocol.preset("coco")
-    old["protocol"]["colour"] = "blue"
-    with pytest.raises(UsageError, match="protocol field 'colour' is unknown"):
-        protocol_of(old)
-    with pytest.raises(UsageError, match="the protocol of a report cannot be read"):
-        protocol_of({**record(), "protocol": {"name": "coco", "area_ranges": 3}})
-    assert replace(protocol_of(record("coco|neutral:none"))).spelling == (
-        "coco|neutral:none|absorbing:none"
-    )

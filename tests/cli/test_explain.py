@@ -231,6 +231,29 @@ def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
     assert "is a report of detap that lacks its numbers" in detap("explain", explained, path).err
 
 
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"inputs": [3]}, "is a report of detap that lacks its numbers"),
+        ({"selection": 3}, "is a report of detap that lacks its numbers"),
+        ({"kept": 3}, "is a report of detap that lacks its numbers"),
+        ({"protocol": {"name": ["coco"]}}, "b.json: the protocol cannot be read: "),
+        ({"protocol": {"name": "coco", "area_ranges": 3}}, "b.json: the protocol cannot be read: "),
+        ({"protocol": {"name": "cocoo"}}, "protocol 'cocoo' is unknown; did you mean coco"),
+        ({"protocol": {"name": "coco", "colour": 3}}, "b.json: protocol field 'colour' is unknown"),
+        ({"summary": {"mAP77": 0.5}}, "protocol voc2012 has no number 'mAP77'"),
+    ],
+)
+def test_a_report_that_was_changed_by_hand(
+    changes: dict[str, Any], message: str, detap: Run, tmp_path: Path
+) -> None:
+    first, second = (report(detap, tmp_path / name) for name in ("a.json", "b.json"))
+    second.write_text(json.dumps({**json.loads(second.read_text("utf-8")), **changes}), "utf-8")
+    ended = detap("explain", first, second)
+    assert ended.status == 2
+    assert message in ended.err
+
+
 def test_the_same_bytes_whatever_the_threads(detap: Run) -> None:
     texts = {
         detap("explain", *DATA, *PROTOCOLS, "--threads", threads, "-o", "json=-").out

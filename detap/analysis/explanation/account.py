@@ -9,7 +9,7 @@ from detap._version import __version__
 from detap.analysis.explanation.difference import Difference, difference, told_of
 from detap.analysis.explanation.numbers import Tables, ask, headline, measure_called
 from detap.decimals import same
-from detap.errors import UnknownNameError, UsageError
+from detap.errors import UnknownNameError
 from detap.protocols import Protocol
 from detap.protocols.axes import Step, steps
 from detap.spelling import near
@@ -139,12 +139,12 @@ def account(
     Raises
     ------
     UsageError
-        Where a report is of another kind, or its protocol of a later version.
+        Where a report's protocol cannot be read.
     UnknownNameError
         Where a summary has no such number.
     """
     records = (first, second)
-    rules = [protocol_of(record) for record in records]
+    rules = [Protocol.recorded(record["protocol"]) for record in records]
     names = tuple(_name(record, r, at) for record, r in zip(records, rules, strict=True))
     values = tuple(
         nan if record["summary"][name] is None else float(record["summary"][name])
@@ -159,26 +159,6 @@ def account(
     if made is None or told.remarks or any(map(isnan, values)):
         return replace(told, portions=_from_reports(told))
     return _from_tables(told, (records, (rules[0], rules[1])), at, made, threads)
-
-
-def protocol_of(record: Record) -> Protocol:
-    """Return the protocol of a report; axes that its version did not have are as they were.
-
-    Raises
-    ------
-    UsageError
-        Where the report is no detector's, or its version has axes that this one has not.
-    """
-    if record["kind"] != "detection":
-        raise UsageError(
-            f"a report of the kind {record['kind']!r} has no protocol of detection: "
-            "give one that detap eval has written"
-        )
-    defaults = Protocol(name="").as_dict()
-    try:
-        return Protocol.from_dict({**defaults, **record["protocol"]})
-    except (TypeError, ValueError, AttributeError, KeyError) as error:
-        raise UsageError(f"the protocol of a report cannot be read: {error}") from None
 
 
 def _name(record: Record, rules: Protocol, at: str | None) -> str:
@@ -228,7 +208,7 @@ def _chosen(selection: Record | None) -> str:
     if selection is None:
         return "all"
     counts = {
-        "classes": None if selection.get("classes") is None else len(selection["classes"]),
+        "classes": len(selection["classes"]) if selection.get("classes") else None,
         "images": selection.get("images"),
     }
     return ", ".join(f"{count} {what}" for what, count in counts.items() if count is not None)

@@ -170,15 +170,17 @@ def _report(path: str) -> dict[str, Any]:
     record = read_baseline(path)
     if record["kind"] != "detection":
         raise UsageError(f"{path} is a report of a {record['kind']}; explained are detectors'")
+    try:
+        Protocol.recorded(record["protocol"])
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}; make it anew with detap eval") from None
     return record
 
 
 def _protocol(text: str, changes: Mapping[str, Any]) -> Protocol:
     """Return the protocol of a signature, or of a report, with what holds for both."""
     if text.endswith(".json"):
-        from detap.analysis.explanation.account import protocol_of  # numpy
-
-        return protocol_of(_report(text)).with_changes(**changes)
+        return Protocol.recorded(_report(text)["protocol"]).with_changes(**changes)
     return Protocol.spelt(text).with_changes(**changes)
 
 
