@@ -4,6 +4,8 @@ Images come in the order of the tables, and an image's boxes in that of the file
 """
 
 import importlib
+import os
+import tempfile
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -58,6 +60,9 @@ def torchmetrics(truth: GroundTruth, found: Detections) -> Numbers:
 def ultralytics(truth: GroundTruth, found: Detections) -> Numbers:
     """Its validator's matching and its AP, of what its non-maximum suppression would leave."""
     torchvision()
+    # Importing it writes settings, and asks the network whether it is there.
+    os.environ["YOLO_CONFIG_DIR"] = tempfile.gettempdir()
+    os.environ["YOLO_OFFLINE"] = "true"
     validator = _found("ultralytics.engine.validator", "ultralytics").BaseValidator
     metrics, torch = (importlib.import_module(m) for m in ("ultralytics.utils.metrics", "torch"))
     one = type("Validator", (), {"iouv": torch.linspace(0.5, 0.95, 10)})()
