@@ -24,6 +24,7 @@ FLOORS = (
     ("analysis.examination",),
     (
         "formats.writing",
+        "formats.jsonl",
         "formats.ranking",
         "formats.cvat",
         "formats.labelme",

@@ -370,6 +370,18 @@ register(
 )
 register(
     Format(
+        "jsonl",
+        "JSON Lines",
+        "detap.formats.jsonl.tables",
+        "coco",
+        suffixes=(".jsonl", ".jsonl.gz"),
+        options=(BOXES, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
+        aside="detap.formats.jsonl.aside",
+        by_ids=True,
+    )
+)
+register(
+    Format(
         "cvat",
         "CVAT",
         "detap.formats.cvat.tables",

@@ -59,7 +59,10 @@ def test_its_own_option_is_in_the_help_and_reaches_its_reader(files: Path) -> No
 def test_an_option_of_another_format_is_refused(files: Path) -> None:
     ended = run(files, "eval", "--gt", "gt.boxes", "--dt", "dt.boxes", "--boxes", "xywh")
     assert ended.returncode == 2
-    assert "--boxes is for VOC and Parquet/Arrow files; these are read as made-up" in ended.stderr
+    assert (
+        "--boxes is for VOC and Parquet/Arrow and JSON Lines files; these are read as made-up"
+        in (ended.stderr)
+    )
 
 
 @pytest.fixture

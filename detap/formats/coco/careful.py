@@ -5,10 +5,9 @@ results, and hands over to it whatever is not of the regular shape.
 """
 
 import json
-import math
 from array import array
 from collections.abc import Callable, Container, Iterator, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +21,21 @@ from detap.formats.coco.columns import (
     TruthColumns,
     listed_names,
 )
+from detap.formats.coco.values import (
+    Record,
+    WrongError,
+    area_of,
+    box_of,
+    check_text,
+    flag_of,
+    identifier_of,
+    required,
+    score_of,
+    size_of,
+)
 from detap.formats.json.text import (
     MERGE_CONFLICT,
     JsonText,
-    LongInteger,
     NotJsonError,
     decode,
     looks_like,
@@ -36,117 +46,7 @@ from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth, Name, distinct_name
 
-Record = dict[str, Any]
-
-_WHOLE_FLOATS = 2.0**53
-"""From here on, not every integer is a float: a float no longer says which id was meant."""
-
 _NEARBY = 1000
-_BOX_REMEDY = "give [x, y, width, height]"
-
-
-class _Wrong(Exception):  # noqa: N818 - it never leaves this module
-    """A value is not what it should be."""
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-
-
-def _identifier(record: Record, key: str) -> Name:
-    """Return the id under `key`: an integer or a string."""
-    if key not in record:
-        raise _Wrong(f"{key} is missing")
-    value = record[key]
-    if type(value) is int:
-        return value
-    if isinstance(value, str):
-        _check_text(key, value)
-        return value
-    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_FLOATS:
-        return int(value)
-    raise _Wrong(f"{key} is {spelt(value)}", "give a whole number or a string")
-
-
-def _check_text(key: str, value: str) -> None:
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise _Wrong(f"{key} holds half of a surrogate pair", "write it as UTF-8") from None
-
-
-def _number(name: str, value: Any) -> float:
-    """Return a finite number as a float."""
-    if type(value) is float and math.isfinite(value):
-        return value
-    if isinstance(value, LongInteger):
-        raise _Wrong(f"{name} is {spelt(value)}, beyond every float", "give a finite number")
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _Wrong(f"{name} is {spelt(value)}", "give a number")
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
-        raise _Wrong(f"{name} is {_kind_of_infinity(value)}", "give a finite number")
-    return number
-
-
-def _score(value: Any) -> float:
-    """Return a score, none of whose order is lost: float64 rounds whole numbers from 2^53 on."""
-    number = _number("score", value)
-    if isinstance(value, int) and number != value:
-        raise _Wrong(
-            f"score is {spelt(value)}, which float64 rounds to {number:.0f}",
-            "give scores that float64 holds, such as whole numbers below 2^53",
-        )
-    return number
-
-
-def _kind_of_infinity(value: float) -> str:
-    if isinstance(value, int):
-        return f"{spelt(value)}, beyond every float"
-    return "NaN" if math.isnan(value) else "infinite (as 1e999 is)"
-
-
-def _required(record: Record, key: str) -> Any:
-    if key not in record:
-        raise _Wrong(f"{key} is missing")
-    return record[key]
-
-
-def _box(record: Record) -> tuple[float, float, float, float]:
-    """Return x, y, width, height."""
-    if "bbox" not in record:
-        raise _Wrong("bbox is missing", _BOX_REMEDY)
-    value = record["bbox"]
-    if not isinstance(value, list):
-        raise _Wrong(f"bbox is {spelt(value)}", _BOX_REMEDY)
-    if len(value) != 4:
-        raise _Wrong(f"bbox has {len(value)} numbers: {spelt(value)}", _BOX_REMEDY)
-    if not all(type(side) is float for side in value):
-        value = [_number(f"bbox[{i}]", side) for i, side in enumerate(value)]
-    x, y, width, height = value
-    if not (
-        math.isfinite(width * height) and math.isfinite(x + width) and math.isfinite(y + height)
-    ):
-        _refuse_box(record["bbox"])
-    return x, y, width, height
-
-
-def _refuse_box(box: list[Any]) -> NoReturn:
-    """Say what is wrong with a box of which something is."""
-    for i, side in enumerate(box):
-        _number(f"bbox[{i}]", side)
-    raise _Wrong(f"bbox overflows: {spelt(box)}", "give a box of finite area and corners")
-
-
-def _flag(record: Record, key: str) -> bool:
-    value = record[key]
-    if isinstance(value, bool | int | float) and value in (0, 1):
-        return bool(value)
-    raise _Wrong(f"{key} is {spelt(value)}", "give 0 or 1")
 
 
 class _Names:
@@ -184,7 +84,7 @@ class _Records:
         return f"{self.name}[{number}]{named}"
 
     def read(self, take: Callable[[Record, int], None]) -> None:
-        """Hand every record to `take`, which raises `_Wrong` where one is not right."""
+        """Hand every record to `take`, which raises `WrongError` where one is not right."""
         for number in self.cursor.items():
             if number == self.limits.records:
                 raise NotJsonError(
@@ -209,7 +109,7 @@ class _Records:
             return
         try:
             take(record, number)
-        except _Wrong as wrong:
+        except WrongError as wrong:
             identifier = record.get("id")
             shown = identifier if isinstance(identifier, int | str) else None
             self.problems.add(self.place(number, shown), wrong.message, wrong.remedy)
@@ -220,7 +120,7 @@ class _Records:
         if first == number:
             return True
         if self._record(first) != record:
-            raise _Wrong(
+            raise WrongError(
                 f"id {spelt(identifier)} is that of {self.place(first)} too, another record",
                 "give every record an id of its own",
             )
@@ -285,28 +185,28 @@ class _TruthReader:
         self.parts["categories"].read(self._take_category)
 
     def _take_image(self, record: Record, number: int) -> None:
-        identifier = _identifier(record, "id")
+        identifier = identifier_of(record, "id")
         if self.parts["images"].is_new(identifier, record, number):
-            self.sizes[identifier] = (_size(record.get("width")), _size(record.get("height")))
+            self.sizes[identifier] = (size_of(record.get("width")), size_of(record.get("height")))
 
     def _take_category(self, record: Record, number: int) -> None:
-        identifier = _identifier(record, "id")
+        identifier = identifier_of(record, "id")
         name = record.get("name")
         if "name" in record and not isinstance(name, str):
-            raise _Wrong(f"name is {spelt(name)}", "give a string")
+            raise WrongError(f"name is {spelt(name)}", "give a string")
         if name is not None:
-            _check_text("name", name)
+            check_text("name", name)
         if self.parts["categories"].is_new(identifier, record, number):
             self.class_names[identifier] = name
 
     def _take_annotation(self, record: Record, number: int) -> None:
         has_id = "id" in record
-        identifier = _identifier(record, "id") if has_id else None
-        image = _identifier(record, "image_id")
-        label = _identifier(record, "category_id")
-        x, y, width, height = _box(record)
-        area = _area(record, width, height)
-        flags = {name: name in record and _flag(record, name) for name in self.flags}
+        identifier = identifier_of(record, "id") if has_id else None
+        image = identifier_of(record, "image_id")
+        label = identifier_of(record, "category_id")
+        x, y, width, height = box_of(record)
+        area = area_of(record, width, height)
+        flags = {name: name in record and flag_of(record, name) for name in self.flags}
         if identifier is not None and not self.parts["annotations"].is_new(
             identifier, record, number
         ):
@@ -412,23 +312,6 @@ def _skip(cursor: JsonText, problems: Problems, key: str) -> Any:
     if cursor.constants > constants and problems.count == before:
         problems.add(key, "holds NaN or Infinity, which is no JSON", "remove it")
     return value
-
-
-def _size(value: Any) -> float:
-    """Return a width or height that can be used, else NaN."""
-    usable = isinstance(value, int | float) and not isinstance(value, bool)
-    if usable and 0 < value < _WHOLE_FLOATS:
-        return float(value)
-    return math.nan
-
-
-def _area(record: Record, width: float, height: float) -> float:
-    if "area" not in record:
-        return width * height
-    area = _number("area", record["area"])
-    if area < 0:
-        raise _Wrong(f"area is {spelt(record['area'])}", "give the area of the object, >= 0")
-    return area
 
 
 def _as_flags(values: bytearray) -> NDArray[np.bool_]:
@@ -541,10 +424,10 @@ class _ResultsReader:
 
     def _take(self, record: Record, number: int) -> None:
         self.unscored += "score" not in record
-        image = _identifier(record, "image_id")
-        label = _identifier(record, "category_id")
-        x, y, width, height = _box(record)
-        score = _score(_required(record, "score"))
+        image = identifier_of(record, "image_id")
+        label = identifier_of(record, "category_id")
+        x, y, width, height = box_of(record)
+        score = score_of(required(record, "score"))
         self.image.add(image)
         self.label.add(label)
         self.box.extend((x, y, width, height))

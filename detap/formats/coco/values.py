@@ -1,0 +1,139 @@
+"""The values of a record of COCO: each checked, or an error that says what is wrong with it."""
+
+import math
+from typing import Any, NoReturn
+
+from detap.formats.json.text import LongInteger, spelt
+from detap.tables.detection import Name
+
+Record = dict[str, Any]
+
+_WHOLE_FLOATS = 2.0**53
+"""From here on, not every integer is a float: a float no longer says which id was meant."""
+
+_BOX_REMEDY = "give [x, y, width, height]"
+
+
+class WrongError(Exception):
+    """A value is not what it should be."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+def identifier_of(record: Record, key: str) -> Name:
+    """Return the id under `key`: an integer or a string."""
+    if key not in record:
+        raise WrongError(f"{key} is missing")
+    value = record[key]
+    if type(value) is int:
+        return value
+    if isinstance(value, str):
+        check_text(key, value)
+        return value
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_FLOATS:
+        return int(value)
+    raise WrongError(f"{key} is {spelt(value)}", "give a whole number or a string")
+
+
+def check_text(key: str, value: str) -> None:
+    """Refuse text that no UTF-8 can spell."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise WrongError(f"{key} holds half of a surrogate pair", "write it as UTF-8") from None
+
+
+def number_of(name: str, value: Any) -> float:
+    """Return a finite number as a float."""
+    if type(value) is float and math.isfinite(value):
+        return value
+    if isinstance(value, LongInteger):
+        raise WrongError(f"{name} is {spelt(value)}, beyond every float", "give a finite number")
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise WrongError(f"{name} is {spelt(value)}", "give a number")
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise WrongError(f"{name} is {_kind_of_infinity(value)}", "give a finite number")
+    return number
+
+
+def score_of(value: Any) -> float:
+    """Return a score, none of whose order is lost: float64 rounds whole numbers from 2^53 on."""
+    number = number_of("score", value)
+    if isinstance(value, int) and number != value:
+        raise WrongError(
+            f"score is {spelt(value)}, which float64 rounds to {number:.0f}",
+            "give scores that float64 holds, such as whole numbers below 2^53",
+        )
+    return number
+
+
+def _kind_of_infinity(value: float) -> str:
+    if isinstance(value, int):
+        return f"{spelt(value)}, beyond every float"
+    return "NaN" if math.isnan(value) else "infinite (as 1e999 is)"
+
+
+def required(record: Record, key: str) -> Any:
+    """Return the value under `key`, which must be there."""
+    if key not in record:
+        raise WrongError(f"{key} is missing")
+    return record[key]
+
+
+def box_of(record: Record) -> tuple[float, float, float, float]:
+    """Return x, y, width, height."""
+    if "bbox" not in record:
+        raise WrongError("bbox is missing", _BOX_REMEDY)
+    value = record["bbox"]
+    if not isinstance(value, list):
+        raise WrongError(f"bbox is {spelt(value)}", _BOX_REMEDY)
+    if len(value) != 4:
+        raise WrongError(f"bbox has {len(value)} numbers: {spelt(value)}", _BOX_REMEDY)
+    if not all(type(side) is float for side in value):
+        value = [number_of(f"bbox[{i}]", side) for i, side in enumerate(value)]
+    x, y, width, height = value
+    if not (
+        math.isfinite(width * height) and math.isfinite(x + width) and math.isfinite(y + height)
+    ):
+        _refuse_box(record["bbox"])
+    return x, y, width, height
+
+
+def _refuse_box(box: list[Any]) -> NoReturn:
+    """Say what is wrong with a box of which something is."""
+    for i, side in enumerate(box):
+        number_of(f"bbox[{i}]", side)
+    raise WrongError(f"bbox overflows: {spelt(box)}", "give a box of finite area and corners")
+
+
+def flag_of(record: Record, key: str) -> bool:
+    """Return a flag that is there."""
+    value = record[key]
+    if isinstance(value, bool | int | float) and value in (0, 1):
+        return bool(value)
+    raise WrongError(f"{key} is {spelt(value)}", "give 0 or 1")
+
+
+def size_of(value: Any) -> float:
+    """Return a width or height that can be used, else NaN."""
+    usable = isinstance(value, int | float) and not isinstance(value, bool)
+    if usable and 0 < value < _WHOLE_FLOATS:
+        return float(value)
+    return math.nan
+
+
+def area_of(record: Record, width: float, height: float) -> float:
+    """Return the annotated area; the box's where there is none."""
+    if "area" not in record:
+        return width * height
+    area = number_of("area", record["area"])
+    if area < 0:
+        raise WrongError(f"area is {spelt(record['area'])}", "give the area of the object, >= 0")
+    return area

@@ -1,0 +1,1 @@
+"""JSON Lines as Hugging Face's datasets have them: an image a line, its boxes in lists."""

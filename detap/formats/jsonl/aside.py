@@ -1,0 +1,40 @@
+"""JSON Lines, aside from reading them: detections by themselves, what images' files are called."""
+
+import json
+from typing import Any
+
+from detap.formats.jsonl.lines import read_lines
+from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.tables.detection import GroundTruth, Name
+
+_SUFFIXES = (".jsonl", ".jsonl.gz")
+
+
+def named(
+    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+) -> tuple[dict[str, Any], GroundTruth]:
+    """Return the images and classes that detections name."""
+    lines = read_lines(path, limits, scored=True)
+    own = {name: value for name, value in options.items() if name in ("as_is", "boxes")}
+    return {**own, "limits": limits}, empty_truth(lines.sizes, set(lines.label))
+
+
+def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
+    """Return the value of a key of the images' lines; the files are read again."""
+    found: dict[Name, Any] = {}
+    for source in truth.files:
+        if not source.path.lower().endswith(_SUFFIXES):
+            continue  # a list of names
+        lines = read_lines(source.path, DEFAULT_LIMITS, scored=False)
+        text = read_bytes(source.path).decode("utf-8-sig")
+        records = (json.loads(line) for line in text.split("\n") if line.strip())
+        for image, record in zip(lines.sizes, records, strict=True):
+            if record.get(name) is not None:
+                found[image] = record[name]
+    return found
+
+
+def file_names(truth: GroundTruth) -> dict[Name, str]:
+    """Return the file_name of each image that has one; the files are read again."""
+    return image_attribute(truth, "file_name")

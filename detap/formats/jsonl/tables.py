@@ -1,0 +1,247 @@
+"""JSON Lines to tables: what COCO's records have, an image a line."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+
+from detap.errors import InputError, Note, Problem
+from detap.formats.coco import calls
+from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
+from detap.formats.coco.careful import describe_ids
+from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.coco.tables import goes_by_names
+from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
+from detap.formats.reading._surveys import survey_boxes
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.text.class_names import ClassNames
+from detap.tables.detection import (
+    Detections,
+    Floats,
+    GroundTruth,
+    Integers,
+    Name,
+    SourceFile,
+    encode_boxes,
+)
+
+Path = str | os.PathLike[str]
+
+_FEW = 20
+"""One box in so many may reach beyond its image without being doubted."""
+
+
+def read_ground_truth(
+    path: Path,
+    *,
+    boxes: str | None = None,
+    class_names: Path | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read ground truth from JSON Lines.
+
+    Parameters
+    ----------
+    path : str or path
+        The file, gzip or not: an image a line, called by its ``image_id``, else by the stem of its
+        ``file_name``; ``objects`` is a list of records, or a record of lists.
+    boxes : {"xywh", "corners"}, optional
+        What the four numbers of ``bbox`` are: x, y, width and height by custom. Where they do not
+        fit their images so, or might as well be corners, it must be said.
+    class_names : str or path, optional
+        Names of classes that are numbers, which count from 0.
+    as_is : bool
+        As :func:`detap.formats.coco.tables.read_ground_truth` has it.
+    limits : Limits
+        What is accepted at most.
+
+    Raises
+    ------
+    InputError
+        With every problem of the file, up to `limits.problems`.
+    """
+    lines = read_lines(path, limits, scored=False)
+    if not lines.place and not limits.empty:
+        message = f"has no object in its {len(lines.sizes)} images"
+        raise InputError(Problem(lines.path, "", message, "there is nothing to score against"))
+    names = calls.names_of(class_names, limits)
+    images = tuple(_sorted(lines.path, "images", lines.sizes))
+    classes = tuple(_sorted(lines.path, "classes", lines.label))
+    sizes = np.array([lines.sizes[image] for image in images], np.float64).reshape(-1, 2)
+    image = _numbers(lines.image, images)
+    corners, box_area, encoding = _boxes(lines, boxes, image, sizes)
+    area = np.array(lines.area)
+    crowd, ignore, group_of, difficult = (np.array(lines.flags[name], np.bool_) for name in FLAGS)
+    columns = TruthColumns(
+        image_ids=images,
+        image_sizes=sizes,
+        class_ids=classes,
+        class_names=tuple(_class_name(lines.path, name, names) for name in classes),
+        image=image,
+        label=_numbers(lines.label, classes),
+        corners=corners,
+        box_area=box_area,
+        area=np.where(np.isnan(area), box_area, area),
+        crowd=crowd,
+        ignore=ignore,
+        group_of=group_of,
+        difficult=difficult,
+        records=len(lines.place),
+        zero_row=-1,
+        origin=None,
+        counts={"missing-area": int(np.count_nonzero(np.isnan(area)))},
+    )
+    truth = truth_table(columns, _source(lines, limits, as_is, encoding))
+    empty = len(images) - len(np.unique(image))
+    notes = truth.notes
+    if empty:
+        message = "images have no object"
+        notes += (Note("images-without-objects", message, empty, warning=False),)
+    return replace(truth, notes=notes, files=(*truth.files, *names.source()))
+
+
+def read_detections(
+    path: Path,
+    truth: GroundTruth,
+    *,
+    boxes: str | None = None,
+    class_names: Path | None = None,
+    dt_class_names: Path | None = None,
+    first_category_id: int | str | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read detections from JSON Lines: ground truth's, with a ``score`` for each object.
+
+    Parameters
+    ----------
+    path, boxes, limits
+        As :func:`read_ground_truth` has them; so is what is raised.
+    truth : GroundTruth
+        Its images and classes are what the rows are numbered by.
+    class_names, dt_class_names, first_category_id, as_is
+        As :func:`detap.formats.coco.tables.read_detections` has them.
+    """
+    refuse_same_file(path, truth, "give the detections")
+    lines = read_lines(path, limits, scored=True)
+    listed = class_names if dt_class_names is None else dt_class_names
+    by_name = goes_by_names(truth, listed) or any(isinstance(name, str) for name in lines.label)
+    numbers = calls.image_numbers(truth, set(lines.image), lines.file_names)
+    unknown = [row for row, name in enumerate(lines.image) if name not in numbers]
+    if unknown:
+        _refuse_images(lines, unknown, truth, limits)
+    image = np.array([numbers[name] for name in lines.image], np.int32)
+    sizes = truth.image_sizes
+    corners, box_area, encoding = _boxes(lines, boxes, image, sizes)
+    known = () if by_name else truth.class_ids
+    strangers = [name for name in dict.fromkeys(lines.label) if name not in set(known)]
+    label = _numbers(lines.label, (*known, *strangers))
+    counts = np.bincount(label, minlength=len(known) + len(strangers))[len(known) :].tolist()
+    columns = DetectionColumns(
+        image=image,
+        label=label,
+        corners=corners,
+        box_area=box_area,
+        score=np.array(lines.score),
+        unknown=dict(zip(strangers, counts, strict=True)),
+        file_names={},
+    )
+    names = ClassNames()
+    notes: tuple[Note, ...] = ()
+    if by_name:
+        names, first = calls.names_of(listed, limits), calls.first_of(first_category_id)
+        columns, notes = calls.by_name(
+            columns, truth, calls.Naming(lines.path, {}, names, first, as_is)
+        )
+    table = detection_table(columns, truth, _source(lines, limits, as_is, encoding))
+    return replace(table, notes=(*table.notes, *notes), files=(*table.files, *names.source()))
+
+
+def _sorted(path: str, what: str, names: object) -> list[Name]:
+    found: set[Name] = set(names)  # type: ignore[call-overload]
+    if len({isinstance(name, str) for name in found}) > 1:
+        message = f"the {what} are partly numbers and partly text"
+        raise InputError(Problem(path, "", message, "use one of the two"))
+    return sorted(found, key=lambda name: (isinstance(name, str), name))
+
+
+def _numbers(names: list[Name], order: tuple[Name, ...]) -> Integers:
+    number = {name: at for at, name in enumerate(order)}
+    return np.array([number[name] for name in names], np.int32)
+
+
+def _class_name(path: str, name: Name, names: ClassNames) -> str | None:
+    if isinstance(name, str):
+        return name
+    if not names.names:
+        return None
+    if not 0 <= name < len(names.names):
+        message = f"class {name} is beyond the {len(names.names)} of {names.file}"
+        raise InputError(Problem(path, "", message, "classes are numbered from 0; check the list"))
+    return names.names[name]
+
+
+def _boxes(
+    lines: Lines, boxes: str | None, image: Integers, sizes: Floats | None
+) -> tuple[Floats, Floats, str]:
+    """Return corners and areas, and what the four numbers are.
+
+    Raises
+    ------
+    InputError
+        Where that is not said, and custom alone does not tell.
+    """
+    box = np.array(lines.box, np.float64).reshape(-1, 4)
+    corners, area = encode_boxes(box, boxes or "xywh")
+    if boxes is None and len(box) and (doubt := _doubt(box, corners, image, sizes)):
+        raise InputError(
+            Problem(
+                lines.path,
+                "",
+                f"nothing says what the four numbers of bbox are, and {doubt}",
+                "say --boxes xywh (x, y, width, height) or --boxes corners (x1, y1, x2, y2)",
+            )
+        )
+    return corners, area, boxes or "xywh"
+
+
+def _doubt(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) -> str:
+    """Return why boxes may not be x, y, width, height; nothing where they fit so, or only so."""
+    known = None if sizes is None or bool(np.isnan(sizes).all()) else sizes
+    if known is not None:
+        beyond = survey_boxes(corners, image, known, 1.0)[0]
+        if beyond * _FEW >= len(box):
+            return f"{beyond} of {len(box)} reach beyond their image as x, y, width, height"
+        return ""
+    if (box[:, 2:] > box[:, :2]).all():
+        return "without the width and height of images they fit as either"
+    return ""
+
+
+def _source(lines: Lines, limits: Limits, as_is: bool, encoding: str) -> Source:
+    file = SourceFile(lines.path, len(lines.place), sha256=lines.sha256)
+    remedy = "give [x, y, width, height]; or, of corners, --boxes corners"
+    return Source(file, limits, as_is, lines.place.__getitem__, encoding, remedy)
+
+
+def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits: Limits) -> None:
+    if len(unknown) == len(lines.image):
+        message = (
+            f"no image in common with the ground truth: images are {describe_ids(lines.image)} "
+            f"here, {describe_ids(truth.images)} there"
+        )
+        raise InputError(Problem(lines.path, "", message, "give the results of the same images"))
+    listed = unknown[: limits.problems]
+    raise InputError(
+        [
+            Problem(
+                lines.path,
+                lines.place[row],
+                f"image {lines.image[row]!r} is not in the ground truth",
+                "score the detections of its images only",
+            )
+            for row in listed
+        ],
+        len(unknown) - len(listed),
+    )

@@ -1,0 +1,232 @@
+"""JSON Lines of Hugging Face's datasets: an image a line, what the numbers are said or told."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap import Detections, GroundTruth, InputError, evaluate, read_detections, read_ground_truth
+from tests.cli.conftest import Ended, detap
+from tests.formats.voc_files import item, tree, xml
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+LISTS: dict[str, Any] = {"bbox": [[10, 20, 30, 40], [50, 5, 20.5, 10]], "category": ["cat", "dog"]}
+
+
+def image(name: str, objects: Any, **more: Any) -> dict[str, Any]:
+    return {"file_name": name, "width": 100, "height": 80, "objects": objects} | more
+
+
+def write(path: Path, *lines: Any) -> Path:
+    text = "".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines)
+    path.write_text(text)
+    return path
+
+
+def refused(path: Path, **options: Any) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(path, **options)
+    return [str(problem).replace(f"{path}: ", "") for problem in caught.value.problems]
+
+
+def test_lists_and_records_are_the_same(tmp_path: Path) -> None:
+    records = [
+        {"bbox": box, "category": label, "area": 7.5, "iscrowd": 1}
+        for box, label in zip(LISTS["bbox"], LISTS["category"], strict=True)
+    ]
+    lists = {**LISTS, "area": [7.5, 7.5], "iscrowd": [1, 1], "id": [1, 2], "note": "no list"}
+    for objects in (records, lists):
+        path = write(tmp_path / "a.jsonl", image("val/a.b.jpg", objects), image("c.png", []))
+        truth = read_ground_truth(path)
+        assert (truth.images, truth.classes) == (("a.b", "c"), ("cat", "dog"))
+        assert truth.corners.tolist() == [[10, 20, 40, 60], [50, 5, 70.5, 15]]
+        assert truth.box_area.tolist() == [1200, 205]
+        assert (truth.area.tolist(), truth.crowd.tolist()) == ([7.5, 7.5], [True, True])
+        assert truth.image_sizes is not None
+        assert truth.image_sizes.tolist() == [[100, 80], [100, 80]]
+        assert [note.code for note in truth.notes] == ["images-without-objects"]
+
+
+def test_corners_are_said(tmp_path: Path) -> None:
+    corners = {"bbox": [[10, 20, 40, 60]], "category": ["cat"]}
+    path = write(tmp_path / "a.jsonl", image("a.jpg", corners))
+    assert read_ground_truth(path, boxes="corners").corners.tolist() == [[10, 20, 40, 60]]
+
+
+def test_what_the_numbers_are_is_asked_where_they_do_not_fit(tmp_path: Path) -> None:
+    far = {"bbox": [[60, 40, 95, 75]], "category": ["cat"]}
+    path = write(tmp_path / "a.jsonl", image("a.jpg", far))
+    remedy = "say --boxes xywh (x, y, width, height) or --boxes corners (x1, y1, x2, y2)"
+    assert refused(path) == [
+        "nothing says what the four numbers of bbox are, and 1 of 1 reach beyond their image as x, "
+        f"y, width, height; {remedy}"
+    ]
+    assert read_ground_truth(path, boxes="corners").corners.tolist() == [[60, 40, 95, 75]]
+    unsized = write(tmp_path / "b.jsonl", {"file_name": "a.jpg", "objects": far})
+    assert refused(unsized) == [
+        "nothing says what the four numbers of bbox are, and without the width and height of "
+        f"images they fit as either; {remedy}"
+    ]
+    # No corners: the second number pair is left of the first.
+    sides = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
+    told = write(tmp_path / "c.jsonl", {"file_name": "a.jpg", "objects": sides})
+    assert read_ground_truth(told).corners.tolist() == [[60, 40, 90, 60]]
+
+
+def test_classes_that_are_numbers(tmp_path: Path) -> None:
+    numbered = {"bbox": LISTS["bbox"], "categories": [2, 0]}
+    path = write(tmp_path / "a.jsonl", image("a.jpg", numbered))
+    truth = read_ground_truth(path)
+    assert (truth.class_ids, truth.classes) == ((0, 2), ("0", "2"))
+    names = tmp_path / "names.txt"
+    names.write_text("cat\nowl\ndog\n")
+    named = read_ground_truth(path, class_names=names)
+    assert (named.class_ids, named.classes) == ((0, 2), ("cat", "dog"))
+    names.write_text("cat\nowl\n")
+    assert refused(path, class_names=names) == [
+        f"class 2 is beyond the 2 of {names}; classes are numbered from 0; check the list"
+    ]
+
+
+def pair(folder: Path) -> tuple[GroundTruth, Detections]:
+    gt = write(folder / "gt.jsonl", image("a.jpg", LISTS), image("b.jpg", LISTS, image_id="b"))
+    truth = read_ground_truth(gt)
+    dt = write(folder / "dt.jsonl", image("a.jpg", {**LISTS, "score": [0.5, 0.25]}))
+    return truth, read_detections(dt, truth)
+
+
+def test_detections_have_scores(tmp_path: Path) -> None:
+    truth, found = pair(tmp_path)
+    assert (found.image.tolist(), found.label.tolist()) == ([0, 0], [0, 1])
+    assert found.score.tolist() == [0.5, 0.25]
+    assert evaluate(truth, found, protocol="coco").summary["AR100"] == 0.5  # one of two images
+
+
+def test_other_formats_beside_it(tmp_path: Path, detap: Run) -> None:
+    truth, _ = pair(tmp_path)
+    results = [
+        {"image_id": "b", "category_id": k, "bbox": box, "score": 0.5}
+        for k, box in zip((1, 0), LISTS["bbox"], strict=True)
+    ]
+    names = tmp_path / "names.txt"
+    names.write_text("dog\ncat\n")
+    coco = tmp_path / "dt.json"
+    coco.write_text(json.dumps(results))
+    found = read_detections(coco, truth, class_names=names)
+    assert [truth.classes[k] for k in found.label] == ["cat", "dog"]
+    voc = tree(tmp_path / "voc", {"a": xml(item("cat", (10, 20, 40, 60)))})
+    call = ("--gt", str(voc), "--dt", str(tmp_path / "dt.jsonl"), "--protocol", "coco")
+    ended = detap("eval", *call, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1.0, abs=1e-12)
+    out = tmp_path / "out.json"
+    assert (
+        detap("convert", "--gt", str(tmp_path / "gt.jsonl"), "--to", "coco", "-o", str(out)).status
+        == 0
+    )
+    listed = json.loads(out.read_text())["images"]
+    assert [entry["file_name"] for entry in listed] == ["a.jpg", "b.jpg"]
+    alone = detap("check", "--dt", str(tmp_path / "dt.jsonl"))
+    assert alone.status == 0, alone.err
+
+
+def test_gzip_and_blank_lines(tmp_path: Path) -> None:
+    text = f"\ufeff{json.dumps(image('a.jpg', LISTS))}\r\n\n"
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    assert len(read_ground_truth(path)) == 2
+
+
+GOOD = json.dumps(image("good.jpg", LISTS))
+BAD = {
+    "no JSON": ("{'file_name': 1}", "line 2: is not JSON at "),
+    "cut off": (GOOD.replace("good", "x")[:-9], "line 2: the file is cut off"),
+    "two values": (GOOD.replace("good", "x") + " 3", "line 2: the JSON value ends here, but "),
+    "no object": ("[1]", "line 2: is [1], where an object is due; a line is "),
+    "a key twice": ('{"file_name": "a", "file_name": "b", "objects": []}', "stands twice in one"),
+    "no name": ('{"objects": []}', "line 2: has neither image_id nor file_name; a line is "),
+    "the image again": (GOOD, 'line 2: image "good" stands in an earlier line; give it one line'),
+    "no objects": ('{"file_name": "a.jpg"}', "line 2: objects is missing"),
+    "objects null": (json.dumps(image("a.jpg", None)), "line 2: objects is null; a line is "),
+    "a flat result": (
+        json.dumps({"image_id": 1, "category_id": 2, "bbox": [1, 2, 3, 4], "score": 1}),
+        "line 2: is a single box, where an image with its objects is due",
+    ),
+    "lists of two lengths": (
+        json.dumps(image("a.jpg", {"bbox": LISTS["bbox"], "category": ["cat"]})),
+        "line 2: objects.category has 1 entries, objects.bbox 2; give each object all of them",
+    ),
+    "three numbers": (
+        json.dumps(image("a.jpg", {"bbox": [[1, 2, 3]], "category": ["cat"]})),
+        "line 2: objects[0]: bbox has 3 numbers: [1, 2, 3]; give [x, y, width, height]",
+    ),
+    "NaN": (
+        json.dumps(image("a.jpg", {"bbox": [[1, 2, 3, float("nan")]], "category": ["cat"]})),
+        "line 2: holds NaN or Infinity, which is no JSON; remove it",
+    ),
+    "text": (
+        json.dumps(image("a.jpg", {"bbox": [[1, 2, 3, "4"]], "category": ["cat"]})),
+        'line 2: objects[0]: bbox[3] is "4"; give a number',
+    ),
+    "no class": (
+        json.dumps(image("a.jpg", {"bbox": [[1, 2, 3, 4]]})),
+        "line 2: objects[0]: category is missing",
+    ),
+    "a flag of 2": (
+        json.dumps(image("a.jpg", [{"bbox": [1, 2, 3, 4], "category": "cat", "iscrowd": 2}])),
+        "line 2: objects[0]: iscrowd is 2; give 0 or 1",
+    ),
+    "a score": (
+        json.dumps(image("a.jpg", [{"bbox": [1, 2, 3, 4], "category": "cat", "score": 0.5}])),
+        "line 2: objects[0]: has a score, as detections have; give the ground truth",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, name: str) -> None:
+    line, due = BAD[name]
+    [problem] = refused(write(tmp_path / "a.jsonl", GOOD, line))
+    assert due in problem
+
+
+def test_all_problems_up_to_the_limit(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.jsonl", *[line for line, _ in BAD.values()])
+    assert len(refused(path)) > 10
+
+
+def test_other_files_are_told(tmp_path: Path) -> None:
+    assert refused(write(tmp_path / "a.jsonl", "<!DOCTYPE html><html>")) == [
+        "looks like an HTML page; the download failed: fetch the file itself"
+    ]
+    [problem] = refused(write(tmp_path / "b.jsonl"))
+    assert problem.startswith("has no line; a line is ")
+    [bare] = refused(write(tmp_path / "c.jsonl", image("a.jpg", [])))
+    assert bare == "has no object in its 1 images; there is nothing to score against"
+    mixed = {"bbox": LISTS["bbox"], "category": ["cat", 1]}
+    assert refused(write(tmp_path / "d.jsonl", image("a.jpg", mixed))) == [
+        "the classes are partly numbers and partly text; use one of the two"
+    ]
+
+
+def test_detections_on_other_images_are_refused(tmp_path: Path) -> None:
+    truth, _ = pair(tmp_path)
+    scored = {**LISTS, "score": [0.5, 0.25]}
+    path = write(tmp_path / "x.jsonl", image("a.jpg", scored), image("z.jpg", scored))
+    with pytest.raises(InputError) as caught:
+        read_detections(path, truth)
+    assert [problem.place for problem in caught.value.problems] == [
+        "line 2: objects[0]",
+        "line 2: objects[1]",
+    ]
+    other = write(tmp_path / "y.jsonl", image("z.jpg", scored))
+    with pytest.raises(InputError, match="no image in common with the ground truth"):
+        read_detections(other, truth)
+    bare = write(tmp_path / "w.jsonl", image("a.jpg", LISTS))
+    with pytest.raises(InputError, match=r"objects\[0\]: score is missing"):
+        read_detections(bare, truth)
