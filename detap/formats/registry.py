@@ -336,7 +336,7 @@ register(
         suffixes=(".xml", ".txt"),
         heads=(b"<",),
         folders=True,
-        options=(IMAGE_SET, LAYOUT, BOXES, CLASS_NAMES),
+        options=(IMAGE_SET, LAYOUT, BOXES, CLASS_NAMES, DT_CLASS_NAMES),
         aside="detap.formats.voc.aside",
     )
 )

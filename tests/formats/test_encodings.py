@@ -357,3 +357,56 @@ def test_text_written_twice_and_numbered_by_another_list(
     ended = command("eval", *truth, *sides, *names)
     assert ended.status == 2
     assert "they look like x, y, width and height" in ended.err
+
+
+@pytest.mark.parametrize("found", ["corners", "sides"])
+def test_numbers_of_another_list_beside_yolo_are_told_apart(
+    command: Run, real_data: Path, found: str
+) -> None:
+    """What the message says to give is given, and the number is the known one."""
+    truth = ("--gt", str(real_data / TRUTHS["yolo"][0]), "--image-sizes", str(real_data / SIZES))
+    path, options = FOUND[found]
+    call = (
+        "eval",
+        *truth,
+        "--dt",
+        str(real_data / path),
+        "--boxes",
+        options.get("boxes", "corners"),
+    )
+    refused = command(*call)
+    assert "(dt_class_names, --dt-class-names)" in refused.err
+    names = str(real_data / options["class_names"])
+    ended = command(*call, "--dt-class-names", names, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    due = json.loads((real_data / BY_YOLO).read_text())["AP50"]
+    assert json.loads(ended.out)["summary"]["AP50"] == pytest.approx(due, rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ("dt", "--layout", "image-files", "--class-names", "voc.names"),
+        ("dt", "--layout", "image-files", "--dt-class-names", "voc.names"),
+        ("dt.json",),
+    ],
+)
+def test_detections_by_themselves_are_called_as_their_list_says(
+    command: Run, tmp_path: Path, call: tuple[str, ...]
+) -> None:
+    results = {
+        "categories": [{"id": 0, "name": "cat"}, {"id": 1, "name": "dog"}],
+        "annotations": [{"image_id": 1, "category_id": 1, "bbox": [1, 1, 9, 9], "score": 0.5}],
+    }
+    write(
+        tmp_path,
+        {
+            "dt/a.txt": "1 0.5 1 1 9 9\n",
+            "voc.names": "cat\ndog\n",
+            "dt.json": json.dumps(results),
+        },
+    )
+    paths = [str(tmp_path / word) if "." in word or word == "dt" else word for word in call]
+    ended = command("check", "--dt", *paths)
+    assert ended.status == 0, ended.err
+    assert "dog" in ended.out

@@ -643,8 +643,8 @@ def test_no_class_in_common(tmp_path: Path, truth: GroundTruth) -> None:
     assert problems_of(caught.value, tmp_path) == [
         "numbers: has no detection of a class of the ground truth: its classes are '0', '14', the "
         "ground truth's 'cat', 'dog'; give the file that names the classes, one a line "
-        "(class_names, --class-names); or, if all are of other classes indeed, give as_is=True "
-        "(--as-is)"
+        "(dt_class_names, --dt-class-names); or, if all are of other classes indeed, give "
+        "as_is=True (--as-is)"
     ]
     with pytest.raises(InputError, match=r"its classes are 'Cat', .* check that both are of the"):
         read_detections(words, truth)

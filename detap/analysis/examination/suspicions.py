@@ -168,9 +168,7 @@ _FEWEST_EXCHANGED = 10
 
 _AMONG_THEM = 0.6
 
-_LIST = (
-    "; give the list of names that detections are numbered by (of YOLO's files --dt-class-names)"
-)
+_LIST = "; give the list of names that detections are numbered by (--dt-class-names)"
 
 
 def _example(sample: Sample, pair: tuple[int, int]) -> str:

@@ -20,16 +20,25 @@ def named(
         value = json.loads(read_bytes(path, limits).decode("utf-8-sig"))
     except (ValueError, RecursionError):
         value = []
+    listed: object = None
     if isinstance(value, dict):
+        listed = value.get("categories")
         value = value.get("annotations") or value.get("predictions")
     records = [record for record in value or () if isinstance(record, dict)]
-    names: list[set[Name]] = [
+    images, classes = (
         {name for record in records if (name := _name(record.get(key))) is not None}
         for key in ("image_id", "category_id")
-    ]
+    )
+    titles = {
+        identifier: name
+        for record in (listed if isinstance(listed, list) else ())
+        if isinstance(record, dict)
+        and (identifier := _name(record.get("id"))) is not None
+        and isinstance(name := record.get("name"), str)
+    }
     # By themselves, detections have the ids that they have: no list of names is asked.
     own = {name: value for name, value in options.items() if name == "as_is"}
-    return {**own, "limits": limits}, empty_truth(*names)
+    return {**own, "limits": limits}, empty_truth(images, classes, titles)
 
 
 def _name(value: object) -> Name | None:

@@ -244,7 +244,7 @@ def few(names: Sequence[str]) -> str:
 def _refuse_strangers(path: str, truth: GroundTruth, strangers: Sequence[str]) -> None:
     are_numbers = all(name.isascii() and name.isdigit() for name in strangers)
     remedy = (
-        "give the file that names the classes, one a line (class_names, --class-names)"
+        "give the file that names the classes, one a line (dt_class_names, --dt-class-names)"
         if are_numbers
         else "check that both are of the same data"
     )

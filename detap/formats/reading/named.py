@@ -1,7 +1,8 @@
 """An empty ground truth of the names that detections mention."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 import numpy as np
 
@@ -10,14 +11,18 @@ from detap.tables.detection import GroundTruth, Name
 Path = str | os.PathLike[str]
 
 
-def empty_truth(images: Iterable[Name], classes: Iterable[Name]) -> GroundTruth:
-    """Return a ground truth without any box."""
+def empty_truth(
+    images: Iterable[Name],
+    classes: Iterable[Name],
+    titles: Mapping[Name, str] = MappingProxyType({}),
+) -> GroundTruth:
+    """Return a ground truth without any box; `titles` has what is called other than its id."""
     return GroundTruth.from_arrays(
         image=np.zeros(0, np.int64),
         label=np.zeros(0, np.int64),
         boxes=np.zeros((0, 4)),
         images=_sorted(images),
-        classes={name: str(name) for name in _sorted(classes)},
+        classes={name: titles.get(name, str(name)) for name in _sorted(classes)},
     )
 
 

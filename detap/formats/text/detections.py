@@ -42,6 +42,7 @@ def read_detections(
     truth: GroundTruth,
     *,
     class_names: Path | None = None,
+    dt_class_names: Path | None = None,
     boxes: str = "corners",
     layout: str | None = None,
     as_is: bool = False,
@@ -62,6 +63,8 @@ def read_detections(
         What they are about: its images and classes.
     class_names : str or path, optional
         A file with one class a line, for files that number their classes from 0.
+    dt_class_names : str or path, optional
+        The same, before `class_names`, where that is the list of the ground truth alone.
     boxes : {"corners", "xywh"}
         What the four numbers are, in pixels.
     layout : {"class-files", "image-files"}, optional
@@ -88,7 +91,7 @@ def read_detections(
     path = os.fspath(path)
     folder = detections_folder(path)
     problems = Problems(limits.problems)
-    names = ClassNames.read(class_names, problems, limits)
+    names = ClassNames.read(dt_class_names or class_names, problems, limits)
     problems.raise_any()
     _check_truth(path, truth)
     chosen = layout or _told_layout(folder, truth, limits)

@@ -4,8 +4,10 @@ import os
 from typing import Any
 
 from detap.errors import UsageError
+from detap.formats.named.problems import Problems, UnknownNameError
 from detap.formats.reading.named import Path, empty_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import detections_folder
 from detap.formats.text.layout import class_of_stem, tell_layout
 from detap.formats.voc.annotations import element_text
@@ -39,9 +41,19 @@ def named(
     met = {columns[0] for found in lines for columns in found}
     by_image = layout == "image-files"
     classes = met if by_image else {class_of_stem(stem, ()).name for stem in stems}
+    file = options.get("dt_class_names") or options.get("class_names")
+    listed = ClassNames.read(file, Problems(1), limits)
+    classes = {_resolved(listed, word) for word in classes}
     truth = empty_truth(stems if by_image else met, classes)
     reading = {**options, "layout": layout, "limits": limits}
     return reading, truth
+
+
+def _resolved(listed: ClassNames, word: str) -> str:
+    try:
+        return listed.resolve(word)
+    except UnknownNameError:
+        return word  # which its reader names
 
 
 def _columns(path: str, limits: Limits) -> list[list[str]]:
