@@ -71,3 +71,15 @@ def test_two_detectors_match_once_each(
     asked = ("--curves", "curves.json", "--cross-check", "--tie-range")
     run(fixtures, tmp_path, *asked, *words, *gates(fixtures))
     assert len(matchings) == 2
+
+
+def test_256_protocols_take_64_matchings(fixtures: Path, matchings: list[int]) -> None:
+    """No ceiling is reached, and what becomes of the curves is worked out of one evidence.
+
+    Both ends are scored by themselves first.
+    """
+    folder = fixtures / "difficult" / "voc"
+    files = ["--gt", str(folder / "Annotations"), "--dt", str(folder / "detections")]
+    protocols = ["--from", "voc2012", "--to", "coco", "--at", "AP50"]
+    assert main(["explain", *files, *protocols]) == 0
+    assert len([rows for rows in matchings if rows]) == 64 + 2
