@@ -183,15 +183,15 @@ def test_settings_of_a_file(detap: Run, tmp_path: Path, monkeypatch: pytest.Monk
     assert found["numbers"]["first"]["value"] == pytest.approx(2 / 3)
     assert record(detap, first, second, "--at", "AP50")["numbers"]["first"]["value"] == 0.5
     monkeypatch.setenv("DETAP_FROM", "coco")
-    assert "say what to explain" in detap("explain", first, second).err
+    assert "explain one thing at a time" in detap("explain", first, second).err
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((), "say what to explain: two reports, or --from and --to, or a --number"),
-        ((*PROTOCOLS, "--number", ".5"), "say what to explain"),
-        (("a.json", "b.json", "--number", ".5"), "say what to explain"),
+        ((*PROTOCOLS, "--number", ".5"), "explain one thing at a time: two reports, or --from"),
+        (("a.json", "b.json", "--number", ".5"), "explain one thing at a time"),
         (("a.json",), "two reports are explained, not 1"),
         (("a.json", "b.json", "c.json"), "two reports are explained, not 3"),
         (("--from", "coco"), "--to is left out; a difference is that of two protocols"),

@@ -128,7 +128,8 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     number = options.pop("number")
     asked = (bool(reports), ends != [None, None], number is not None)
     if sum(asked) != 1:
-        raise UsageError("say what to explain: two reports, or --from and --to, or a --number")
+        asking = "explain one thing at a time" if any(asked) else "say what to explain"
+        raise UsageError(f"{asking}: two reports, or --from and --to, or a --number")
     if reports and len(reports) != 2:
         raise UsageError(f"two reports are explained, not {len(reports)}")
     if asked[1] and None in ends:
