@@ -101,6 +101,7 @@ def assert_detections(
     UsageError, InputError
         Where a name is unknown, or an input cannot be read.
     """
+    __tracebackhide__ = True  # pytest shows the test's own line, and the gates
     limits = _limits(
         fail_under=fail_under, fail_over=fail_over, max_drop=max_drop, max_rise=max_rise
     )
