@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import DetapWarning, UsageError
-from detap.gates.judging import LIMITS, Demands, Judged, Kept, Spelling, judge
+from detap.gates.demands import LIMITS, Demands, Judged, Kept, Spelling
+from detap.gates.judging import judge
 from detap.names import printable
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from detap.cli.options import option, stack
 from detap.cli.session import Session
 from detap.cli.values import Share, Type, Whole
 from detap.errors import Note, UsageError
-from detap.gates.judging import (
+from detap.gates.demands import (
     DEFAULT_FEWEST,
     DEFAULT_RESAMPLES,
     LIMITS,

@@ -11,7 +11,7 @@ from detap.cli.options import option, stack, threads_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import Note, OutputError, UsageError
-from detap.gates.judging import Judged, Kept, judge
+from detap.gates.demands import Judged, Kept
 from detap.names import printable
 from detap.protocols import Protocol
 from detap.report.sections.detection import detection_report, sort_keys
@@ -192,7 +192,8 @@ def _judge(
     options: Mapping[str, Any],
 ) -> "tuple[Judged, Report]":
     """Return what came of the gates, and the report with it."""
-    from detap.gates.scored import Scored  # only with gates
+    from detap.gates.judging import judge  # only with gates
+    from detap.gates.scored import Scored
     from detap.report.model import Material
     from detap.report.sections.gates import judged_blocks
     from detap.report.sinks.json import as_dict

@@ -5,7 +5,7 @@ from functools import cache, partial
 from detap.analysis.bootstrap import interval
 from detap.analysis.resolution import LEVEL
 from detap.errors import UsageError
-from detap.gates.judging import Demands
+from detap.gates.demands import Demands
 from detap.gates.names import Name
 from detap.gates.verdicts import Interval
 from detap.names import printable

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from detap.gates.judging import Demands
+from detap.gates.demands import Demands
 from detap.gates.names import Numbers
 from detap.gates.verdicts import Gate, Noise
 

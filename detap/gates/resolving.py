@@ -17,7 +17,7 @@ from detap.gates.verdicts import CHANGES, Gate, Noise
 from detap.tables.detection import Floats
 
 if TYPE_CHECKING:
-    from detap.gates.judging import Demands
+    from detap.gates.demands import Demands
 
 
 class Spread(Noise, Protocol):

@@ -17,7 +17,7 @@ from detap.evaluation.results import Result, class_rows
 from detap.formats.reading.digest import sha256_of_names
 from detap.gates.baseline import rows_beside
 from detap.gates.culprits import Culprits, culprits
-from detap.gates.judging import Demands
+from detap.gates.demands import Demands
 from detap.gates.names import Name, Numbers, resolve
 from detap.gates.verdicts import CHANGES, Gate, Interval, Noise
 from detap.protocols import Protocol

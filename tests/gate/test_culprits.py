@@ -9,7 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap import evaluate, read_detections, read_ground_truth
-from detap.gates.judging import Demands, Spelling, judge
+from detap.gates.demands import Demands, Spelling
+from detap.gates.judging import judge
 from detap.gates.scored import Scored
 from detap.gates.verdicts import Limit
 from detap.report import schema

@@ -12,7 +12,8 @@ import pytest
 
 from detap.cli.gates import Gates
 from detap.errors import DetapWarning, UsageError
-from detap.gates.judging import Demands, Spelling, judge
+from detap.gates.demands import Demands, Spelling
+from detap.gates.judging import judge
 from detap.gates.names import Numbers
 from detap.gates.verdicts import Limit
 from detap.testing import assert_detections

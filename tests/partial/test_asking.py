@@ -11,7 +11,8 @@ from detap.analysis.comparison import Comparison, compare
 from detap.evaluation.detection import score_tables
 from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
-from detap.gates.judging import Demands, Judged, Spelling, judge
+from detap.gates.demands import Demands, Judged, Spelling
+from detap.gates.judging import judge
 from detap.gates.scored import Scored
 from detap.gates.verdicts import Limit
 from detap.report import schema

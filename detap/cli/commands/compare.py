@@ -26,7 +26,7 @@ from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Share, Whole
 from detap.errors import UsageError
-from detap.gates.judging import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
+from detap.gates.demands import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.protocols import Protocol
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Whole
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.stream import STDIN
-from detap.gates.judging import Judged, Kept, Spelling, judge
+from detap.gates.demands import Judged, Kept, Spelling
+from detap.gates.judging import judge
 from detap.protocols.ranking import Classification, Retrieval
 
 if TYPE_CHECKING:

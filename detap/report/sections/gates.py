@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from detap.report.model import Block, Report
 
 if TYPE_CHECKING:
-    from detap.gates.judging import Judged
+    from detap.gates.demands import Judged
     from detap.gates.verdicts import Gate
 
 KEY = "gates"
