@@ -4,15 +4,17 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limit
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _finishing
-from detap.core.evidence import Evidence, Outcomes, Ranking, rank_rows
 from detap.core.rules import Rules
 from detap.core.threads import share, thread_count
+
+if TYPE_CHECKING:  # a plain run keeps none
+    from detap.core.evidence import Evidence, Outcomes, Ranking
 
 Floats = NDArray[np.float64]
 
@@ -43,7 +45,7 @@ class Scores(NamedTuple):
     recall: Floats
     positives: NDArray[np.int64]
     counts: NDArray[np.int64]
-    evidence: Evidence | None = None
+    evidence: "Evidence | None" = None
 
     @classmethod
     def undefined(cls, rules: Rules, classes: int, *, all_limits: bool) -> "Scores":
@@ -78,13 +80,13 @@ class Coded(NamedTuple):
     label: NDArray[np.int32]
     score: Floats
     code: NDArray[np.uint32]
-    outcomes: Outcomes
+    outcomes: "Outcomes"
     positives: NDArray[np.int64]
     truths: NDArray[np.int64]
 
 
 def finish(
-    evidence: Evidence,
+    evidence: "Evidence",
     *,
     rules: Rules | None = None,
     threads: int | None = None,
@@ -141,6 +143,8 @@ def finish_stretches(stretches: Iterable[Coded], rules: Rules, *, most_hits: int
     most_hits : int
         How many detections of all are a true positive anywhere.
     """
+    from detap.core.evidence import Ranking  # noqa: PLC0415 - only after evidence
+
     scores = Scores.undefined(rules, 1, all_limits=False)
     replay = None
     for coded in stretches:
@@ -157,13 +161,15 @@ def finish_stretches(stretches: Iterable[Coded], rules: Rules, *, most_hits: int
     return scores
 
 
-def _ranked(coded: Coded, rules: Rules) -> Ranking:
+def _ranked(coded: Coded, rules: Rules) -> "Ranking":
+    from detap.core.evidence import rank_rows  # noqa: PLC0415 - likewise
+
     left_out = (coded.outcomes.limit == len(rules.limits)).view(np.uint8)[coded.code]
     return rank_rows(coded.label, coded.score, left_out, len(coded.truths))
 
 
 def _replayed(
-    coded: Coded, ranking: Ranking, rules: Rules, threads: int | None, all_limits: bool
+    coded: Coded, ranking: "Ranking", rules: Rules, threads: int | None, all_limits: bool
 ) -> Scores:
     classes = len(coded.truths)
     scores = Scores.undefined(rules, classes, all_limits=all_limits)

@@ -6,16 +6,18 @@ G ground truths, P candidate pairs, C cells of area range and threshold. Undefin
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
-from detap.core.evidence import Cell, Evidence, words_for
 from detap.core.finishing import Scores
 from detap.core.rules import Rules
 from detap.core.threads import share, thread_count
+
+if TYPE_CHECKING:  # a plain run keeps none
+    from detap.core.evidence import Cell, Evidence
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -106,7 +108,7 @@ def score(
     pairs: Pairs | None = None,
     threads: int | None = None,
     all_limits: bool = False,
-    evidence: Iterable[Cell] | None = None,
+    evidence: "Iterable[Cell] | None" = None,
     rank: Integers | None = None,
     curves: bool = True,
 ) -> Scores:
@@ -178,9 +180,11 @@ def score(
 
 
 def _nothing_yet(
-    detections: Boxes, truths: Boxes, neutral: Flags, rules: Rules, cells: tuple[Cell, ...]
-) -> Evidence:
+    detections: Boxes, truths: Boxes, neutral: Flags, rules: Rules, cells: "tuple[Cell, ...]"
+) -> "Evidence":
     """Return room for evidence, where every detection is beyond the largest limit."""
+    from detap.core.evidence import Evidence, words_for  # noqa: PLC0415 - only there
+
     count = len(detections.image)
     inside = [(truths.area >= low) & (truths.area <= high) for low, high in rules.area_ranges]
     return Evidence(

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import curves as core_curves
-from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores, finish
 from detap.errors import Note
 from detap.evaluation.scene import Scene
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from detap.analysis.confusion import Confusion, Rule
     from detap.analysis.errors import Convention, Errors
     from detap.analysis.operating import OperatingPoint
+    from detap.core.evidence import Cell, Evidence
     from detap.evaluation.contests import Contest
 
 Counts = NDArray[np.int64]
@@ -99,7 +99,7 @@ class Remains(Interface):
     def tables(self) -> Scene:
         """Raise UsageError: the boxes are gone."""
 
-    def evidence(self) -> Evidence:
+    def evidence(self) -> "Evidence":
         """Return what became of each detection, but of no cell the ground truth it matched."""
 
     def contests(self) -> "Sequence[Contest]":
@@ -166,7 +166,7 @@ class Result:
     notes: tuple[Note, ...]
     _positives: Counts = field(repr=False)
     _source: Scene | Remains = field(repr=False)
-    _evidence: Evidence | None = field(default=None, repr=False)
+    _evidence: "Evidence | None" = field(default=None, repr=False)
 
     @property
     def ground_truth(self) -> GroundTruth:
@@ -265,7 +265,7 @@ class Result:
         return self._class_means(self.protocol.measure(name))
 
     @cached_property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> "Evidence":
         """What became of each detection; made when it is first asked for, and kept.
 
         Its rows are those of ``detections``, its ground truths those of ``ground_truth``. The
@@ -279,7 +279,7 @@ class Result:
         self._refuse_unranked()
         return self._evidence or self._source.evidence()
 
-    def evidence_with(self, *cells: Cell) -> Evidence:
+    def evidence_with(self, *cells: "Cell") -> "Evidence":
         """Return the evidence with the ground truths matched in area ranges at thresholds.
 
         Parameters
@@ -295,7 +295,7 @@ class Result:
         """
         return self.evidence if {*cells} <= {*self.evidence.cells} else self._matched(cells)
 
-    def _matched(self, cells: Iterable[Cell]) -> Evidence:
+    def _matched(self, cells: "Iterable[Cell]") -> "Evidence":
         self._refuse_unranked()
         return self._scene.matched(tuple(cells))
 
@@ -534,7 +534,7 @@ def averages_of_absent(protocol: Protocol, detected: Flags) -> Floats:
     return np.where(zero[protocol.absent_class], 0.0, np.nan)
 
 
-def every_cell(protocol: Protocol) -> tuple[Cell, ...]:
+def every_cell(protocol: Protocol) -> "tuple[Cell, ...]":
     """Return each area range with each threshold, as numbers."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
 

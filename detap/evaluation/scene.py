@@ -2,21 +2,23 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, score
 from detap.core.overlap import pixel_areas
-from detap.core.proposals import coverage, finish_coverage, reached_thresholds
 from detap.core.rules import Rules
 from detap.errors import Note, UsageError
 from detap.protocols import Protocol
 from detap.protocols.axes import exact
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+
+if TYPE_CHECKING:  # a plain run keeps none
+    from detap.core.evidence import Cell, Evidence
 
 
 class Scene:
@@ -89,7 +91,7 @@ class Scene:
             ),
         )
 
-    def score(self, *, evidence: Iterable[Cell] | None = None, curves: bool = True) -> Scores:
+    def score(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
         """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
         image_wide = self.protocol.limit_scope != "class"
@@ -108,22 +110,24 @@ class Scene:
             rank=_rank_in_image(self.detections) if image_wide else None,
         )
 
-    def evidence(self) -> Evidence:
+    def evidence(self) -> "Evidence":
         """Return what became of each detection, and in the first cell of which ground truth."""
         return self.matched(((0, 0),))
 
-    def matched(self, cells: tuple[Cell, ...]) -> Evidence:
+    def matched(self, cells: "tuple[Cell, ...]") -> "Evidence":
         """Return what became of each detection, and in these cells of which ground truth."""
         evidence = self.score(evidence=cells).evidence
         assert evidence is not None
         return evidence
 
-    def paired(self, *, evidence: Iterable[Cell] | None = None, curves: bool = True) -> Scores:
+    def paired(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
         """Pair detections with ground truths as the protocol has it, and score them.
 
         Evidence is kept, and curves matter, where detections are ranked.
         """
         if self.protocol.pairing == "coverage":
+            from detap.core.proposals import finish_coverage  # seldom needed
+
             return finish_coverage(*self.covered(), rules_of(self.protocol))
         if self.protocol.pairing == "ground-truth":
             return self.chosen()
@@ -160,6 +164,8 @@ class Scene:
         proposals : (I,) int64
             How many there are in each image.
         """
+        from detap.core.proposals import coverage, reached_thresholds  # seldom needed
+
         rules = self.protocol
         if not rules.class_agnostic:
             raise UsageError("pairing by coverage takes proposals, which have no classes")
