@@ -335,6 +335,19 @@ def test_predictions_numbered_by_another_list(tmp_path: Path) -> None:
     assert detap.evaluate(truth, right, protocol="coco").summary["AP"] == pytest.approx(1)
 
 
+def test_a_list_beside_predictions_in_another_order(tmp_path: Path) -> None:
+    """It is an error, and what the message says to give leads to the right classes."""
+    truth = truth_of(dataset(tmp_path))
+    files = {"run/a.txt": "0 .5 .5 .2 .2 .9\n", "run/classes.txt": "dog\ncat\n"}
+    write(tmp_path, {**files, "more.names": "cat\ndog\n"})
+    message = r"run.classes\.txt: lists the classes in another order .*--dt-class-names"
+    for options in ({}, {"class_names": tmp_path / "more.names"}):
+        with pytest.raises(InputError, match=message):
+            found_in(tmp_path / "run", truth, **options)
+    own = found_in(tmp_path / "run", truth, dt_class_names=tmp_path / "run/classes.txt")
+    assert [own.classes[k] for k in own.label] == ["dog"]
+
+
 def test_classes_without_names(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "10 .5 .5 .1 .1\n2 .5 .5 .2 .2\n", "dt/a.txt": "2 .5 .5 .2 .2 .9"})
     truth = truth_of(tmp_path / "gt", image_size="10x10")
@@ -395,7 +408,10 @@ def test_columns_are_never_guessed(tmp_path: Path) -> None:
     ],
 )
 def test_what_looks_like_it(files: dict[str, str], expected: bool, tmp_path: Path) -> None:
-    assert fits(str(write(tmp_path, files)), TRUTH) is expected
+    folder = write(tmp_path, files)
+    assert fits(str(folder), TRUTH) is expected
+    if files.keys() == {"a.txt"}:
+        assert fits(str(folder / "a.txt"), TRUTH) is expected
 
 
 def test_what_is_not_there_looks_like_nothing(tmp_path: Path) -> None:

@@ -31,7 +31,10 @@ def fits(path: str, side: str) -> bool:
 
 
 def _text_files(path: str) -> Iterator[str]:
-    """Give a few of the text files of a folder, or of the folder `labels` in it."""
+    """Give a file, or a few of the text files of a folder, or of the folder `labels` in it."""
+    if os.path.isfile(path):
+        yield path
+        return
     with os.scandir(path) as entries:
         there = (
             e.path for e in entries if e.name.endswith(".txt") and e.name[0] != "." and e.is_file()

@@ -258,7 +258,10 @@ def read_detections(
         raise UsageError(f"columns {columns!r} is unknown; use one of {', '.join(COLUMNS)}")
     path = os.fspath(path)
     folder = predictions_folder(path)
-    names = _names_of_detections(folder, truth, dt_class_names or class_names, limits)
+    if dt_class_names is None:
+        names = _names_of_detections(folder, truth, class_names, limits, as_is=as_is)
+    else:
+        names = _listed(dt_class_names, limits)
     members = tuple(folder.members.values())
     found = _Files.read(folder, members, names, limits, scored=True)
     rows = found.rows
@@ -362,9 +365,7 @@ def _names_of_truth(
     data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
     """Return the list that names the classes: all that there are must be the same."""
-    problems = Problems(limits.problems)
-    lists = [ClassNames.read(given, problems, limits)]
-    problems.raise_any()
+    lists = [_listed(given, limits)]
     if data_set.data is not None:
         lists.append(ClassNames(data_set.data.file, data_set.data.names))
     above = data_set.folder.given
@@ -393,19 +394,26 @@ def _the_same(lists: Sequence[ClassNames], *, as_is: bool = False) -> ClassNames
 
 
 def _names_of_detections(
-    folder: Folder, truth: GroundTruth, given: Path | None, limits: Limits
+    folder: Folder, truth: GroundTruth, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
-    """Return the list that numbers the classes of predictions; none where none is known."""
+    """Return the list that numbers the classes of predictions; none where none is known.
+
+    That beside them must be the ground truth's, or the one that is given.
+    """
+    lists = [_listed(given, limits)]
+    beside = [source.path for source in truth.files if _is_list(source.path)]
+    _the_same([_found(file, limits) for file in beside])  # of several data sets
+    if given is None and truth.format == "yolo" and not _are_numbers(truth.classes):
+        lists.append(ClassNames(next(iter(beside), _TRUTH), truth.classes))
+    lists += [_found(os.path.join(folder.path, name), limits) for name in NAME_LISTS]
+    return _the_same(lists, as_is=as_is)
+
+
+def _listed(given: Path | None, limits: Limits) -> ClassNames:
     problems = Problems(limits.problems)
     names = ClassNames.read(given, problems, limits)
     problems.raise_any()
-    if names.names:
-        return names
-    beside = [source.path for source in truth.files if _is_list(source.path)]
-    _the_same([_found(file, limits) for file in beside])  # of several data sets
-    if truth.format == "yolo" and not _are_numbers(truth.classes):
-        return ClassNames(next(iter(beside), _TRUTH), truth.classes)
-    return _the_same([_found(os.path.join(folder.path, name), limits) for name in NAME_LISTS])
+    return names
 
 
 def _is_list(path: str) -> bool:
