@@ -410,3 +410,20 @@ def test_detections_by_themselves_are_called_as_their_list_says(
     ended = command("check", "--dt", *paths)
     assert ended.status == 0, ended.err
     assert "dog" in ended.out
+
+
+@pytest.mark.parametrize("found", ["corners", "sides"])
+def test_text_with_the_score_in_the_last_column_is_named(
+    command: Run, real_data: Path, tmp_path: Path, found: str
+) -> None:
+    given = real_data / FOUND[found][0]
+    for path in given.iterdir():
+        lines = [line.split() for line in path.read_text().splitlines()]
+        text = "".join(" ".join([name, *box, score]) + "\n" for name, score, *box in lines)
+        (tmp_path / path.name).write_text(text)
+    names = ("--class-names", str(real_data / "voc-100/voc.names"))
+    boxes = ("--boxes", FOUND[found][1].get("boxes", "corners"))
+    truth = ("--gt", str(real_data / TRUTHS["voc"][0]))
+    ended = command("eval", *truth, "--dt", str(tmp_path), *names, *boxes)
+    assert ended.status == 2
+    assert "the score looks like the last column" in ended.err

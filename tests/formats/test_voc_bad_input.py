@@ -689,3 +689,24 @@ def test_ground_truth_that_numbers_its_images(tmp_path: Path) -> None:
     write(tmp_path, {"comp4_det_test_dog.txt": "1 .5 1 2 3 4"})
     with pytest.raises(InputError, match="names images by words, but the ground truth numbers"):
         read_detections(tmp_path, truth)
+
+
+@pytest.mark.parametrize("boxes", ["corners", "xywh"])
+def test_a_score_in_the_last_column_is_named(
+    tmp_path: Path, truth: GroundTruth, boxes: str
+) -> None:
+    """`class x1 y1 x2 y2 score`: read as it stands, no box overlaps anything."""
+    write(tmp_path / "dt", {"a.txt": "dog 10 20 30 40 0.9\ndog 12 21 31 44 0.25\n"})
+    sides = "x1 y1 x2 y2" if boxes == "corners" else "x y width height"
+    assert refused_detections(tmp_path / "dt", truth, boxes=boxes) == [
+        f"{tmp_path / 'dt'}: the score looks like the last column: all there lie within 0 and 1, "
+        f"as 0.9 does, and behind the class stands 10; write `class score {sides}`; or, if so "
+        "they are, give as_is=True (--as-is)"
+    ]
+    found = read_detections(tmp_path / "dt", truth, boxes=boxes, as_is=True)
+    assert found.score.tolist() == [10, 12]
+
+
+def test_percent_is_no_score_in_another_column(tmp_path: Path, truth: GroundTruth) -> None:
+    write(tmp_path / "dt", {"a.txt": "dog 90 10.5 20.5 30.5 40.5\ndog 25 0.5 0.5 0.75 0.75\n"})
+    assert len(read_detections(tmp_path / "dt", truth)) == 2

@@ -35,6 +35,7 @@ from detap.tables.detection import (
     GroundTruth,
     Integers,
 )
+from detap.tables.doubts import INSIST
 
 
 def read_detections(
@@ -287,8 +288,28 @@ class _Found:
     names: Sequence[str]
 
 
+def _check_score_column(job: _Job, found: _Found) -> None:
+    """Refuse lines whose score looks like the last column: no box ends in the first pixel.
+
+    Read as they stand, they would give a number near 0; as other sides, as well.
+    """
+    score, box, last = np.split(found.rows.values, (1, 4), axis=1)
+    half = len(last) / 2
+    fractions = ((last >= 0) & (last <= 1)).all() and (last != np.floor(last)).any()
+    if fractions and np.count_nonzero(score > 1) > half < np.count_nonzero((box > 1).any(axis=1)):
+        key, _, *sides = found.form.columns
+        files.refuse(
+            job.folder.given,
+            f"the score looks like the last column: all there lie within 0 and 1, as {last[0, 0]:g}"
+            f" does, and behind the {key} stands {score[0, 0]:g}",
+            f"write `{key} score {' '.join(sides)}`; or, if so they are, give {INSIST}",
+        )
+
+
 def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections:
     rows, folder = found.rows, job.folder
+    if not job.as_is:
+        _check_score_column(job, found)
     classes, label = in_order(found.number, found.names)
     aside = Note(
         "left-aside", "entries of the folder are no detections", folder.aside, warning=False
