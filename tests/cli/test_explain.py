@@ -216,6 +216,16 @@ def test_what_cannot_be_explained(
     assert message in ended.err
 
 
+def test_two_protocols_that_give_the_same(detap: Run) -> None:
+    """With COCO's guard 1/2 is 0.4999999999999999: one number, in which nothing has a part."""
+    guarded = "voc2012|precision-guard:2.220446049250313e-16"
+    found = record(detap, "--from", "voc2012", "--to", guarded, *DATA)
+    assert found["answer"] == f"voc2012 and {guarded} give the same mAP here"
+    assert found["numbers"]["second"]["value"] == pytest.approx(0.5, abs=1e-15)
+    assert found["numbers"]["second"]["value"] != 0.5
+    assert [step["share"] for step in found["steps"]] == [None]
+
+
 def test_a_report_of_another_kind(detap: Run, tmp_path: Path) -> None:
     run, qrels = (ROOT / "fixtures" / "ranking-list" / name for name in ("run.txt", "qrels.txt"))
     path = tmp_path / "ranked.json"

@@ -91,6 +91,11 @@ class Account:
         return self.values[1] - self.values[0]
 
     @property
+    def differs(self) -> bool:
+        """Whether the numbers differ by more than rounding does."""
+        return not same(*self.values)
+
+    @property
     def differing(self) -> tuple[str, ...]:
         """The names of the causes that differ, or may."""
         return tuple(cause.name for cause in self.causes if cause.differs is not False)

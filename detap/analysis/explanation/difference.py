@@ -15,6 +15,7 @@ from detap.analysis.explanation.numbers import (
     occurring,
     stands,
 )
+from detap.decimals import same
 from detap.errors import UsageError
 from detap.protocols import Measure, Protocol
 from detap.protocols.axes import Flags, Step, steps
@@ -71,6 +72,11 @@ class Difference:
         return self.second.value - self.first.value
 
     @property
+    def differs(self) -> bool:
+        """Whether the numbers differ by more than rounding does."""
+        return not same(self.first.value, self.second.value)
+
+    @property
     def in_all_contexts(self) -> bool:
         """Whether all contexts were scored; otherwise only the walks are known."""
         return not any(isnan(part.shapley) for part in self.parts)
@@ -79,7 +85,7 @@ class Difference:
     def shares(self) -> tuple[float, ...]:
         """What each step has in the difference, of 1: by Shapley, or by the walk; NaN of none."""
         has = [p.shapley if self.in_all_contexts else p.forward for p in self.parts]
-        return tuple(part / self.total if self.total else nan for part in has)
+        return tuple(part / self.total if self.differs else nan for part in has)
 
 
 def difference(

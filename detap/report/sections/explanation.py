@@ -48,9 +48,9 @@ def difference_report(found: Difference) -> Report:
 
 def difference_sentence(found: Difference) -> str:
     """Return what has the largest part in a difference."""
-    if not found.total:
+    if not found.differs:
         ends = " and ".join(end.protocol.spelling for end in (found.first, found.second))
-        cancel = any(part.forward or part.backward for part in found.parts)
+        cancel = any(not same(change, 0.0) for part in found.parts for change in part[:2])
         told = ": what their axes change adds up to nothing" if cancel else ""
         return f"{ends} give the same {found.second.measure.name} here{told}"
     return _largest(found, "the difference")
@@ -257,7 +257,7 @@ def account_report(found: Account) -> Report:
     rows: tuple[dict[str, Cell], ...] = tuple(
         {
             "name": ", ".join(portion.causes),
-            "share": portion.value / found.total if found.total else nan,
+            "share": portion.value / found.total if found.differs else nan,
             "portion": portion.value,
         }
         for portion in found.portions
@@ -265,7 +265,7 @@ def account_report(found: Account) -> Report:
     totals: dict[str, Cell] = {
         "name": "difference",
         "portion": found.total,
-        "share": 1.0 if found.total else nan,
+        "share": 1.0 if found.differs else nan,
     }
     table = Table(_PORTIONS, rows, totals)
     blocks = [_numbers(found), _causes(found), *_remarks(found)]
@@ -292,7 +292,7 @@ def account_sentence(found: Account) -> str:
         return _nothing_differs(found)
     if not found.is_known:
         return _unknown(found)
-    if not found.total:
+    if not found.differs:
         told = " and ".join(_clause(portion) for portion in found.portions)
         return f"{found.names[1]} is the same in both, although {told}"
     return _protocols_alone(found) or _shared_out(found)
@@ -300,7 +300,7 @@ def account_sentence(found: Account) -> str:
 
 def _nothing_differs(found: Account) -> str:
     name, values = found.names[1], " and ".join(exact(value) for value in found.values)
-    if same(*found.values):
+    if not found.differs:
         return f"The two reports say the same: {name} {values}"
     return f"Nothing that the reports tell differs, but {name} does: {values}"
 
@@ -318,7 +318,7 @@ def _shared_out(found: Account) -> str:
     shares = [(portion.value / found.total, _clause(portion)) for portion in found.portions]
     (share, most), *others = sorted(shares, reverse=True)
     told = "".join(f", {percent(part)} that {clause}" for part, clause in others)
-    if found.protocols is not None and found.protocols.total:
+    if found.protocols is not None and found.protocols.differs:
         largest = _largest(found.protocols, "the protocol's part")
         told += f"; {largest}"
     return f"{percent(share)} of the difference is that {most}{told}"
