@@ -320,7 +320,7 @@ def _shared_out(found: Account) -> str:
     told = "".join(f", {percent(part)} that {clause}" for part, clause in others)
     if found.protocols is not None and found.protocols.differs:
         largest = _largest(found.protocols, "the protocol's part")
-        told += f"; {largest}"
+        told += f"; {largest[0].lower()}{largest[1:]}"
     return f"{percent(share)} of the difference is that {most}{told}"
 
 
