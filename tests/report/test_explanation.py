@@ -71,7 +71,7 @@ def account(
     return Account(("mAP", "AP50"), values, causes, portions=parts, protocols=protocols)
 
 
-BOTH = {"protocol": True, "detections": True}
+BOTH: dict[str, bool | None] = {"protocol": True, "detections": True}
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ BOTH = {"protocol": True, "detections": True}
                 protocols=difference(0.5, 0.4375, 0.0, -0.0625),
             ),
             "75 % of the difference is that the detections are others, 25 % that the protocol is "
-            "another; All of the protocol's part is that difficult objects count",
+            "another; all of the protocol's part is that difficult objects count",
         ),
         (
             account(
