@@ -46,6 +46,15 @@ def test_corners_that_no_sum_reaches_are_told() -> None:
     assert as_sides(corners, box_area)[1].tolist() == [False, True]
 
 
+def test_last_bits_that_coco_cannot_hold_are_a_fact(tmp_path: Path) -> None:
+    """From 0 to 1 and from 1e-30 to 0.3 there are no sides whose product is 0.31."""
+    truth = GroundTruth.from_arrays(image=["a"], label=["c"], boxes=[[1e-30, 0, 0.3, 1]])
+    truth = replace(truth, box_area=np.array([0.31]), area=np.array([0.31]))
+    done = detap.convert(tmp_path / "out.json", truth, to="coco")
+    [note] = [note for note in done.notes if note.code == "last-bits"]
+    assert (note.count, note.warning) == (1, False)
+
+
 # --- to COCO and back
 
 

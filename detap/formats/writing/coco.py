@@ -147,8 +147,11 @@ def _results(
 
 
 def _told(exact: Flags, what: str) -> tuple[Note, ...]:
-    message = f"{what} have corners that no x, y, width, height leads to: the last bits differ"
-    return lost(message, ~exact)
+    message = (
+        f"{what} have corners and areas that no x, y, width, height leads to, in the last bits"
+    )
+    count = int(np.count_nonzero(~exact))
+    return (Note("last-bits", message, count, warning=False),) if count else ()
 
 
 def _boxes(boxes: Floats) -> Iterator[str]:
