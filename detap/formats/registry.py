@@ -551,7 +551,18 @@ def _fitting_folder(path: str, side: str) -> list[str]:
         and (folders or any(name.endswith(entry.suffixes) for name in names))
     ]
     found = [] if "annotations" in folders else _sniffed(path, side, looking)
-    return found or _plain(_of_members(names, folders))
+    plain = _plain(_of_members(names, folders))
+    return found + [name for name in plain if _as_well(FORMATS[name], found, names)]
+
+
+def _as_well(plain: Format, found: list[str], names: list[str]) -> bool:
+    """Return whether a folder may be of a plain format: no other fits, or half as many files.
+
+    What counts are files of its first suffix: text beside other files may be a list of classes.
+    """
+    others = tuple(suffix for entry in found for suffix in FORMATS[entry].suffixes)
+    own = sum(name.endswith(plain.suffixes[:1]) and not name.endswith(others) for name in names)
+    return not found or 2 * own >= max(1, sum(name.endswith(others) for name in names))
 
 
 def _of_members(names: list[str], folders: set[str]) -> list[Format]:

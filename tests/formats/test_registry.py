@@ -120,7 +120,8 @@ def test_a_path_that_two_formats_fit_is_refused_with_both(
     """A sniffer wins over a name; of two that fit, none does."""
     looking = MADE_UP._replace(name="looking", title="Looking", sniff=__name__, folders=True)
     monkeypatch.setitem(registry.FORMATS, "looking", looking)
-    (tmp_path / "a.boxes").write_text(FOUND)
+    for name in "acd":
+        (tmp_path / f"{name}.boxes").write_text(FOUND)
     (tmp_path / "b.xml").write_text("")
     assert registry.told(tmp_path).name == "looking"
     assert registry.told(tmp_path / "b.xml").name == "voc"
@@ -131,6 +132,28 @@ def test_a_path_that_two_formats_fit_is_refused_with_both(
     with pytest.raises(UsageError, match="say --dt-format looking or --dt-format other"):
         coco.of_detections(tmp_path)
     assert looking.of_detections(tmp_path) is looking
+
+
+@pytest.mark.parametrize(
+    ("files", "said"),
+    [
+        ({"a.txt": "0 .5 .5 .1 .1\n", "a.xml": "<annotation/>"}, "may be YOLO or VOC"),
+        ({"a.json": '{"shapes": [], "imagePath": ""}', "a.xml": "<annotation/>"}, "LabelMe or VOC"),
+        ({"a.json": '{"shapes": [], "imagePath": ""}', "labels.txt": "cat"}, ""),
+        ({"annotations.xml": "<annotations/>", "notes.txt": "of 2026"}, ""),
+    ],
+)
+def test_a_folder_of_two_formats_is_refused_with_both(
+    files: dict[str, str], said: str, tmp_path: Path
+) -> None:
+    """As labelImg leaves it, where it was told to save the one and then the other."""
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    if not said:
+        assert registry.told(tmp_path).name in ("labelme", "cvat")
+        return
+    with pytest.raises(UsageError, match=said):
+        registry.told(tmp_path)
 
 
 def fits(path: str, side: str) -> bool:
