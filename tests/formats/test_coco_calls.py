@@ -108,6 +108,12 @@ def test_two_stems_of_one_number_are_not_told_apart(tmp_path: Path) -> None:
         read_detections(path, truth)
 
 
+def test_a_stem_of_very_many_digits_is_no_number(tmp_path: Path) -> None:
+    truth = read_ground_truth(coco_truth(tmp_path, {5: "1" * 5000 + ".jpg", 6: "7.jpg"}))
+    path = write(tmp_path / "dt.json", [record(7, 3, [0, 0, 9, 9])])
+    assert read_detections(path, truth).image.tolist() == [1]
+
+
 def test_ids_without_file_names_stay_ids(tmp_path: Path) -> None:
     truth = read_ground_truth(coco_truth(tmp_path, {5: None, 6: None}))
     path = write(tmp_path / "dt.json", [record("5", 3, [0, 0, 9, 9])])
@@ -235,6 +241,24 @@ def test_the_first_number_is_0_or_1(voc: Path, tmp_path: Path) -> None:
     dt = write(tmp_path / "dt.json", both_found(1, 2))
     with pytest.raises(UsageError, match="first_category_id is 2; give 0 or 1"):
         labels(dt, voc, class_names=names, first_category_id=2)
+
+
+def test_an_id_in_text_that_both_sides_name_otherwise_is_refused(tmp_path: Path) -> None:
+    gt = coco_truth(tmp_path, {1: "1.jpg"})
+    text = json.loads(gt.read_text())
+    for entry in (*text["categories"], *text["annotations"]):
+        key = "category_id" if "category_id" in entry else "id"
+        entry[key] = f"c{entry[key]}"
+    truth = read_ground_truth(write(gt, text))
+    document = {
+        "annotations": [record(1, "c3", [100, 0, 10, 10])],
+        "categories": [{"id": "c3", "name": "owl"}],
+    }
+    found = read_detections(write(tmp_path / "dt.json", document), truth)
+    assert [found.class_ids[k] for k in found.label] == ["c3"]
+    document["categories"] = [{"id": "c3", "name": "cat"}]
+    with pytest.raises(InputError, match='category "c3" is "cat" here, "owl" in the ground truth'):
+        read_detections(write(tmp_path / "dt.json", document), truth)
 
 
 def test_names_of_no_class_are_left_out_and_counted(voc: Path, tmp_path: Path) -> None:

@@ -21,13 +21,15 @@ from detap.formats.reading.paths import shown
 from detap.formats.reading.stream import Limits
 from detap.formats.registry import FORMATS
 from detap.formats.text.class_names import ClassNames, Path
-from detap.tables.detection import GroundTruth, Name
+from detap.tables.detection import GroundTruth, Name, distinct_name
 from detap.tables.doubts import INSIST
 
 _CLEAR = 4
 """How many times as many objects must bear out one reading as bear out the other."""
 _ENOUGH = 5
 """Objects that must bear it out."""
+_LONGEST = 18
+"""Digits of a stem that is a number: int64 holds no more of all."""
 
 
 # --- images
@@ -118,7 +120,11 @@ def _by_file(words: Sequence[str], files: Mapping[Any, str]) -> dict[Name, int]:
 
 def _by_number(words: Sequence[str]) -> dict[Name, int]:
     """Return the number of the image of each id, where that is the number in its stem."""
-    digits = {at: int(word) for at, word in enumerate(words) if word.isascii() and word.isdigit()}
+    digits = {
+        at: int(word)
+        for at, word in enumerate(words)
+        if word.isascii() and word.isdigit() and len(word) <= _LONGEST
+    }
     often = Counter(digits.values())
     return {value: at for at, value in digits.items() if often[value] == 1}
 
@@ -239,6 +245,7 @@ def by_name(
         Where nothing says which class a number is, or it may be either of two.
     """
     ids = list(columns.unknown)
+    _check_listed(truth, naming, ids)
     counted = [name for name in ids if isinstance(name, int) and name not in naming.listed]
     words = {name: naming.listed.get(name, name) for name in ids if name not in counted}
     notes: tuple[Note, ...] = ()
@@ -249,6 +256,20 @@ def by_name(
             message = f"category_id counts the names of {naming.names.file} from {first}"
             notes = (Note("categories-counted", message, len(counted), warning=False),)
     return _labelled(columns, truth, [str(words[name]) for name in ids]), notes
+
+
+def _check_listed(truth: GroundTruth, naming: Naming, ids: Sequence[Name]) -> None:
+    """Refuse an id of the ground truth's that the results themselves name otherwise."""
+    called = dict(zip(truth.class_ids, truth.classes, strict=True))
+    for identifier in ids:
+        name, due = naming.listed.get(identifier), called.get(identifier)
+        own = isinstance(identifier, str) and None not in (name, due)
+        if own and due not in (name, distinct_name(str(name), identifier)):
+            raise naming.refuse(
+                f"category {spelt(identifier)} is {spelt(name)} here, {spelt(due)} in the ground "
+                "truth",
+                "use the ground truth's category ids",
+            )
 
 
 def _labelled(
