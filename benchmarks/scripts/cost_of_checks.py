@@ -25,13 +25,13 @@ CHECKS = {
         "_check_labels",
     ),
     "detap.formats.coco.tables": ("_file_name_notes",),
-    "detap.formats.voc.tables": (
-        "folder_notes",
+    "detap.formats.voc.tables": ("folder_notes",),
+    "detap.formats.named.objects": (
         "class_notes",
+        "detection_notes",
         "ground_truth_notes",
         "negative_sides",
     ),
-    "detap.formats.text.detections": ("class_notes", "detection_notes", "negative_sides"),
     "detap.evaluation.detection": ("check_fractions", "with_advice"),
     "detap.evaluation.scene": ("Scene.notes",),
 }

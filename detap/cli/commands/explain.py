@@ -233,7 +233,7 @@ def _explain(
 ) -> None:
     inputs, outputs = how
     if inputs is None:
-        outputs.write(question(options, None))
+        outputs.write(question(options, None), quiet=session.quiet)
         return
     inputs = inputs.hashed(True)
     sources = inputs.begin()
@@ -256,4 +256,4 @@ def _explain(
     for note in report.notes:
         session.note(note)
     session.check_warnings()
-    outputs.write(report, (*truth.files, *detections.files))
+    outputs.write(report, (*truth.files, *detections.files), quiet=session.quiet)
