@@ -47,6 +47,7 @@ COMMANDS = (
     "explain",
     "show",
     "baseline",
+    "badge",
     "config",
     "rank",
     "demo",

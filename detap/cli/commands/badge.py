@@ -1,0 +1,65 @@
+"""``detap badge``: one number of a report, for a page that shows badges."""
+
+import click
+
+from detap.cli.command import Command
+from detap.cli.completing import files
+from detap.cli.options import general_options, option, stack
+from detap.report.writing import STDOUT
+
+badge_options = stack(
+    option(
+        "--number",
+        group="Badge",
+        metavar="NAME",
+        help="The number, as gates call it: AP50, class:person.AP. By default the headline.",
+    ),
+    option(
+        "--label",
+        group="Badge",
+        default="",
+        metavar="TEXT",
+        help="What stands before it; its name.",
+    ),
+    option(
+        "-o",
+        "--output",
+        "badge_path",
+        group="Badge",
+        holds="path",
+        default=STDOUT,
+        metavar="PATH",
+        help="Where the badge goes; - is stdout. [default: -]",
+    ),
+)
+
+
+@click.command(
+    cls=Command,
+    examples={
+        "The headline of a report, for a file that a web server serves": (
+            "detap badge report.json -o badge.json"
+        ),
+        "Another number, under another name": (
+            'detap badge report.json --number class:person.AP --label "AP of persons"'
+        ),
+    },
+)
+@click.argument("report", metavar="REPORT", shell_complete=files)
+@badge_options
+@general_options
+def command(report: str, number: str | None, label: str, badge_path: str) -> None:
+    """Make a badge of a number of a JSON report.
+
+    Writes the JSON that shields.io's endpoint takes. The badge is red where a gate of the report
+    failed, yellow with a warning, green where every gate passed, and blue where there was none.
+    """
+    import json  # as all of this, only when called
+
+    from detap.gates.baseline import read_baseline
+    from detap.report.badge import badge
+    from detap.report.writing import check_target, write
+
+    check_target(badge_path, [report])
+    found = badge(read_baseline(report), number, label)
+    write(badge_path, (json.dumps(found) + "\n").encode(), [report])

@@ -1,0 +1,100 @@
+"""detap badge: the number, and the colour that its gates allow."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ended, Files, coco, detap, results
+
+__all__ = ["coco", "detap"]
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def report(coco: Files, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Return what writes report.json, with further options."""
+    monkeypatch.chdir(coco.folder)
+
+    def write(*options: str) -> None:
+        assert detap(*coco.arguments, "-q", "-o", "report.json", *options).status in (0, 1)
+
+    return write
+
+
+def made(detap: Run, *options: str) -> Any:
+    ended = detap("badge", "report.json", *options)
+    assert (ended.status, ended.err) == (0, "")
+    return json.loads(ended.out)
+
+
+def test_a_number_without_gates_is_neither_good_nor_bad(
+    report: Callable[..., None], detap: Run
+) -> None:
+    report()
+    # (51/101 + 1) / 2: one of two cats is found, and the dog.
+    due = {"schemaVersion": 1, "label": "AP", "message": "0.7525", "color": "blue"}
+    assert made(detap) == due
+    assert made(detap, "--number", "class:cat.AP", "--label", "cats")["message"] == "0.5050"
+    assert made(detap, "--number", "class:cat.AP", "--label", "cats")["label"] == "cats"
+    # Of three cats that are seen, two are none.
+    assert made(detap, "--number", "class:cat.false_positives")["message"] == "2"
+
+
+@pytest.mark.parametrize(
+    ("limit", "colour"), [("AP=0.5", "brightgreen"), ("class:cat.AP=0.9", "red")]
+)
+def test_it_is_green_only_where_every_gate_passed(
+    limit: str, colour: str, report: Callable[..., None], detap: Run
+) -> None:
+    report("--fail-under", limit, "--fail-under", "AP50=0.1")
+    assert made(detap)["color"] == colour
+
+
+def test_a_gate_with_a_warning_is_yellow(
+    report: Callable[..., None], detap: Run, coco: Files
+) -> None:
+    earlier = coco.folder / "earlier.json"
+    earlier.write_text(coco.dt.read_text())
+    coco.dt.write_text(json.dumps([found for found in results() if found["category_id"] != 2]))
+    report(
+        "--baseline-detections", str(earlier), "--max-drop", "class:*.AP=0.1", "--confidence", ".9"
+    )
+    assert made(detap)["color"] == "yellow"  # the dog is lost: one is too few to fail on
+
+
+def test_an_undefined_number_is_grey(report: Callable[..., None], detap: Run) -> None:
+    report("--fail-under", "0.1")
+    found = made(detap, "--number", "class:bird.AP")
+    assert (found["message"], found["color"]) == ("undefined", "lightgrey")
+
+
+def test_it_is_written_to_a_file(report: Callable[..., None], detap: Run, coco: Files) -> None:
+    report()
+    assert detap("badge", "report.json", "-o", "badge.json") == Ended(0, "", "")
+    assert json.loads((coco.folder / "badge.json").read_text())["label"] == "AP"
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--number", "AP5O"], "no summary has a number 'AP5O'; did you mean 'AP75' or 'AP50'"),
+        (["--number", "class:*.AP"], "'class:*.AP' stands for 2 numbers; a badge shows one"),
+        (["-o", "report.json"], "is an input"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    options: list[str], told: str, report: Callable[..., None], detap: Run
+) -> None:
+    report()
+    ended = detap("badge", "report.json", *options)
+    assert ended.status == 2
+    assert told in ended.err
+
+
+def test_what_is_no_report_is_refused(coco: Files, detap: Run) -> None:
+    ended = detap("badge", coco.gt)
+    assert ended.status == 2
+    assert "is no report of detap; make it with detap eval -o FILE.json" in ended.err
