@@ -34,6 +34,9 @@ APART = (
 NO_DETECTIONS, NOTHING_SAID = "no-detections", "there is no detection: every AP is 0"
 """The note that is true of inputs together only where it is of each."""
 
+OF_ONE = frozenset({"images-without-file"})
+"""The notes that an input makes of itself alone: what one has no file of another may have."""
+
 
 def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = False) -> GroundTruth:
     """Return the ground truths of several inputs as one table.
@@ -111,7 +114,7 @@ def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
     return tuple(
         _joined_note(found)
         for code, found in by_code.items()
-        if code != NO_DETECTIONS or len(found) == len(tables)
+        if code not in OF_ONE and (code != NO_DETECTIONS or len(found) == len(tables))
     )
 
 

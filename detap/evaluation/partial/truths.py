@@ -13,7 +13,7 @@ from detap.errors import Note, UsageError
 from detap.formats.reading.paths import is_url, shown
 from detap.tables.columns import Name
 from detap.tables.detection import GroundTruth, SourceFile
-from detap.tables.joining import NO_DETECTIONS
+from detap.tables.joining import NO_DETECTIONS, OF_ONE
 
 _KNOWN: "WeakKeyDictionary[GroundTruth, Whole]" = WeakKeyDictionary()
 _PLACES: "WeakKeyDictionary[GroundTruth, dict[Name, int]]" = WeakKeyDictionary()
@@ -113,7 +113,8 @@ def noted(notes: Iterable[Note], of_truth: Iterable[Note]) -> tuple[tuple[Note, 
     That a part has no detections is nothing to speak of: it is said again where none has any.
     """
     shared = set(of_truth)
-    own = [note for note in notes if note not in shared and note.code != NO_DETECTIONS]
+    left_out = {NO_DETECTIONS, *OF_ONE}
+    own = [note for note in notes if note not in shared and note.code not in left_out]
     return united_notes([shared], add=False), united_notes([own], add=True)
 
 
