@@ -18,7 +18,6 @@ from detap.formats.registry import FORMATS, Format
 from detap.formats.several import Sources, matching, members
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.joining import join_detections, join_ground_truths
-from tests.formats.voc_files import write
 
 
 def coco(_: str) -> Format:
@@ -340,8 +339,11 @@ def test_notes_are_said_once_of_all_records() -> None:
 
 def test_files_that_one_input_lacks_another_has(tmp_path: Path) -> None:
     """How many images have no file neither adds up nor is true of all inputs."""
+    for folder in ("gt", "a", "b"):
+        (tmp_path / folder).mkdir()
     for name in "ab":
-        write(tmp_path, {f"gt/{name}.txt": "cat 1 1 9 9\n", f"{name}/{name}.txt": "cat .5 1 1 9 9"})
+        (tmp_path / "gt" / f"{name}.txt").write_text("cat 1 1 9 9\n")
+        (tmp_path / name / f"{name}.txt").write_text("cat .5 1 1 9 9\n")
     truth = read_ground_truth(tmp_path / "gt")
     parts = [read_detections(tmp_path / name, truth, layout="image-files") for name in "ab"]
     assert [[note.code for note in part.notes] for part in parts] == [["images-without-file"]] * 2
