@@ -82,6 +82,18 @@ OBJECTS = {
         item(difficult="true"),
         "object 1, line 3: difficult is 'true'; it must be 0 or 1",
     ),
+    "truncated a fraction": (
+        item(more="<truncated>0.4</truncated>"),
+        "object 1, line 3: truncated is '0.4'; it must be 0 or 1",
+    ),
+    "occluded false": (
+        item(more="<occluded>False</occluded>"),
+        "object 1, line 3: occluded is 'False'; it must be 0 or 1",
+    ),
+    "occluded twice": (
+        item(more="<occluded>0</occluded><occluded>0</occluded>"),
+        "object 1, line 3: has 2 elements <occluded>; keep one",
+    ),
     "x turned": (
         item(box=(30, 20, 10, 40)),
         f"object 1: xmax = 10 is less than xmin = 30; correct the boxes; {INSIST}",

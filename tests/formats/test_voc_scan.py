@@ -17,7 +17,7 @@ from tests.formats.voc_oracle import (
 
 blanks = st.text(" \t\n\r", max_size=3)
 tags = st.sampled_from(
-    ["pose", "truncated", "occluded", "part", "name2", "x", "_a.b-c", "bndbox_", "size2", "n"]
+    ["pose", "truncated_", "occlude", "part", "name2", "x", "_a.b-c", "bndbox_", "size2", "n"]
 )
 words = st.text(
     st.characters(codec="utf-8", exclude_characters="<&>]\r\ufffe\uffff", exclude_categories=["C"]),
@@ -78,8 +78,9 @@ def objects(draw: st.DrawFn) -> str:
         draw(wrapped("bndbox", box)),
         *draw(st.lists(unknown(), max_size=3)),
     ]
-    if draw(st.booleans()):
-        children.append(draw(wrapped("difficult", draw(st.sampled_from(["0", "1", " 1\n"])))))
+    for flag in ("difficult", "truncated", "occluded"):
+        if draw(st.booleans()):
+            children.append(draw(wrapped(flag, draw(st.sampled_from(["0", "1", " 1\n"])))))
     return draw(wrapped("object", draw(blanks).join(draw(st.permutations(children)))))
 
 

@@ -125,13 +125,17 @@ def test_regular_files_are_read_by_the_scanner(
     assert row(read_ground_truth(tmp_path, format="voc")) == due
 
 
-def test_a_flag_that_is_neither_0_nor_1_is_an_error_with_its_line(tmp_path: Path) -> None:
-    wrong = CVAT.replace("<difficult>1</difficult>", "<difficult>False</difficult>")
+@pytest.mark.parametrize(("flag", "line"), [("truncated", 9), ("occluded", 10), ("difficult", 11)])
+def test_a_flag_that_is_neither_0_nor_1_is_an_error_with_its_line(
+    tmp_path: Path, flag: str, line: int
+) -> None:
+    now = 1 if flag != "truncated" else 0
+    wrong = CVAT.replace(f"<{flag}>{now}<", f"<{flag}>False<")
     write(tmp_path, {"b.xml": wrong})
     with pytest.raises(InputError) as caught:
         read_ground_truth(tmp_path, format="voc")
     assert str(caught.value) == (
-        f"{tmp_path}/b.xml: object 1, line 11: difficult is 'False'; it must be 0 or 1"
+        f"{tmp_path}/b.xml: object 1, line {line}: {flag} is 'False'; it must be 0 or 1"
     )
 
 

@@ -38,6 +38,8 @@ cdef enum Role:
     SIZE
     NAME        # from here on, elements that hold text alone
     DIFFICULT
+    TRUNCATED
+    OCCLUDED
     XMIN
     YMIN
     XMAX
@@ -116,6 +118,10 @@ cdef Role _role(Role parent, const char *tag, size_t length) noexcept nogil:
             return BOX
         if is_word(tag, length, b"difficult", 9):
             return DIFFICULT
+        if is_word(tag, length, b"truncated", 9):
+            return TRUNCATED
+        if is_word(tag, length, b"occluded", 8):
+            return OCCLUDED
     elif parent == BOX and length == 4:
         if memcmp(tag, b"xmin", 4) == 0:
             return XMIN
@@ -296,10 +302,11 @@ cdef bint _take_text(
         now.name = names_find(names, at, end - at, True)
         if now.name < 0:
             return False
-    elif role == DIFFICULT:
+    elif DIFFICULT <= role <= OCCLUDED:
         if end - at != 1 or not (at[0] == c'0' or at[0] == c'1'):
             return False
-        now.difficult = at[0] == c'1'
+        if role == DIFFICULT:
+            now.difficult = at[0] == c'1'
     else:
         if not scan_number(at, end, &stop, &value) or stop != end:
             return False

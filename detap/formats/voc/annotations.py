@@ -32,6 +32,9 @@ _BLANK = " \t\r\n"
 _MAX_SCANNED_BYTES = 4 << 20
 """A larger annotation is for lxml, which has limits of its own."""
 
+_FLAGS = ("difficult", "truncated", "occluded")
+"""Of these only the first means anything here."""
+
 _CORNER_NAMES = ("xmin", "ymin", "xmax", "ymax")
 
 
@@ -226,10 +229,11 @@ def _read_object(element: Any, file: str, place: str, problems: Problems, object
     name = _own_text(element, "name", "a name", faults)
     if name == "":
         faults.append(_Fault(element, "has an empty name", "name its class"))
-    difficult = _own_text(element, "difficult", "", faults)
-    if difficult not in {None, "0", "1"}:
-        child = element.find("difficult")
-        faults.append(_Fault(child, f"difficult is {shown(str(difficult))}", "it must be 0 or 1"))
+    flags = {flag: _own_text(element, flag, "", faults) for flag in _FLAGS}
+    for flag, text in flags.items():
+        if text not in {None, "0", "1"}:
+            fault = f"{flag} is {shown(str(text))}"
+            faults.append(_Fault(element.find(flag), fault, "it must be 0 or 1"))
     values = _own_box(element, faults)
     if values is not None and (fault := box_fault(values, "corners")):
         faults.append(_Fault(element, fault, "correct the box"))
@@ -238,7 +242,7 @@ def _read_object(element: Any, file: str, place: str, problems: Problems, object
     if not faults and name is not None and values is not None:
         objects.names.append(name)
         objects.values.append(values)
-        objects.flags.append(difficult == "1")
+        objects.flags.append(flags["difficult"] == "1")
 
 
 def _own(element: Any, tag: str, due: str, faults: list[_Fault]) -> Any:
