@@ -16,6 +16,8 @@ _FEWEST = 2
 """Classes of which next to nothing is found before they are looked at."""
 _IMAGES = 16
 """Images on which detections are looked for that are there twice."""
+_MOST = 1 << 16
+"""Detections on them; where they have more, those of one image are looked at."""
 
 
 def notes_of_arrays(result: Result) -> Iterator[Note]:
@@ -118,6 +120,8 @@ def written_twice(result: Result) -> Iterator[Note]:
     chosen = np.zeros(len(found.images), np.bool_)
     chosen[found.image[:: len(found) // _IMAGES + 1]] = True
     some = np.flatnonzero(chosen[found.image])
+    if len(some) > _MOST:
+        some = np.flatnonzero(found.image == found.image[0])[:_MOST]
     columns = found.image[some], found.label[some], *found.corners[some].T
     if 4 * len(np.unique(np.column_stack(columns), axis=0)) <= 3 * len(some) and len(some):
         from detap.analysis.examination.facts import repeated_detections  # seldom needed
