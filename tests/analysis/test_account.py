@@ -85,6 +85,17 @@ def test_another_ground_truth() -> None:
     assert account(record(), second).differing == ("ground truth",)
 
 
+def test_a_list_of_names_is_of_either_side() -> None:
+    """A format that numbers its objects reads it with them, another with the detections."""
+    first, second = record(), record()
+    names = {"path": "names", "sha256": "n" * 64, "files": 1, "records": 2}
+    first["inputs"].insert(1, {"role": "ground_truth", **names})
+    second["inputs"].append({"role": "detections", **names})
+    assert account(first, second).differing == ()
+    second["inputs"][0]["sha256"] = "u" * 64
+    assert account(first, second).differing == ("ground truth",)
+
+
 def test_of_several_causes_nothing_is_known_from_reports_alone() -> None:
     found = account(record(), record("coco", tables=worse(), detections="e"))
     assert found.differing == ("detections", "protocol")

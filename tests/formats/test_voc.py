@@ -200,6 +200,16 @@ def test_text_ground_truth_with_difficult_and_numbered_classes(tmp_path: Path) -
     assert truth.files[1].path == str(tmp_path / "names")
 
 
+def test_xml_names_its_classes_and_reads_no_list(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(
+        "<annotation><object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax>"
+        "<ymax>9</ymax></bndbox></object></annotation>"
+    )
+    (tmp_path / "names").write_text("dog\n")
+    truth = read_ground_truth(tmp_path, image_set=None, class_names=tmp_path / "names")
+    assert [source.path for source in truth.files] == [str(tmp_path)]
+
+
 def test_flat_xywh_ground_truth_is_noted(tmp_path: Path) -> None:
     write(tmp_path, {"a.txt": "dog 1 2 0 4\n"})
     assert codes(read_ground_truth(tmp_path, boxes="xywh")) == {"zero-area-ground-truth": 1}

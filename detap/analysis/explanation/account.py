@@ -296,6 +296,16 @@ def _is_of(record: Record, inputs: Sequence[Record]) -> bool:
 
 
 def _sides(records: Sequence[Record], role: str) -> list[list[Record]]:
+    """Return the inputs of a role, but for a list of names that the other has in the other role."""
+    elsewhere = [
+        {entry.get("sha256") for entry in record["inputs"] if entry.get("role") != role} - {None}
+        for record in records
+    ]
     return [
-        [entry for entry in record["inputs"] if entry.get("role") == role] for record in records
+        [
+            entry
+            for entry in record["inputs"]
+            if entry.get("role") == role and entry.get("sha256") not in others
+        ]
+        for record, others in zip(records, reversed(elsewhere), strict=True)
     ]

@@ -121,7 +121,7 @@ def read_ground_truth(
             sizes=read.sizes,
         ),
         Places(folder, selection.members, rows, form, limits).stand(as_is),
-        (*_sources(folder, selection, len(rows)), *names.source()),
+        (*_sources(folder, selection, len(rows)), *(() if form is None else names.source())),
         folder_notes(folder, selection, rows.file, read.nested),
     )
 
