@@ -58,6 +58,14 @@ def test_corners_are_said(tmp_path: Path) -> None:
     assert read_ground_truth(path, boxes="corners").corners.tolist() == [[10, 20, 40, 60]]
 
 
+def test_what_is_not_corners_is_said_to_be_sides(tmp_path: Path) -> None:
+    boxes = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
+    path = write(tmp_path / "a.jsonl", image("a.jpg", boxes))
+    (said,) = refused(path, boxes="corners")
+    assert "give [x1, y1, x2, y2]; or, of x, y, width, height, --boxes xywh" in said
+    assert read_ground_truth(path, boxes="xywh").corners.tolist() == [[60, 40, 90, 60]]
+
+
 def test_what_the_numbers_are_is_asked_where_they_do_not_fit(tmp_path: Path) -> None:
     far = {"bbox": [[60, 40, 95, 75]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", far))

@@ -69,6 +69,16 @@ def test_a_data_set(tmp_path: Path) -> None:
     assert [Path(source.path).name for source in truth.files] == ["data.yaml", "val"]
 
 
+def test_the_folder_of_a_data_set_is_its_data_yaml(tmp_path: Path) -> None:
+    """As Roboflow's exports are unpacked, with text beside it that is no label."""
+    data = dataset(tmp_path)
+    write(tmp_path, {"README.dataset.txt": "made in 2026\n"})
+    truth = truth_of(tmp_path)
+    assert truth.images == truth_of(data).images
+    assert [source.path for source in truth.files] == [s.path for s in truth_of(data).files]
+    assert truth.format == "yolo"
+
+
 def test_the_folder_of_labels_finds_images_and_names(tmp_path: Path) -> None:
     dataset(tmp_path)
     truth = truth_of(tmp_path / "labels" / "val")

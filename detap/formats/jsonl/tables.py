@@ -221,7 +221,11 @@ def _doubt(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) 
 
 def _source(lines: Lines, limits: Limits, as_is: bool, encoding: str) -> Source:
     file = SourceFile(lines.path, len(lines.place), sha256=lines.sha256)
-    remedy = "give [x, y, width, height]; or, of corners, --boxes corners"
+    remedy = (
+        "give [x, y, width, height]; or, of corners, --boxes corners"
+        if encoding == "xywh"
+        else "give [x1, y1, x2, y2]; or, of x, y, width, height, --boxes xywh"
+    )
     return Source(file, limits, as_is, lines.place.__getitem__, encoding, remedy)
 
 

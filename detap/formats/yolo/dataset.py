@@ -66,6 +66,16 @@ def is_data_yaml(path: str) -> bool:
     return path.lower().endswith(SUFFIXES)
 
 
+def described(path: str) -> str:
+    """Return the `data.yaml` of a data set's folder; another path as it is."""
+    file = os.path.join(path, "data.yaml")
+    with suppress(OSError, ValueError):
+        if os.path.isfile(file):
+            with os.scandir(path) as entries:
+                return file if any(entry.is_dir() for entry in entries) else path
+    return path
+
+
 def find_images(path: str, split: str | None, limits: Limits) -> DataSet:
     """Return the images of a `data.yaml`, or those of a folder of label files.
 

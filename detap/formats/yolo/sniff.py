@@ -13,7 +13,7 @@ _NUMBER = re.compile(rb"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 def fits(path: str, side: str) -> bool:
-    """Return whether a path is a `data.yaml`, or holds text of numbered classes and fractions.
+    """Return whether a path is or holds a `data.yaml`, or text of numbered classes and fractions.
 
     Parameters
     ----------
@@ -25,6 +25,8 @@ def fits(path: str, side: str) -> bool:
     if path.lower().endswith((".yaml", ".yml")):
         return True
     with suppress(OSError, ValueError):
+        if os.path.isfile(os.path.join(path, "data.yaml")):
+            return True
         lines = [line for file in _text_files(path) for line in _lines(file)]
         return bool(lines) and 2 * sum(map(_fits, lines)) > len(lines)
     return False

@@ -33,7 +33,14 @@ from detap.formats.yolo.boxes import (
     in_pixels,
     repeats,
 )
-from detap.formats.yolo.dataset import NAME_LISTS, DataSet, find_images, is_data_yaml, labels_folder
+from detap.formats.yolo.dataset import (
+    NAME_LISTS,
+    DataSet,
+    described,
+    find_images,
+    is_data_yaml,
+    labels_folder,
+)
 from detap.formats.yolo.lines import COLUMNS, YoloForm
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, SourceFile
@@ -84,7 +91,7 @@ def read_ground_truth(
     InputError
         With every problem found, up to the limit.
     """
-    path = os.fspath(path)
+    path = described(os.fspath(path))
     data_set = find_images(path, split, limits)
     names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
     members = [data_set.members[number] for number in data_set.labelled]
