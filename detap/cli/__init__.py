@@ -47,6 +47,7 @@ COMMANDS = (
     "explain",
     "show",
     "baseline",
+    "history",
     "badge",
     "config",
     "rank",

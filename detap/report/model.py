@@ -35,6 +35,8 @@ class Column(NamedTuple):
         two counts.
     priority : int
         0 is always shown; of the others, the highest go first when there is little room.
+    graded : bool
+        Whether a terminal colours a share by how high it is.
     """
 
     key: str
@@ -42,6 +44,7 @@ class Column(NamedTuple):
     short: str
     kind: Literal["name", "text", "share", "count", "exact", "change", "fine", "more"]
     priority: int = 0
+    graded: bool = True
 
 
 class Table(NamedTuple):

@@ -1,6 +1,6 @@
 """Where the JSON schemas of reports are found, each at an address of its own."""
 
-NAMES = ("report", "comparison", "check", "ranking", "image", "explanation")
+NAMES = ("report", "comparison", "check", "ranking", "image", "explanation", "history")
 """What has a schema, by what it is called."""
 
 PAGES = "https://detap.example"

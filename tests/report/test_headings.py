@@ -10,7 +10,7 @@ from detap.evaluation.tie_range import tie_range
 from detap.gates.culprits import Culprits, Fallen, Looser, Mistaken
 from detap.gates.scored import Scored
 from detap.protocols import ALL_AREAS, Protocol, protocol
-from detap.report.model import Table
+from detap.report.model import Column, Table
 from detap.report.sections.analysis import Questions, analysis_blocks
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.culprits import culprits_block
@@ -128,7 +128,7 @@ def test_of_a_comparison() -> None:
 )
 def test_of_classes(rules: Protocol, shares: str) -> None:
     name, *columns = class_columns(rules)
-    assert name == ("name", "class", "class", "name", 0)
+    assert name == Column("name", "class", "class", "name")
     found = [
         f"{column.priority} {column.heading}"
         + (f" = {column.short}" if column.short != column.heading else "")

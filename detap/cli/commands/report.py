@@ -67,6 +67,14 @@ page_options = stack(
         help="An earlier detector's detections: show what changed, on which images too.",
     ),
     option(
+        "--history",
+        group="Page",
+        settable=False,
+        multiple=True,
+        metavar="PATH",
+        help="JSON reports of earlier runs, or a folder of them: show the trend. Repeatable.",
+    ),
+    option(
         "--classes",
         group="Selection",
         multiple=True,
@@ -88,6 +96,7 @@ page_options = stack(
         "what goes with the format where left out.",
         "--images": "The images themselves: the page shows those worth looking at.",
         "--baseline-detections": "An earlier detector's detections, to compare with.",
+        "--history": "JSON reports of earlier runs, or a folder of them: show the trend.",
         "--classes": "Only these, separated by commas.",
         "--quiet": "Say nothing but errors.",
     },
@@ -114,6 +123,7 @@ def command(session: Session, /, **options: Any) -> None:
     """
     page, pictures = options.pop("page"), options.pop("pictures")
     kept, before = options.pop("baseline"), options.pop("baseline_detections")
+    runs = _runs(options.pop("history"))
     inputs = Inputs.from_options(options)
     slicing = Gates.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
@@ -123,11 +133,13 @@ def command(session: Session, /, **options: Any) -> None:
         raise UsageError(f"--images {printable(pictures)}: there is no such folder")
     check_installed()
     sources = [*inputs.paths(), *slicing.paths(), *inputs.meant(before)]
-    sources += [kept] if kept else []
+    sources += [*([kept] if kept else []), *(path for path, _ in runs)]
     check_target(page, sources)
     report, read = _report(
         inputs, rules, {**options, "kept": kept, "before": before}, (slicing, session)
     )
+    if runs:
+        report = _with_history(report, runs)
     if pictures is not None:
         material = _material(report)
         names = _file_names(material.result.ground_truth, inputs.format)
@@ -205,6 +217,27 @@ def _slices(
     from detap.report.sections.slices import slices_block
 
     return [slices_block(Scored.of(result, slices, threads=threads).slice_numbers())]
+
+
+def _runs(paths: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Return earlier reports with what they are called, the oldest first."""
+    if not paths:
+        return []
+    from detap.gates.history import read_runs  # seldom wanted
+
+    return read_runs(paths)
+
+
+def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "Report":
+    """Return a report that says how its numbers went, over runs of its own case."""
+    from detap.gates.history import history  # seldom wanted, all of it
+    from detap.report.sections.history import history_block, history_notes
+    from detap.report.sinks.json import as_dict
+
+    found = history([*runs, ("this report", as_dict(report))])
+    blocks = [history_block(found[0])] if len(found[0].runs) > 1 else []
+    notes = (*report.notes, *history_notes(found))
+    return report._replace(blocks=(*report.blocks, *blocks), notes=notes)
 
 
 def _material(report: "Report") -> "Material":

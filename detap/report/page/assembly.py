@@ -8,6 +8,7 @@ and the elements by ``textContent`` alone.
 import json
 from base64 import b64encode
 from hashlib import sha256
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,7 @@ def render_page(report: "Report", material: "Material") -> str:
         blocks=report.blocks,
         gates=next((block for block in report.blocks if block.key == "gates"), None),
         cells=_cells,
+        trend=_trend,
         protocol=_fields(report.protocol),
         policy=_policy(scripts, styles),
         scripts=[Markup(text) for text in scripts],
@@ -128,6 +130,32 @@ def _cells(block: "Block") -> list[list[tuple[str, str]]]:
         [(column.kind, _number(row.get(column.key), column)) for column in columns]
         for row in block.table.rows
     ]
+
+
+def _trend(block: "Block") -> dict[str, Any] | None:
+    """Return the first number of a history as a line in a field of 640 by 120, and its ends.
+
+    None where there are not two values. A run without one parts the line.
+    """
+    table = block.table
+    column = table.columns[1] if table else None
+    values = [row.get(column.key) for row in table.rows] if table and column else []
+    known = [float(v) for v in values if isinstance(v, int | float) and not isnan(v)]
+    if column is None or len(known) < 2:
+        return None
+    low, span = min(known), max(known) - min(known)
+    lines: list[list[str]] = [[]]
+    for place, value in enumerate(values):
+        if not isinstance(value, int | float) or isnan(value):
+            lines.append([])
+            continue
+        height = (value - low) / span if span else 0.5
+        lines[-1].append(f"{10 + 620 * place / (len(values) - 1):.1f},{110 - 100 * height:.1f}")
+    return {
+        "lines": [line for line in lines if line],
+        "low": _number(low, column),
+        "high": _number(max(known), column),
+    }
 
 
 def _number(value: "Cell", column: "Column") -> str:

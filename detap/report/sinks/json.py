@@ -23,6 +23,7 @@ ROWS = {
     "retrieval": "queries",
     "comparison": "numbers",
     "image": "detections",
+    "history": "reports",
     "difference": "steps",
     "origin": "protocols",
     "account": "portions",

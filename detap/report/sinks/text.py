@@ -34,6 +34,7 @@ COLOURS = {
 _NAME_WIDTH = 24  # of a long name, what other columns give way to
 _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
+_MARKS = ("FAILED", "passed")  # verdicts, where a row has one
 _WORDS = ("name", "text")  # kinds of columns that begin on the left
 
 
@@ -343,8 +344,10 @@ def _role(column: Column, value: Cell) -> str:
         return "dim"
     if column.kind == "count":
         return "dim" if value == 0 else ""
-    if column.key == "AP" and isinstance(value, float):
+    if column.key == "AP" and column.graded and isinstance(value, float):
         return _part(value)
+    if column.kind == "text" and value in _MARKS:
+        return str(value).lower()
     return ""
 
 

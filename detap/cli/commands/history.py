@@ -1,0 +1,58 @@
+"""``detap history``: how the numbers went, over reports kept from many runs."""
+
+from typing import Any
+
+import click
+
+from detap.cli.command import Command
+from detap.cli.completing import files
+from detap.cli.options import general_options, option, output_options, strict_option
+from detap.cli.output import Outputs
+from detap.cli.session import Session
+
+FORMATS = ("table", "json", "csv", "markdown")
+"""What a history can be written as."""
+
+number_option = option(
+    "--number",
+    group="History",
+    multiple=True,
+    metavar="NAME",
+    help="Follow this number, as gates call it: AP50, class:person.AP. Repeatable; by default "
+    "those of the summary.",
+)
+
+
+@click.command(
+    cls=Command,
+    examples={
+        "Every report of a folder": "detap history reports/",
+        "One class, as data": (
+            "detap history reports/*.json --number class:person.AP --output-format json"
+        ),
+    },
+)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=files)
+@number_option
+@output_options
+@strict_option
+@general_options
+@click.pass_obj
+def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None:
+    """Show how the numbers of reports went, run by run.
+
+    PATH is a JSON report, or a folder of them, in the order of their names. Reports of another
+    ground truth or protocol than the last one's stand apart, each case by itself.
+    """
+    from detap.gates.history import history, read_runs  # only when called, as both
+    from detap.report.sections.history import history_report
+
+    options.pop("strict")
+    outputs = Outputs.from_options(options, paths)
+    outputs.refuse_others("a history", FORMATS)
+    outputs.check()
+    report = history_report(history(read_runs(paths), options["number"]))
+    for note in report.notes:
+        session.note(note)
+    session.check_warnings()
+    outputs.write(report, quiet=session.quiet)

@@ -1,0 +1,176 @@
+"""Reports kept from many runs: which of them are of one case, and how their numbers went."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from math import nan
+from typing import Any, NamedTuple
+
+from detap.decimals import same
+from detap.errors import InputError, Problem, UsageError
+from detap.gates.baseline import (
+    differences,
+    numbers_of_record,
+    other_slices,
+    other_threshold,
+    read_baseline,
+)
+from detap.gates.names import Name, resolve
+from detap.protocols.measures import AT_THRESHOLD
+
+
+class Run(NamedTuple):
+    """A report of a run.
+
+    Attributes
+    ----------
+    name : str
+        What it is called: its path.
+    record : dict
+        As JSON has it.
+    numbers : dict of str to float
+        Those that are followed, by name, the first of them the one that changes are told of.
+    """
+
+    name: str
+    record: dict[str, Any]
+    numbers: dict[str, float]
+
+    @property
+    def first(self) -> float:
+        """The number that changes are told of."""
+        return next(iter(self.numbers.values()))
+
+
+class Series(NamedTuple):
+    """Runs of one case: the same ground truth, selection and protocol.
+
+    Attributes
+    ----------
+    runs : list of Run
+        In their order.
+    apart : list of str
+        In what it differs from the series of the latest run; empty for that one itself.
+    counts : frozenset of str
+        Those of the numbers that are counts.
+    """
+
+    runs: list[Run]
+    apart: list[str]
+    counts: frozenset[str]
+
+    @property
+    def changes(self) -> list[float]:
+        """Return of each run what its first number gained on the run before; NaN of the first."""
+        values = [run.first for run in self.runs]
+        found = [0.0 if same(then, now) else now - then for then, now in pairwise(values)]
+        return [nan, *found]
+
+
+def reports_in(paths: Iterable[str]) -> list[str]:
+    """Return the files that are meant: of a folder its ``.json`` files.
+
+    Those are sorted by name, numbers in names as numbers: ``run-9`` before ``run-10``.
+
+    Raises
+    ------
+    InputError
+        Where a folder has none, or cannot be listed.
+    """
+    return [file for path in paths for file in (_members(path) if os.path.isdir(path) else [path])]
+
+
+def _members(folder: str) -> list[str]:
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(".json")]
+    except OSError as error:
+        told = f"cannot be listed: {error.strerror}"
+        raise InputError(Problem(folder, "", told, "check its permissions")) from None
+    if not names:
+        told = "holds no .json file"
+        raise InputError(Problem(folder, "", told, "keep reports there: detap eval -o FILE.json"))
+    return [os.path.join(folder, name) for name in sorted(names, key=_in_order)]
+
+
+def _in_order(name: str) -> list[tuple[int, str]]:
+    """Return what sorts names so that numbers in them count as such."""
+    parts = re.split(r"([0-9]+)", name)
+    return [(int(part), "") if place % 2 else (0, part) for place, part in enumerate(parts)]
+
+
+def history(
+    records: Sequence[tuple[str, dict[str, Any]]], asked: Sequence[str] = ()
+) -> list[Series]:
+    """Return the runs in series of which each can be compared within itself.
+
+    Parameters
+    ----------
+    records : sequence of (str, dict)
+        What reports are called, and the reports, the oldest first.
+    asked : sequence of str
+        The numbers to follow, as gates call them; by default each of the summary.
+
+    Returns
+    -------
+    list of Series
+        That of the latest run first.
+
+    Raises
+    ------
+    UsageError
+        Where a report has no such number, or several.
+    """
+    latest = records[-1][1]
+    groups: list[list[tuple[str, dict[str, Any]]]] = []
+    for entry in reversed(records):
+        home = next((group for group in groups if not _apart(group[0][1], entry[1], asked)), None)
+        if home is None:
+            groups.append([entry])
+        else:
+            home.append(entry)
+    return [_series(group[::-1], _apart(latest, group[0][1], asked), asked) for group in groups]
+
+
+def read_runs(paths: Iterable[str]) -> list[tuple[str, dict[str, Any]]]:
+    """Read reports, those of folders too, in their order.
+
+    Raises
+    ------
+    InputError
+        Where a file is no report.
+    """
+    return [(path, read_baseline(path)) for path in reports_in(paths)]
+
+
+def _apart(now: dict[str, Any], then: dict[str, Any], asked: Sequence[str]) -> list[str]:
+    """Return in what two reports differ that makes the numbers asked for incomparable."""
+    found = [] if now is then else differences(now, then)
+    if any(name.rpartition(".")[2] in AT_THRESHOLD for name in asked):
+        found += other_threshold(now, then)
+    if any(name.startswith("slice:") for name in asked):
+        tags = now.get("slices", {}).keys() | then.get("slices", {})
+        found += other_slices(now, then, sorted(tags))
+    return found
+
+
+def _series(
+    entries: Sequence[tuple[str, dict[str, Any]]], apart: list[str], asked: Sequence[str]
+) -> Series:
+    runs, counts = [], set()
+    for path, record in entries:
+        numbers = numbers_of_record(record)
+        found = [_resolved(path, name, record) for name in asked or record["summary"]]
+        runs.append(Run(path, record, {name.text: name.of(numbers) for name in found}))
+        counts |= {name.text for name in found if name.is_count(numbers)}
+    return Series(runs, apart, frozenset(counts))
+
+
+def _resolved(path: str, name: str, record: dict[str, Any]) -> Name:
+    try:
+        number, *more = resolve(name, numbers_of_record(record))
+    except UsageError as error:
+        raise UsageError(f"{path}: {error}") from None
+    if more:
+        raise UsageError(f"{name!r} stands for {1 + len(more)} numbers; name each by itself")
+    return number

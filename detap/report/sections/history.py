@@ -1,0 +1,124 @@
+"""Runs over time: a table for each series that can be compared within itself."""
+
+from collections.abc import Mapping, Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any, Literal
+
+from detap._version import __version__
+from detap.errors import Note
+from detap.names import printable
+from detap.report.model import Block, Cell, Column, Report, Table
+from detap.report.values import rows_of
+
+if TYPE_CHECKING:
+    from detap.gates.history import Series
+
+KEY = "history"
+
+_PROTOCOL = "protocol: "  # how a difference of protocols begins
+
+
+def history_report(found: "Sequence[Series]") -> Report:
+    """Return the report of runs, the series of the latest one first.
+
+    Parameters
+    ----------
+    found : sequence of Series
+        Of :func:`detap.gates.history.history`.
+    """
+    latest = found[0].runs[-1].record
+    truth = [entry for entry in latest["inputs"] if entry.get("role") == "ground_truth"]
+    return Report(
+        kind=KEY,
+        version=__version__,
+        signature=latest["signature"],
+        protocol=latest["protocol"],
+        inputs=tuple(truth),
+        summary={},
+        titles={},
+        table=_table(found[0]),
+        notes=tuple(history_notes(found)),
+        blocks=tuple(_apart(found[1:])),
+    )
+
+
+def history_block(series: "Series") -> Block:
+    """Return the runs of a series as a part of another report."""
+    table = _table(series)
+    title = f"{table.columns[1].heading} over {len(series.runs)} runs"
+    return Block(KEY, title, {"reports": table.rows}, table=table)
+
+
+def history_notes(found: "Sequence[Series]") -> list[Note]:
+    """Return what is to be said of reports that are of another case than the latest."""
+    count = sum(len(series.runs) for series in found[1:])
+    told = "these reports are not of the latest one's case, and stand apart"
+    return [Note("history-apart", told, count)] if count else []
+
+
+def _apart(others: "Sequence[Series]") -> list[Block]:
+    """Return a block for each other series; the first has the data of all."""
+    blocks = [
+        Block("", f"Apart: {len(series.runs)} of another case", {}, _told(series), _table(series))
+        for series in others
+    ]
+    data = [
+        {
+            "differences": series.apart,
+            "signature": series.runs[-1].record["signature"],
+            "reports": block.table.rows if block.table else (),
+        }
+        for series, block in zip(others, blocks, strict=True)
+    ]
+    return [blocks[0]._replace(key="apart", data={"series": data}), *blocks[1:]] if blocks else []
+
+
+def _told(series: "Series") -> tuple[str, ...]:
+    """Return in what a series differs; of its protocol only the signature, which says it all."""
+    lines = [line for line in series.apart if not line.startswith(_PROTOCOL)]
+    if len(lines) < len(series.apart):
+        lines.insert(0, str(series.runs[-1].record["signature"]))
+    return tuple(printable(line) for line in lines)
+
+
+def _table(series: "Series") -> Table:
+    first, *others = series.runs[-1].numbers
+    versions = {run.record["detap_version"] for run in series.runs}
+    columns = [
+        Column("name", "report", "report", "name"),
+        _number(first, series, 0),
+        Column("change", "change", "diff", "more" if first in series.counts else "change"),
+        Column("gates", "gates", "gates", "text"),
+        *(_number(name, series, 1) for name in others),
+    ]
+    if len(versions) > 1:
+        columns.append(Column("detap_version", "detap", "detap", "text", 1))
+    return Table(tuple(columns), rows_of(_values(series)))
+
+
+def _number(name: str, series: "Series", priority: int) -> Column:
+    kind: Literal["count", "share"] = "count" if name in series.counts else "share"
+    return Column(name, name, name, kind, priority, graded=False)
+
+
+def _values(series: "Series") -> dict[str, list[Cell]]:
+    runs = series.runs
+    return {
+        "name": [run.name for run in runs],
+        "gates": [_verdict(run.record) for run in runs],
+        "detap_version": [run.record["detap_version"] for run in runs],
+        "change": [*series.changes],
+        **{
+            name: [_cell(run.numbers[name], name in series.counts) for run in runs]
+            for name in runs[-1].numbers
+        },
+    }
+
+
+def _cell(value: float, is_count: bool) -> Cell:
+    return int(value) if is_count and not isnan(value) else value
+
+
+def _verdict(record: Mapping[str, Any]) -> str | None:
+    gates = record.get("gates")
+    return None if gates is None else "passed" if gates["passed"] else "FAILED"

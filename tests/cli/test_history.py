@@ -1,0 +1,186 @@
+"""detap history: runs in their order, and those of another case apart."""
+
+import json
+from collections.abc import Callable
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from detap.gates.history import history, reports_in
+from detap.report import schema
+from detap.report.sections.history import history_report
+from detap.report.sinks.registry import SINKS, Style
+from tests.cli.conftest import Ended, detap, instances, results, write_coco
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+# One of two cats is found, and the dog: (51/101 + 1) / 2, or 0 for the one that is lost.
+BOTH, NO_DOG, NO_CAT = (51 / 101 + 1) / 2, 51 / 101 / 2, 1 / 2
+
+
+@pytest.fixture
+def runs(tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write four reports of one case: the dog is lost, both are there twice, the cat is lost."""
+    monkeypatch.chdir(tmp_path)
+    write_coco(tmp_path)
+    (tmp_path / "runs").mkdir()
+    for number, lost in ((8, 2), (9, 0), (10, 0), (11, 1)):
+        found = [found for found in results() if found["category_id"] != lost]
+        (tmp_path / "dt.json").write_text(json.dumps(found))
+        line = ("eval", "--gt", "instances.json", "--dt", "dt.json", "-q")
+        target = f"runs/run-{number}.json"
+        status = detap(*line, "--fail-under", "0.4", "-o", target).status
+        assert status == (number == 8)
+    return tmp_path
+
+
+def of(detap: Run, *options: str) -> Any:
+    ended = detap("history", *options, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    record = json.loads(ended.out)
+    Draft202012Validator(schema("history")).validate(record)
+    return record
+
+
+def test_each_run_has_its_numbers_its_change_and_its_verdict(runs: Path, detap: Run) -> None:
+    rows = of(detap, "runs")["reports"]
+    # Numbers in names count as such.
+    assert [row["name"] for row in rows] == [f"runs/run-{n}.json" for n in (8, 9, 10, 11)]
+    assert [row["AP"] for row in rows] == pytest.approx([NO_DOG, BOTH, BOTH, NO_CAT])
+    assert rows[0]["change"] is None
+    due = [BOTH - NO_DOG, 0, NO_CAT - BOTH]
+    assert [row["change"] for row in rows[1:]] == pytest.approx(due)
+    assert [row["gates"] for row in rows] == ["FAILED", "passed", "passed", "passed"]
+
+
+def test_the_order_of_the_line_is_kept(runs: Path, detap: Run) -> None:
+    rows = of(detap, "runs/run-11.json", "runs/run-9.json")["reports"]
+    assert [row["name"] for row in rows] == ["runs/run-11.json", "runs/run-9.json"]
+    assert rows[1]["change"] == pytest.approx(BOTH - NO_CAT)
+
+
+def test_the_table(runs: Path, detap: Run) -> None:
+    assert detap(
+        "history", "runs", "--number", "class:dog.AP", "--number", "class:cat.detections"
+    ).out == (
+        "report            class:dog.AP   change  gates   class:cat.detections\n"
+        + "\N{BOX DRAWINGS LIGHT HORIZONTAL}" * 69
+        + "\n"
+        "runs/run-8.json         0.0000        \N{EN DASH}  FAILED                     3\n"
+        "runs/run-9.json         1.0000  +1.0000  passed                     3\n"
+        "runs/run-10.json        1.0000   0.0000  passed                     3\n"
+        "runs/run-11.json        1.0000   0.0000  passed                     0\n"
+        "\n"
+        "protocol:coco|detap:0.1.0\n"
+    )
+
+
+def test_a_count_may_be_the_first(runs: Path, detap: Run) -> None:
+    rows = of(detap, "runs", "--number", "class:cat.detections")["reports"]
+    assert [row["change"] for row in rows] == [None, 0, 0, -3]
+
+
+@pytest.fixture
+def mixed(runs: Path, detap: Run) -> Path:
+    """Add reports of another protocol, of another ground truth, and of some classes alone."""
+    truth = instances()
+    truth["annotations"].pop()
+    (runs / "other.json").write_text(json.dumps(truth))
+    for name, gt, options in (
+        ("run-1", "instances.json", ("--protocol", "voc2012")),
+        ("run-2", "other.json", ()),
+        ("run-3", "other.json", ()),
+        ("run-4", "instances.json", ("--classes", "cat")),
+    ):
+        line = ("eval", "--gt", gt, "--dt", "dt.json", "-q", "-o", f"runs/{name}.json")
+        assert detap(*line, *options).status == 0
+    return runs
+
+
+def test_other_cases_are_never_mixed_in(mixed: Path, detap: Run) -> None:
+    record = of(detap, "runs")
+    assert len(record["reports"]) == 4
+    assert record["notes"][0]["code"] == "history-apart"
+    assert record["notes"][0]["count"] == 4
+    apart = record["apart"]["series"]
+    names = [[row["name"][9:-5] for row in entry["reports"]] for entry in apart]
+    assert names == [["4"], ["2", "3"], ["1"]]  # the latest first
+    told = [" ".join(entry["differences"]) for entry in apart]
+    assert "selection: other classes or images were chosen" in told[0]
+    assert told[1].startswith("ground truth: sha256 ")
+    assert 'protocol: name "voc2012" there, "coco" here' in told[2]
+    assert "mAP" in apart[2]["reports"][0]
+    text = detap("history", "runs").out
+    assert text.count("Apart: ") == 3
+    assert "\nprotocol:voc2012|" in text
+
+
+def test_strict_refuses_to_leave_any_apart(mixed: Path, detap: Run) -> None:
+    ended = detap("history", "runs", "--strict")
+    assert ended.status == 2
+    assert "4" in ended.err
+
+
+def test_other_versions_are_shown(runs: Path, detap: Run) -> None:
+    path = runs / "runs" / "run-8.json"
+    path.write_text(
+        path.read_text().replace('"detap_version": "0.1.0"', '"detap_version": "0.0.9"')
+    )
+    assert "0.0.9" in detap("history", "runs", "--number", "AP").out
+    assert "0.1.0" not in detap("history", "runs/run-9.json", "--number", "AP").out.split("\n\n")[0]
+
+
+def test_numbers_at_other_score_thresholds_stand_apart(runs: Path, detap: Run) -> None:
+    for name, score in (("a", "0.5"), ("b", "0.5"), ("c", "0.7")):
+        line = ("eval", "--gt", "instances.json", "--dt", "dt.json", "-q")
+        ended = detap(*line, "--score-threshold", score, "-o", f"{name}.json")
+        assert ended.status == 0, ended.err
+    paths = ["c.json", "a.json", "b.json"]
+    assert len(of(detap, *paths)["reports"]) == 3
+    record = of(detap, *paths, "--number", "F1")
+    assert [row["name"] for row in record["reports"]] == ["a.json", "b.json"]
+    told = record["apart"]["series"][0]["differences"]
+    assert told == ["score threshold: 0.7 there, 0.5 here"]
+
+
+def test_in_colour_a_verdict_is_told_and_no_level_is(runs: Path) -> None:
+    paths = reports_in(["runs"])
+    records = [(path, json.loads(Path(path).read_text())) for path in paths]
+    found = history_report(history(records))
+    text = SINKS["table"].render(found, Style(width=80, colour=True))
+    failed = next(line for line in text.splitlines() if "run-8" in line)
+    passed = next(line for line in text.splitlines() if "run-9" in line)
+    assert "\x1b[1;31m  FAILED" in failed
+    assert "\x1b[1;32m  passed" in passed
+    assert "  0.7525" in passed.split("\x1b")[0]  # neither red nor green
+
+
+def test_a_single_run_has_not_changed(runs: Path) -> None:
+    record = json.loads((runs / "runs" / "run-9.json").read_text())
+    (series,) = history([("a", record)])
+    assert isnan(series.changes[0])
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["absent.json"], "absent.json: does not exist"),
+        (["instances.json"], "instances.json: is no report of detap; make it with detap eval"),
+        (["empty"], "empty: holds no .json file; keep reports there: detap eval -o FILE.json"),
+        (["runs", "--number", "AP5O"], "runs/run-8.json: 'AP5O': no summary has a number 'AP5O'"),
+        (["runs", "--number", "class:*.AP"], "'class:*.AP' stands for 2 numbers; name each by"),
+        (["runs", "--output-format", "junit"], "a history has no form as junit"),
+        (["runs/run-8.json", "-o", "runs/run-8.json"], "is an input"),
+        ([], "Missing argument 'PATH...'"),
+    ],
+)
+def test_what_is_wrong_is_said(line: list[str], told: str, runs: Path, detap: Run) -> None:
+    (runs / "empty").mkdir()
+    ended = detap("history", *line)
+    assert ended.status == 2
+    assert told in ended.err

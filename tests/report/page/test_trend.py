@@ -1,0 +1,124 @@
+"""The history of a detector on its page: the trend, and each run."""
+
+import json
+import re
+from html.parser import HTMLParser
+from math import nan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap.cli import main
+from detap.report.model import Block, Column, Table
+from tests.report.page.cases import write_case, write_page
+
+pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
+
+DASH = "\N{EN DASH}"
+
+
+def block(values: list[float | None]) -> Block:
+    columns = (Column("name", "report", "report", "name"), Column("AP", "AP", "AP", "share"))
+    rows = tuple({"name": str(place), "AP": value} for place, value in enumerate(values))
+    return Block("history", "", {}, table=Table(columns, rows))
+
+
+def test_the_line_goes_from_end_to_end_and_from_foot_to_top() -> None:
+    from detap.report.page.assembly import _trend
+
+    found = _trend(block([0.5, 0.75, 0.25]))
+    assert found is not None
+    # 620 wide from 10, 100 high from 110 up: 0.5 is half way.
+    assert found["lines"] == [["10.0,60.0", "320.0,10.0", "630.0,110.0"]]
+    assert (found["low"], found["high"]) == ("0.2500", "0.7500")
+
+
+def test_what_is_undefined_parts_the_line_and_what_is_level_lies_in_the_middle() -> None:
+    from detap.report.page.assembly import _trend
+
+    found = _trend(block([0.5, nan, 0.5, None, None]))
+    assert found is not None
+    assert found["lines"] == [["10.0,60.0"], ["320.0,60.0"]]
+    assert _trend(block([0.5, nan])) is None
+    assert _trend(block([])) is None
+
+
+class _Rows(HTMLParser):
+    """The cells of the section of history, row by row."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = self.cell = False
+        self.rows: list[list[str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.inside = self.inside or ("id", "history") in attrs
+        if self.inside and tag == "tr":
+            self.rows.append([])
+        self.cell = self.inside and tag in ("td", "th")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.inside = self.inside and tag != "section"
+
+    def handle_data(self, data: str) -> None:
+        if self.cell and self.rows and data.strip():
+            self.rows[-1].append(data)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """Return a folder with the reports of two runs, the first of an earlier detector."""
+    folder = tmp_path / "kept"
+    folder.mkdir()
+    now = write_case(tmp_path)
+    before = [*now[:3], str(tmp_path / "before.json"), *now[4:]]
+    for name, arguments in (("run-9", before), ("run-10", now)):
+        target = str(folder / f"{name}.json")
+        assert main(["eval", *arguments, "-o", target, "-q", "--fail-under", "0.99"]) == 1
+    return folder
+
+
+def ap_of(path: Path) -> float:
+    found: float = json.loads(path.read_text("utf-8"))["summary"]["AP"]
+    return found
+
+
+def test_the_page_shows_earlier_runs_and_this_one(tmp_path: Path, kept: Path) -> None:
+    text = write_page(tmp_path, "--history", str(kept)).read_text("utf-8")
+    parser = _Rows()
+    parser.feed(text)
+    heading, *rows = parser.rows
+    assert heading[:4] == ["report", "AP", "change", "gates"]
+    then, now = ap_of(kept / "run-9.json"), ap_of(kept / "run-10.json")
+    due = [
+        [str(kept / "run-9.json"), f"{then:.4f}", DASH, "FAILED"],
+        [str(kept / "run-10.json"), f"{now:.4f}", f"{now - then:+.4f}", "FAILED"],
+        ["this report", f"{now:.4f}", "0.0000", DASH],
+    ]
+    assert [row[:4] for row in rows] == due
+    (line,) = re.findall(r'<polyline points="([^"]+)"', text)
+    assert len(line.split()) == 3
+    assert '<a href="#history">' in text
+    assert "style=" not in text.partition('id="history"')[2].partition("</section>")[0]
+
+
+def test_without_earlier_runs_there_is_no_such_section(tmp_path: Path) -> None:
+    assert 'id="history"' not in write_page(tmp_path).read_text("utf-8")
+
+
+def test_runs_of_another_case_are_left_out_and_said(tmp_path: Path, kept: Path) -> None:
+    arguments = write_case(tmp_path)
+    other = kept / "run-11.json"
+    assert main(["eval", *arguments, "--protocol", "voc2012", "-o", str(other), "-q"]) == 0
+    text = write_page(tmp_path, "--history", str(other)).read_text("utf-8")
+    assert 'id="history"' not in text
+    assert "are not of the latest one&#39;s case" in text
+
+
+def test_what_is_no_report_is_refused_before_the_work(tmp_path: Path, capsys: Any) -> None:
+    arguments = write_case(tmp_path)
+    page = tmp_path / "page.html"
+    assert main(["report", *arguments, "--history", arguments[1], "-o", str(page)]) == 2
+    assert "is no report of detap" in capsys.readouterr().err
+    assert not page.exists()
