@@ -20,6 +20,7 @@ types:
 
 site:  ## the pages as a site, in build/site; any warning fails
 	python -m sphinx --quiet --fail-on-warning --keep-going -b html docs build/site
+	python -m docs.derive build/site
 
 docs:  ## links, options, examples and names in the docs
 	pytest --quiet tests/docs

@@ -1,17 +1,22 @@
 """Write the tables of the docs and the parts of the JSON schemas that derive from the program.
 
-``python -m docs.derive`` writes them; a test sees to it that this changes nothing.
+``python -m docs.derive`` writes them; a test sees to it that this changes nothing. With the folder
+of the built pages it puts the schemas there, where their addresses lead.
 """
 
 import json
 import re
+import sys
 from pathlib import Path
 
+from detap.cli.commands.config import BY_SECTION
+from detap.cli.settings.schema import settings_schema
 from detap.formats.registry import FORMATS, Option, options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report.schemas import NAMES, address
+from detap.report.schemas import PAGES as PAGES_OF_PROJECT
 
 ROOT = Path(__file__).parents[1]
 SCHEMAS = ROOT / "detap" / "report"
@@ -165,6 +170,18 @@ def derived() -> dict[Path, str]:
     return found
 
 
+def publish(folder: Path) -> None:
+    """Write every schema into the folder of the pages, where its address leads."""
+    found = [json.loads((SCHEMAS / f"{name}.schema.json").read_text("utf-8")) for name in NAMES]
+    for record in [*found, settings_schema(BY_SECTION)]:
+        path = folder / record["$id"].removeprefix(f"{PAGES_OF_PROJECT}/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+
+
 if __name__ == "__main__":
-    for path, text in derived().items():
-        path.write_text(text, "utf-8")
+    if sys.argv[1:]:
+        publish(Path(sys.argv[1]))
+    else:
+        for path, text in derived().items():
+            path.write_text(text, "utf-8")

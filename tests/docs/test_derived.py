@@ -1,15 +1,25 @@
 """What derives from the program is what the program says."""
 
+import json
 from pathlib import Path
 
 import pytest
 
+from detap.report.schemas import NAMES, PAGES
 from docs import derive
 
 
 @pytest.mark.parametrize("path", derive.derived(), ids=lambda path: path.name)
 def test_derived_parts_are_up_to_date(path: Path) -> None:
     assert path.read_text("utf-8") == derive.derived()[path], "run python -m docs.derive"
+
+
+def test_every_schema_is_published_where_its_address_leads(tmp_path: Path) -> None:
+    derive.publish(tmp_path)
+    found = {path.relative_to(tmp_path).as_posix(): path for path in tmp_path.rglob("*.json")}
+    assert set(found) == {f"schemas/{name}-1.json" for name in (*NAMES, "settings")}
+    for name, path in found.items():
+        assert json.loads(path.read_text("utf-8"))["$id"] == f"{PAGES}/{name}"
 
 
 def test_a_page_without_the_place_for_a_table_is_told() -> None:

@@ -56,6 +56,10 @@ _COMMANDS: dict[str, ConfiguredCommand] = {
 }
 
 
+BY_SECTION = {command.section: command for command in _COMMANDS.values()}
+"""The commands that have settings, by the table of the file that these stand in."""
+
+
 class _Showing(ConfiguredCommand):
     """The command, with the settings of the one that it shows."""
 
@@ -99,8 +103,7 @@ def _schema(name: str) -> str:
     from detap.cli.settings.schema import settings_schema  # seldom, both
     from detap.report import schema
 
-    commands = {command.section: command for command in _COMMANDS.values()}
-    found = settings_schema(commands) if name == _SETTINGS else schema(name)
+    found = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)
     return json.dumps(found, indent=2) + "\n"
 
 
