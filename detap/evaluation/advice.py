@@ -55,8 +55,8 @@ def suspicions_of(result: Result) -> tuple[Note, ...]:
 
     The sample of overlaps is taken only where the average precision at the lowest threshold is
     below 0.05, overall or of two classes or more, and then of the images of these alone; or, for
-    the boxes' convention alone, where one box in ten leaves its image. So it costs nothing where
-    all is well.
+    the boxes' convention alone, where it is below 0.1 or one box in ten leaves its image. So it
+    costs nothing where all is well.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def _suspicions_of(result: Result) -> Iterator[Note]:
         from detap.analysis.examination.suspicions import suspicions
 
         notes = suspicions(truth, detections)
-    elif _leave_their_images(result):
+    elif float(defined.mean()) < 2 * _LOW or _leave_their_images(result):
         from detap.analysis.examination.suspicions import misread
 
         notes = misread(truth, detections)

@@ -43,6 +43,20 @@ def _shares_swapped(corners: Floats, sizes: Floats) -> Floats:
     return np.hstack((middle - half, middle + half))
 
 
+def _share_axes_swapped(corners: Floats, sizes: Floats) -> Floats:
+    return _sizes_swapped(corners, sizes)[:, [1, 0, 3, 2]]
+
+
+def _from_corner(corners: Floats, _: Floats) -> Floats:
+    half = (corners[:, 2:] - corners[:, :2]) / 2
+    return corners + np.hstack((half, half))
+
+
+def _corners_centred(corners: Floats, _: Floats) -> Floats:
+    """Take centres and sides for the two corners."""
+    return np.hstack(((corners[:, :2] + corners[:, 2:]) / 2, corners[:, 2:] - corners[:, :2]))
+
+
 def _scaled(corners: Floats, sizes: Floats) -> Floats:
     return corners * np.hstack((sizes, sizes))
 
@@ -59,8 +73,19 @@ def _centre_scaled(corners: Floats, sizes: Floats) -> Floats:
 _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
     ("look-like-corners", "x1, y1, x2, y2 where x, y, width, height is due", _as_corners),
     ("look-like-sides", "x, y, width, height where x1, y1, x2, y2 is due", _as_sides),
+    (
+        "look-like-corners",
+        "x1, y1, x2, y2 where the centre and the sides are due",
+        _corners_centred,
+    ),
     ("look-centred", "given by their centre where the corner is due", _from_centre),
+    ("look-cornered", "given by their corner where the centre is due", _from_corner),
     ("axes-look-swapped", "given with x and y swapped", _axes_swapped),
+    (
+        "axes-look-swapped",
+        "shares given with x and y swapped, unless those of the other side are",
+        _share_axes_swapped,
+    ),
     ("sides-look-swapped", "given with width and height swapped", _sides_swapped),
     ("sides-look-swapped", "shares given with width and height swapped", _shares_swapped),
     (
@@ -73,7 +98,7 @@ _CONVENTIONS: tuple[tuple[str, str, Change], ...] = (
 )
 
 
-_OF_SIZES = (_shares_swapped, _sizes_swapped, _scaled, _centre_scaled)
+_OF_SIZES = (_share_axes_swapped, _shares_swapped, _sizes_swapped, _scaled, _centre_scaled)
 
 _SOME = 10
 
