@@ -30,14 +30,18 @@ Open = Callable[..., Any]
 
 @pytest.fixture(scope="session")
 def page(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
-    """Return the page of the made case, with pictures, a baseline and slices."""
+    """Return the page of the made case, with pictures, a baseline, slices and earlier runs."""
     from PIL import Image
 
     folder = tmp_path_factory.mktemp("page")
     (folder / "images").mkdir()
     for n in range(1, 25):
         Image.new("RGB", SIZE, (10 * n, 120, 90)).save(folder / "images" / f"{n}.png")
-    write_case(folder)
+    now = write_case(folder)
+    kept = [str(folder / f"run-{number}.json") for number in (1, 2)]
+    for dt, target in zip(("before.json", "dt.json"), kept, strict=True):
+        arguments = [*now[:3], str(folder / dt), *now[4:]]
+        assert main(["eval", *arguments, "-q", "-o", target]) == 0
     slices = folder / "slices.csv"
     slices.write_text("image,tag\n" + "".join(f"{n},even\n" for n in range(2, 25, 2)), "utf-8")
     return write_page(
@@ -45,6 +49,7 @@ def page(tmp_path_factory: pytest.TempPathFactory, browser: Any) -> Path:
         *("--images", str(folder / "images")),
         *("--baseline-detections", str(folder / "before.json")),
         *("--slices", str(slices)),
+        *(word for path in kept for word in ("--history", path)),
     )
 
 
