@@ -71,7 +71,7 @@ def resampled(
     """
     check_threads(threads)
     rules = result.protocol
-    rules.refuse_unranked("leave out --confidence and --resolve-drop")
+    rules.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
     wanted = [_wanted(rules, rules.measure(name)) for name in names]
     if not wanted:
         return Resampled({}, {})

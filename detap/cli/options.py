@@ -277,7 +277,7 @@ def _option_of(axis: Axis) -> Decorator[Any]:
 
 
 protocol_options = axis_options(
-    Protocol, "DETAP_PROTOCOL", "By default coco for COCO files, voc2012 for VOC."
+    Protocol, "DETAP_PROTOCOL", "By default voc2012 for VOC, kitti for KITTI, else coco."
 )
 
 selection_options = stack(

@@ -207,7 +207,7 @@ def test_pairing_by_coverage_cannot_be_resampled() -> None:
     result = evaluate(*scene(5), "proposals")
     message = (
         "protocol proposals pairs by coverage, under which no detection is right or wrong by "
-        "itself; leave out --confidence and --resolve-drop"
+        "itself; use another --protocol, or leave out --confidence and --resolve-drop"
     )
     with pytest.raises(UsageError, match=f"^{message}$"):
         resampled(result, draw_weights(IMAGES, 2, seed=0), ["AR100"])
