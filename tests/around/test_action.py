@@ -380,7 +380,10 @@ def test_the_action_installs_its_own_version_or_the_one_named(
     )
     python = output.read_text().splitlines()[1]
     code = "from importlib.metadata import version; print(version('detap'))"
-    told = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True)
+    # Elsewhere than in the checkout, whose own metadata would be found first.
+    told = subprocess.run(
+        [python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
     assert told.stdout.strip() == installed
 
 
