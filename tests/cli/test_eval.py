@@ -8,6 +8,7 @@ VOC takes the area: .5. The dog is found at rank 1 of 1. The bird has no ground 
 import csv
 import hashlib
 import json
+import pickle
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
@@ -521,6 +522,31 @@ def test_detections_from_stdin(coco: Files) -> None:
     assert record["summary"]["AR1"] == 0.75
     assert record["inputs"][1]["path"] == "-"
     assert record["inputs"][1]["sha256"] == hashlib.sha256(text.encode()).hexdigest()
+
+
+def test_detections_from_stdin_of_another_format(tmp_path: Path) -> None:
+    """What is declined at first, for images called by stems, is read a second time."""
+    (tmp_path / "a.xml").write_text(
+        "<annotation><object><name>cat</name><bndbox><xmin>1</xmin><ymin>1</ymin><xmax>9</xmax>"
+        "<ymax>9</ymax></bndbox></object></annotation>"
+    )
+    found = {
+        "images": [{"id": 0, "file_name": "a.jpg"}],
+        "categories": [{"id": 0, "name": "cat"}],
+        "annotations": [{"image_id": 0, "category_id": 0, "bbox": [1, 1, 8, 8], "score": 0.5}],
+    }
+    arguments = ["eval", "--gt", str(tmp_path), "--dt", "-", "--dt-format", "coco"]
+    ended = spawn(*arguments, "--output-format", "json", input=json.dumps(found))
+    assert json.loads(ended.stdout)["summary"] == {"mAP": 1.0}, ended.stderr
+
+
+def test_detections_that_are_no_text_are_refused_by_name(detap: Detap, tmp_path: Path) -> None:
+    (tmp_path / "gt").mkdir()
+    (tmp_path / "gt" / "a.txt").write_text("cat 1 1 9 9\n")
+    (tmp_path / "dt.pkl").write_bytes(pickle.dumps([1]))
+    ended = detap("eval", "--gt", str(tmp_path / "gt"), "--dt", str(tmp_path / "dt.pkl"))
+    assert ended.status == 2
+    assert "dt.pkl: looks like a Python pickle" in ended.err
 
 
 def test_ground_truth_does_not_come_from_stdin(detap: Detap, coco: Files) -> None:

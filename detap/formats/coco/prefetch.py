@@ -53,7 +53,7 @@ class Handle(Generic[Scan]):
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
         self._at_work: tuple[Scan, int] | None = None
-        self._content = b""
+        self._blocks: list[bytes] = []
         self._error: BaseException | None = None
         self._thread: threading.Thread | None = None
         self._alone = memory_is_tight()
@@ -85,11 +85,9 @@ class Handle(Generic[Scan]):
             self._error = error
 
     def _read(self, stream: Stream) -> None:
-        blocks: list[bytes] = []
-
         def keep(count: int) -> bytes:
             block = stream.read(count)
-            blocks.append(block)
+            self._blocks.append(block)
             return block
 
         once = self.path == STDIN
@@ -98,12 +96,12 @@ class Handle(Generic[Scan]):
         if run(scan, stream):
             self._scan = scan
         elif once:
-            self._content = b"".join(blocks) + stream.read_all()
+            self._blocks.append(stream.read_all())
         if once:
             import hashlib  # OpenSSL costs 0.003 s, and most runs read files
 
-            digest = hashlib.sha256(self._content)
-            for block in () if self._content else blocks:
+            digest = hashlib.sha256()
+            for block in self._blocks:
                 digest.update(block)
             self.sha256 = digest.hexdigest()
 
@@ -131,7 +129,7 @@ class Handle(Generic[Scan]):
         return min(scan.given / size, 1.0) if size else 0.0
 
     def content(self) -> bytes:
-        """Return the whole file, expanded, after a scan that came to nothing.
+        """Return the whole file, expanded, after a scan that came to nothing, or was of no use.
 
         Raises
         ------
@@ -139,7 +137,7 @@ class Handle(Generic[Scan]):
             Where it cannot be read, is too large, or changed.
         """
         if self.path == STDIN:
-            return self._content
+            return b"".join(self._blocks)
         with Stream(self.path, self.limits) as stream:
             return stream.read_all()
 

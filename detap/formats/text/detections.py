@@ -21,7 +21,7 @@ from detap.formats.text.folder import (
     detections_folder,
 )
 from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
-from detap.formats.text.lines import LineForm
+from detap.formats.text.lines import LineForm, looks_like
 from detap.formats.text.places import Places, check_encoding
 from detap.formats.text.rows import (
     Rows,
@@ -115,6 +115,7 @@ def _told_layout(folder: Folder, truth: GroundTruth, limits: Limits) -> str:
         folder.members, _first_words(folder, limits), images, frozenset(truth.classes)
     )
     if told is None:
+        _refuse_other_kinds(folder, limits)
         files.refuse(
             folder.given,
             "may hold a file a class or a file an image: neither their names nor their first "
@@ -124,17 +125,27 @@ def _told_layout(folder: Folder, truth: GroundTruth, limits: Limits) -> str:
     return told
 
 
+def _refuse_other_kinds(folder: Folder, limits: Limits) -> None:
+    """Refuse a first file that is no text with columns: JSON, a pickle, a page."""
+    file = folder.file(next(iter(folder.members.values())))
+    if appearance := looks_like(_head(file, limits)):
+        files.refuse(file, f"looks like {appearance}", "text with a box a line is due")
+
+
+def _head(file: str, limits: Limits) -> bytes:
+    if not os.path.isfile(file):
+        return b""
+    with files.Stream(file, limits) as stream:
+        return stream.read(4096).removeprefix(b"\xef\xbb\xbf")
+
+
 def _first_words(folder: Folder, limits: Limits) -> dict[str, str]:
     """Return the first word of each file that has one, of the first 64 files."""
     words = {}
     for stem, member in list(folder.members.items())[:64]:
-        file = folder.file(member)
-        if os.path.isfile(file):
-            with files.Stream(file, limits) as stream:
-                head = stream.read(4096).removeprefix(b"\xef\xbb\xbf")
-            columns = head.decode(errors="replace").split(None, 1)
-            if columns:
-                words[stem] = columns[0]
+        columns = _head(folder.file(member), limits).decode(errors="replace").split(None, 1)
+        if columns:
+            words[stem] = columns[0]
     return words
 
 
