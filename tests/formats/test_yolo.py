@@ -358,6 +358,17 @@ def test_a_list_beside_predictions_in_another_order(tmp_path: Path) -> None:
     assert [own.classes[k] for k in own.label] == ["dog"]
 
 
+def test_classes_that_are_called_as_the_ground_truth_calls_them(tmp_path: Path) -> None:
+    """As Padilla's tools write them; other words are no classes."""
+    truth = truth_of(dataset(tmp_path))
+    write(tmp_path, {"run/a.txt": "dog .5 .4 .4 .2 .3\n", "odd/a.txt": "cow .5 .4 .4 .2 .3\n"})
+    found = found_in(tmp_path / "run", truth, format="yolo", columns="conf-first")
+    assert [found.classes[k] for k in found.label] == ["dog"]
+    assert found.score.tolist() == [0.5]
+    with pytest.raises(InputError, match="class 'cow' is no whole number from 0"):
+        found_in(tmp_path / "odd", truth, format="yolo", columns="conf-first")
+
+
 def test_classes_without_names(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "10 .5 .5 .1 .1\n2 .5 .5 .2 .2\n", "dt/a.txt": "2 .5 .5 .2 .2 .9"})
     truth = truth_of(tmp_path / "gt", image_size="10x10")

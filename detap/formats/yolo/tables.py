@@ -9,7 +9,7 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engin
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -141,9 +141,10 @@ class _Files:
         limits: Limits,
         *,
         scored: bool,
+        known: Collection[str] = (),
     ) -> "_Files":
         """Read them; raise InputError with every line that cannot be read."""
-        form = YoloForm("class", scored, "fractions", _resolver(names))
+        form = YoloForm("class", scored, "fractions", _resolver(names, known))
         problems = Problems(limits.problems)
         rows = no_rows(len(form.columns) - 1)
         if members:
@@ -270,7 +271,7 @@ def read_detections(
     else:
         names = _listed(dt_class_names, limits)
     members = tuple(folder.members.values())
-    found = _Files.read(folder, members, names, limits, scored=True)
+    found = _Files.read(folder, members, names, limits, scored=True, known=truth.classes)
     rows = found.rows
     if not names.names:
         _check_numbered(path, truth, rows)
@@ -351,10 +352,12 @@ def _repeats(rows: Rows) -> Flags:
 # --- what classes are called
 
 
-def _resolver(names: ClassNames) -> Callable[[str], str]:
-    """Return what turns the number of a class into its name."""
+def _resolver(names: ClassNames, known: Collection[str]) -> Callable[[str], str]:
+    """Return what turns the number of a class into its name; words that are known stay."""
 
     def resolve(word: str) -> str:
+        if word in known and not word.isdigit():
+            return word
         if not (word.isascii() and word.isdigit()):
             raise UnknownNameError(
                 f"class {shown(word)} is no whole number from 0", "write the number of the class"
@@ -433,7 +436,7 @@ def _are_numbers(names: Sequence[str]) -> bool:
 
 def _check_numbered(path: str, truth: GroundTruth, rows: Rows) -> None:
     """Refuse numbers where the ground truth has names."""
-    if len(rows) and not _are_numbers(truth.classes):
+    if any(map(str.isdigit, rows.names)) and not _are_numbers(truth.classes):
         raise InputError(
             Problem(
                 path,
