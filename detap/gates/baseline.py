@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import isnan, nan
+from sys import float_info
 from typing import Any
 
 from detap.decimals import same
@@ -16,7 +17,9 @@ UNITS = {"classes": "class", "queries": "query"}
 
 _KINDS = {"detection": "classes", "classification": "classes", "retrieval": "queries"}
 _SCHEMA_VERSION = 1
+_NO_POINT: Mapping[str, Any] = {"overall": {}, "classes": []}
 _CLAIMS = ("detections", "run", "scores")  # roles of inputs that are not the ground truth
+_NAMES = ("name", "id")  # of a row, besides its numbers
 _NOT_RAISED = frozenset(
     {"ground_truths", "neutral", "detections", "within_limit", "true_positives"}
     | {"false_positives", "duplicates", "false_negatives", "false-positives-per-image", "score"}
@@ -42,23 +45,59 @@ def read_baseline(path: str) -> dict[str, Any]:
         _refuse(path, "is no report of detap")
     if record["schema_version"] != _SCHEMA_VERSION:
         _refuse(path, f"has schema version {record['schema_version']!r}, not {_SCHEMA_VERSION}")
-    rows_key = _KINDS.get(str(record.get("kind")))
-    shaped = (
-        rows_key is not None
-        and isinstance(record.get("summary"), dict)
-        and record["summary"]
-        and _are_numbers(record["summary"])
-        and isinstance(record.get(rows_key), list)
-        and all(isinstance(row, dict) and "name" in row for row in record[rows_key])
-        and isinstance(record.get("protocol"), dict)
-        and isinstance(record.get("inputs"), list)
-        and all(isinstance(entry, dict) for entry in record["inputs"])
-        and isinstance(record.get("selection", {}), dict)
-        and isinstance(record.get("kept", []), list)
-    )
-    if not shaped:
+    if not _is_shaped(record):
         _refuse(path, "is a report of detap that lacks its numbers")
     return dict(record)
+
+
+def _is_shaped(record: Mapping[str, Any]) -> bool:
+    """Tell whether all that is asked of earlier reports is there, and is what it should be."""
+    key = _KINDS.get(str(record.get("kind")))
+    inputs, gates = record.get("inputs"), record.get("gates")
+    return bool(
+        key is not None
+        and all(isinstance(record.get(name, ""), str) for name in ("detap_version", "signature"))
+        and record.get("summary")
+        and _has_numbers(record, key)
+        and isinstance(record.get("protocol"), dict)
+        and isinstance(inputs, list)
+        and all(isinstance(entry, dict) for entry in inputs)
+        and (gates is None or (isinstance(gates, dict) and gates.keys() >= {"passed", "warned"}))
+        and _are_slices(record.get("slices", {}), key)
+        and _is_point(record.get("operating_point", _NO_POINT))
+    )
+
+
+def _has_numbers(part: object, key: str) -> bool:
+    """Tell whether a report, or a slice of one, has a summary and rows."""
+    return isinstance(part, dict) and _are_numbers(part.get("summary")) and _are_rows(part.get(key))
+
+
+def _are_slices(slices: object, key: str) -> bool:
+    return isinstance(slices, dict) and all(
+        _has_numbers(part, key) and "images" in part for part in slices.values()
+    )
+
+
+def _is_point(point: object) -> bool:
+    return (
+        isinstance(point, dict)
+        and _are_numbers(point.get("overall"))
+        and _are_rows(point.get("classes"))
+        and _is_number(point.get("score_threshold"))
+    )
+
+
+def _are_rows(rows: object) -> bool:
+    return isinstance(rows, list) and all(
+        isinstance(row, dict)
+        and "name" in row
+        and all(
+            _is_number(value) or (name in _NAMES and isinstance(value, str))
+            for name, value in row.items()
+        )
+        for row in rows
+    )
 
 
 def _refuse_constant(text: str) -> None:
@@ -69,11 +108,17 @@ def _refuse(path: str, message: str) -> None:
     raise InputError(Problem(path, "", message, "make it with detap eval -o FILE.json"))
 
 
-def _are_numbers(record: Mapping[str, Any]) -> bool:
-    return all(
-        value is None or (isinstance(value, int | float) and not isinstance(value, bool))
-        for value in record.values()
-    )
+def _are_numbers(record: object) -> bool:
+    return isinstance(record, dict) and all(map(_is_number, record.values()))
+
+
+def _is_number(value: object) -> bool:
+    """Tell whether a value is a number that is finite as a float, or null."""
+    if value is None:
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return -float_info.max <= value <= float_info.max
 
 
 def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) -> Numbers:
@@ -86,7 +131,7 @@ def numbers_of_record(record: Mapping[str, Any], *, at_threshold: bool = False) 
         Whether a class's recall is that at the score threshold where another one goes by that name.
     """
     key = _KINDS[record["kind"]]
-    point = record.get("operating_point", {"overall": {}, "classes": []})
+    point = record.get("operating_point", _NO_POINT)
     by_row = {row_key(row): row for row in point["classes"]}
 
     def more(name: str) -> Any:
@@ -262,7 +307,7 @@ def raised(
     def ratchet(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
         result = dict(now)
         for name, value in now.items():
-            if name in _NOT_RAISED or name in ("name", "id") or name not in then:
+            if name in _NOT_RAISED or name in _NAMES or name not in then:
                 continue
             before = then[name]
             falls = before is not None and (value is None or value < before)

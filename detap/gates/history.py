@@ -38,6 +38,16 @@ class Run(NamedTuple):
     numbers: dict[str, float]
 
     @property
+    def version(self) -> str:
+        """The version of detap that wrote it."""
+        return str(self.record.get("detap_version", ""))
+
+    @property
+    def signature(self) -> str:
+        """That of its protocol."""
+        return str(self.record.get("signature", ""))
+
+    @property
     def first(self) -> float:
         """The number that changes are told of."""
         return next(iter(self.numbers.values()))

@@ -31,7 +31,7 @@ def history_report(found: "Sequence[Series]") -> Report:
     return Report(
         kind=KEY,
         version=__version__,
-        signature=latest["signature"],
+        signature=found[0].runs[-1].signature,
         protocol=latest["protocol"],
         inputs=tuple(truth),
         summary={},
@@ -65,7 +65,7 @@ def _apart(others: "Sequence[Series]") -> list[Block]:
     data = [
         {
             "differences": series.apart,
-            "signature": series.runs[-1].record["signature"],
+            "signature": series.runs[-1].signature,
             "reports": block.table.rows if block.table else (),
         }
         for series, block in zip(others, blocks, strict=True)
@@ -77,13 +77,13 @@ def _told(series: "Series") -> tuple[str, ...]:
     """Return in what a series differs; of its protocol only the signature, which says it all."""
     lines = [line for line in series.apart if not line.startswith(_PROTOCOL)]
     if len(lines) < len(series.apart):
-        lines.insert(0, str(series.runs[-1].record["signature"]))
+        lines.insert(0, series.runs[-1].signature)
     return tuple(printable(line) for line in lines)
 
 
 def _table(series: "Series") -> Table:
     first, *others = series.runs[-1].numbers
-    versions = {run.record["detap_version"] for run in series.runs}
+    versions = {run.version for run in series.runs}
     columns = [
         Column("name", "report", "report", "name"),
         _number(first, series, 0),
@@ -106,7 +106,7 @@ def _values(series: "Series") -> dict[str, list[Cell]]:
     return {
         "name": [run.name for run in runs],
         "gates": [_verdict(run.record) for run in runs],
-        "detap_version": [run.record["detap_version"] for run in runs],
+        "detap_version": [run.version for run in runs],
         "change": [*series.changes],
         **{
             name: [_cell(run.numbers[name], name in series.counts) for run in runs]
