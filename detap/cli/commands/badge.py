@@ -19,7 +19,7 @@ badge_options = stack(
         group="Badge",
         default="",
         metavar="TEXT",
-        help="What stands before it; its name.",
+        help="What stands before it; by default its name.",
     ),
     option(
         "-o",
@@ -36,6 +36,11 @@ badge_options = stack(
 
 @click.command(
     cls=Command,
+    first={
+        "--number": "The number, as gates call it: AP50, class:person.AP. By default the headline.",
+        "--label": "What stands before it; by default its name.",
+        "--output": "Where the badge goes; stdout where left out.",
+    },
     examples={
         "The headline of a report, for a file that a web server serves": (
             "detap badge report.json -o badge.json"
