@@ -120,10 +120,11 @@ def shard_to_partial(shard: Shard) -> bytes:
     InputError
         Where an input is not right.
     """
-    truth = _truth(shard.truth, _stamp(shard.truth))
+    placed, truth = _truth(shard.truth, _stamp(shard.truth))
     detections = None
     if shard.detections is not None:
-        detections = read_detections(shard.detections, truth)
+        # A reader may look into the files of the ground truth again, wherever this process runs.
+        detections = read_detections(shard.detections, placed)
     return evaluated(shard, truth, detections, threads=1).to_bytes()
 
 
@@ -190,8 +191,11 @@ def _look(path: str) -> Any:
 
 
 @lru_cache(maxsize=1)
-def _truth(reading: Reading, _: tuple[Any, ...]) -> GroundTruth:
-    """Return a ground truth, which a process reads once for all of its shards."""
+def _truth(reading: Reading, _: tuple[Any, ...]) -> tuple[GroundTruth, GroundTruth]:
+    """Return a ground truth, which a process reads once for all of its shards.
+
+    Its files are called by where they lie, and as they were given.
+    """
     entry, options = FORMATS[reading.format], dict(reading.options)
     table = ground_truth_of(
         map(reading.place, reading.paths),
@@ -199,8 +203,7 @@ def _truth(reading: Reading, _: tuple[Any, ...]) -> GroundTruth:
         options.get("limits", DEFAULT_LIMITS),
         repartition=reading.repartition,
     )
-    found: GroundTruth = reading.named(table)
-    return found
+    return table, reading.named(table)
 
 
 def of_classes(blob: bytes, classes: Sequence[Name]) -> bytes:
