@@ -63,6 +63,8 @@ def _is_shaped(record: Mapping[str, Any]) -> bool:
         and isinstance(inputs, list)
         and all(isinstance(entry, dict) for entry in inputs)
         and (gates is None or (isinstance(gates, dict) and gates.keys() >= {"passed", "warned"}))
+        and isinstance(record.get("selection"), dict | None)
+        and isinstance(record.get("kept", []), dict | list)
         and _are_slices(record.get("slices", {}), key)
         and _is_point(record.get("operating_point", _NO_POINT))
     )
