@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from typing import Any
 
 IMAGES = (1, 2, 3, 40, 2**60 + 1)
 CATEGORIES: dict[int | str, str] = {1: "cat", 2: "dog", 90: "toothbrush"}
@@ -99,7 +100,7 @@ _CVAT = """<?xml version="1.0" encoding="utf-8"?>
 </image><image id="2" name="e"></image></annotations>
 """
 
-_LABELME = {
+_LABELME: dict[str, Any] = {
     "version": "5.0.1",
     "flags": {},
     "shapes": [

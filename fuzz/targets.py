@@ -24,6 +24,7 @@ from detap.formats.cvat.xml import Annotations
 from detap.formats.labelme.shapes import Shapes
 from detap.formats.named.problems import Problems, UnknownNameError
 from detap.formats.openimages import rows as open_images
+from detap.formats.openimages._scan import Scanner
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.shapes.flags import FlagNames
 from detap.formats.text import lines
@@ -389,7 +390,7 @@ def labelme_shapes(data: bytes) -> str:
     return "valid"
 
 
-class _Declining(open_images.Scanner):
+class _Declining(Scanner):
     """Leaves every line to the careful reader."""
 
     def scan(self, lines: bytes) -> bool:
@@ -399,18 +400,18 @@ class _Declining(open_images.Scanner):
 
 def open_images_rows(data: bytes) -> str:
     """Read a CSV of boxes by the scanner and with care, in blocks of a few bytes or in one."""
-    scanner, read = open_images.Scanner, Stream.read
+    read = Stream.read
     both = []
     with _Files() as files:
         path = str(files.path / files.write([data])[0])
-        for reader in (scanner, _Declining):
+        for reader in (Scanner, _Declining):
             problems = Problems(20)
-            open_images.Scanner = reader  # type: ignore[misc]
+            vars(open_images)["Scanner"] = reader
             Stream.read = lambda self: read(self, _block(data))  # type: ignore[method-assign, misc, assignment]
             try:
                 rows = open_images.read_rows(path, problems, LIMITS, scored=False)
             finally:
-                open_images.Scanner = scanner  # type: ignore[misc]
+                vars(open_images)["Scanner"] = Scanner
                 Stream.read = read  # type: ignore[method-assign]
             check_problems(problems.listed)
             both.append((rows, list(map(str, problems.listed))))
