@@ -19,6 +19,7 @@ from detap.formats.registry import options as format_options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.report.sinks.registry import SINKS
+from detap.spelling import nearest
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -58,6 +59,19 @@ class Option(click.Option):
         self.known_as = known_as
         if self.envvar is None:
             self.envvar = f"DETAP_{str(self.name).upper()}"
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        """Return the value of a text; one that is none of a choice may be a slip for one."""
+        try:
+            return super().type_cast_value(ctx, value)
+        except click.BadParameter as error:
+            meant: list[str] = []
+            if isinstance(self.type, click.Choice) and isinstance(value, str):
+                meant = nearest(value, map(str, self.type.choices))
+            if not meant:
+                raise
+            hint = f"{error.message} Did you mean {' or '.join(map(repr, meant))}?"
+            raise click.BadParameter(hint, ctx, self) from None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem[Any]]":
         """Return what may stand there: of a choice or a path, the shell knows the rest."""

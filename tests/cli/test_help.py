@@ -80,7 +80,8 @@ def test_help_all_is_asked_for_as_help_is(detap: Run) -> None:
         (["eval", "--predictions", "a"], "No such option '--predictions'. Did you mean '--dt'?"),
         (["eval", "--protocl", "a"], "No such option '--protocl'. Did you mean '--protocol'?"),
         (["eval", "--protocol", "COCOO"], "did you mean coco"),
-        (["eval", "--format", "coko"], "'coko' is not one of"),
+        (["eval", "--format", "COCO"], "'kitti'. Did you mean 'coco'?"),
+        (["eval", "--format", "zzz"], "'zzz' is not one of 'coco', "),
     ],
 )
 def test_a_slip_is_answered_with_what_was_meant(line: list[str], told: str, detap: Run) -> None:
