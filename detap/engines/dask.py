@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import active_children
 from multiprocessing.resource_tracker import ensure_running
+from threading import current_thread, main_thread
 from typing import Any
 from uuid import uuid4
 
@@ -16,8 +17,36 @@ from detap.errors import InputError, Problem, UsageError
 
 
 @contextmanager
+def _undisturbed() -> Iterator[None]:
+    """Let signals wait until the processes that are begun inside know what to do.
+
+    One that is left before prints a traceback of Python's. They hear no Ctrl-C themselves: they are
+    ended by who began them.
+    """
+    with _terminated_later(), _deaf_to_interrupts():
+        yield
+
+
+@contextmanager
+def _terminated_later() -> Iterator[None]:
+    """Let SIGTERM, which is not blocked, as processes begun inside are to hear it, wait here."""
+    usual = signal.getsignal(signal.SIGTERM)
+    if current_thread() is not main_thread() or usual is None:
+        yield
+        return
+    heard: list[int] = []
+    signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, usual)
+        if heard:
+            signal.raise_signal(signal.SIGTERM)
+
+
+@contextmanager
 def _deaf_to_interrupts() -> Iterator[None]:
-    """Let processes that are begun inside hear no Ctrl-C: they are ended by who began them."""
+    """Let processes that are begun inside hear no Ctrl-C."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -65,7 +94,7 @@ class Engine:
         self._others = active_children()
         if scheduler is None:
             try:
-                with _deaf_to_interrupts():
+                with _undisturbed():
                     self._cluster = LocalCluster(
                         n_workers=os.cpu_count() or 1,
                         threads_per_worker=1,
