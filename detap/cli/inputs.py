@@ -48,6 +48,8 @@ class Inputs(NamedTuple):
         Paths, patterns and folders expanded; ``"-"`` in `dt` is stdin.
     reading : dict
         What else the readers of either format take.
+    told : dict
+        The formats of detections that were told, by path: telling one may open a folder's files.
     named : Format or None
         That of the detections, where it was named.
     repartition : bool
@@ -58,6 +60,7 @@ class Inputs(NamedTuple):
     gt: tuple[str, ...]
     dt: tuple[str, ...]
     reading: Mapping[str, Any]
+    told: dict[Any, Format]
     named: Format | None = None
     repartition: bool = False
 
@@ -76,7 +79,7 @@ class Inputs(NamedTuple):
         named = None if names[1] is None else format_named(names[1])
         found = told(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
         reading = {option.name: value for option, value in given.items() if value is not None}
-        inputs = cls(found, gt, dt, reading | as_is | limits, named, repartition)
+        inputs = cls(found, gt, dt, reading | as_is | limits, {}, named, repartition)
         check_options(reading, *inputs.formats())
         gt = members(gt, lambda _: found)
         if len(gt) > 1:
@@ -87,7 +90,9 @@ class Inputs(NamedTuple):
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, by their path or what :meth:`begin` made of it."""
         path = getattr(detections, "path", detections)
-        return self.named or self.format.of_detections(path)
+        if self.named is None and path not in self.told:
+            self.told[path] = self.format.of_detections(path)
+        return self.named or self.told[path]
 
     @property
     def limits(self) -> Limits:

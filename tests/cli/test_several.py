@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended, Files, instances, results, write_coco
+from detap.formats.yolo import sniff
+from tests.cli.conftest import Ended, Files, instances, results, write_coco, write_voc
 
 Run = Callable[..., Ended]
 
@@ -79,6 +80,23 @@ def test_other_commands_take_shards_too(shards: Path, detap: Run) -> None:
     assert shown[0].out == shown[1].out
     page = detap("report", *gt, "--dt", shards / "dt", "-o", shards / "page.html")
     assert page.status == 0, page.err
+
+
+def test_a_folder_of_detections_is_looked_into_once(
+    tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = write_voc(tmp_path)
+    looked: list[str] = []
+    real = sniff.fits
+
+    def fits(path: str, side: str) -> bool:
+        looked.append(path)
+        return real(path, side)
+
+    monkeypatch.setattr(sniff, "fits", fits)
+    ended = detap(*files.arguments)
+    assert ended.status == 0, ended.err
+    assert looked == [str(files.dt)]
 
 
 def test_an_earlier_detector_may_be_in_shards(shards: Path, detap: Run) -> None:
