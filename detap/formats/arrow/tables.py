@@ -5,14 +5,12 @@ A file whose columns hold what a COCO file holds gives the same tables, to the l
 
 from dataclasses import replace
 
-import numpy as np
-
-from detap.errors import Note
 from detap.formats.arrow.ahead import Begun
 from detap.formats.arrow.detections import detection_columns
 from detap.formats.arrow.table import Path, Table
 from detap.formats.arrow.truth import truth_columns
 from detap.formats.coco.assembly import detection_table, refuse_same_file, truth_table
+from detap.formats.named.notes import images_without_objects, told
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
 
@@ -51,13 +49,9 @@ def read_ground_truth(
     """
     table = _read(path, False, boxes, limits)
     columns = truth_columns(table)
-    empty = len(columns.image_ids) - len(np.unique(columns.image))
     found = truth_table(columns, table.source(columns.records, as_is, columns.origin))
-    notes = list(table.notes())
-    if empty:
-        message = "images have no object"
-        notes.append(Note("images-without-objects", message, empty, warning=False))
-    return replace(found, notes=(*found.notes, *notes))
+    empty = images_without_objects(len(columns.image_ids), columns.image)
+    return replace(found, notes=(*found.notes, *table.notes(), *told(empty)))
 
 
 def read_detections(

@@ -7,7 +7,7 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.cvat.xml import CORNERS, Annotations
 from detap.formats.named import objects
-from detap.formats.named.notes import told
+from detap.formats.named.notes import images_without_objects, told
 from detap.formats.named.problems import Problems
 from detap.formats.named.sides import Stand
 from detap.formats.reading.paths import shown
@@ -148,11 +148,8 @@ def _tagged(read: Annotations) -> Note:
 
 
 def _notes(read: Annotations) -> tuple[Note, ...]:
-    empty = len(read.lines) - len(np.unique(np.array(read.gathered.file)))
+    empty = images_without_objects(len(read.lines), np.array(read.gathered.file))
     return (
         *read.flags.notes(),
-        *told(
-            _tagged(read),
-            Note("images-without-objects", "images have no object", empty, warning=False),
-        ),
+        *told(_tagged(read), empty),
     )

@@ -12,6 +12,7 @@ from detap.formats.coco.careful import describe_ids
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.coco.tables import goes_by_names
 from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
+from detap.formats.named.notes import images_without_objects, told
 from detap.formats.reading._surveys import survey_boxes
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
@@ -93,11 +94,7 @@ def read_ground_truth(
         counts={"missing-area": int(np.count_nonzero(np.isnan(area)))},
     )
     truth = truth_table(columns, _source(lines, limits, as_is, encoding))
-    empty = len(images) - len(np.unique(image))
-    notes = truth.notes
-    if empty:
-        message = "images have no object"
-        notes += (Note("images-without-objects", message, empty, warning=False),)
+    notes = (*truth.notes, *told(images_without_objects(len(images), image)))
     return replace(truth, notes=notes, files=(*truth.files, *names.source()))
 
 

@@ -8,7 +8,6 @@ import os
 
 import numpy as np
 
-from detap.errors import Note
 from detap.formats.kitti.lines import (
     ALPHA,
     BOX,
@@ -20,7 +19,7 @@ from detap.formats.kitti.lines import (
     faults,
     one_spelling,
 )
-from detap.formats.named.notes import told
+from detap.formats.named.notes import left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
 from detap.formats.named.problems import Problems, shown
 from detap.formats.named.sides import Stand
@@ -154,12 +153,10 @@ def read_detections(
         boxes=np.ascontiguousarray(rows.values[:, BOX]),
         score=rows.values[:, SCORE].copy(),
     )
-    aside = Note(
-        "left-aside", "entries of the folder are no detections", folder.aside, warning=False
-    )
     sources = (folder.source(members, len(rows)),)
     stand = Stand(path, limits, as_is, places.place)
-    return detections(objects, truth, stand, sources, told(aside))
+    notes = told(left_aside(folder.aside, "detections"))
+    return detections(objects, truth, stand, sources, notes)
 
 
 def results_folder(path: str) -> Folder:

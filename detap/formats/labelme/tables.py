@@ -7,7 +7,7 @@ import numpy as np
 from detap.errors import InputError, Note
 from detap.formats.labelme.shapes import Shapes
 from detap.formats.named import objects
-from detap.formats.named.notes import told
+from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.problems import Problems
 from detap.formats.named.sides import Stand
 from detap.formats.reading.digest import read_hashed
@@ -64,11 +64,8 @@ def read_ground_truth(
             f"has no shape in its {len(gathered.images)} JSON files",
             "give the annotations that belong to these detections",
         )
-    empty = len(gathered.images) - len(np.unique(np.array(gathered.file)))
-    notes = (
-        *read.notes(),
-        *told(Note("images-without-objects", "images have no object", empty, warning=False)),
-    )
+    empty = images_without_objects(len(gathered.images), np.array(gathered.file))
+    notes = (*read.notes(), *told(empty))
     return objects.ground_truth(
         gathered.objects(scored=False), read.stand(as_is), read.source(), notes
     )
@@ -168,18 +165,15 @@ class _Read:
 
     def notes(self) -> tuple[Note, ...]:
         """Return what is to be said of the files."""
-        aside, other = self.folder.aside, self.shapes.other_names
         return (
             *self.shapes.flags.notes(),
             *told(
-                Note(
-                    "left-aside", "entries of the folder are no annotations", aside, warning=False
-                ),
+                left_aside(self.folder.aside, "annotations"),
                 Note(
                     "image-path-of-other-name",
                     "files are of an image of another name by their imagePath; the name of the "
                     "file counts",
-                    other,
+                    self.shapes.other_names,
                     warning=False,
                 ),
             ),

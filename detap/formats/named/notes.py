@@ -1,8 +1,10 @@
 """What is true of valid boxes, by the names that files give them, and worth telling their owner."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.errors import Note
 from detap.formats.named.problems import shown
@@ -15,6 +17,17 @@ _ROUNDED = 0.01
 def told(*notes: Note) -> tuple[Note, ...]:
     """Return the notes that are true of any record."""
     return tuple(note for note in notes if note.count)
+
+
+def images_without_objects(images: int, image: NDArray[np.integer[Any]]) -> Note:
+    """Note the images that have none of the objects, which are in the images `image` (G,)."""
+    filled = int(np.count_nonzero(np.bincount(image, minlength=images)))
+    return Note("images-without-objects", "images have no object", images - filled, warning=False)
+
+
+def left_aside(count: int, what: str, of: str = "the folder") -> Note:
+    """Note the entries of a folder that are not `what` is read: annotations, say."""
+    return Note("left-aside", f"entries of {of} are no {what}", count, warning=False)
 
 
 def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:

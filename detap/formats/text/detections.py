@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from detap.errors import Note, UsageError
-from detap.formats.named.notes import told
+from detap.formats.named.notes import left_aside, told
 from detap.formats.named.objects import Objects, detections, nothing_in_common
 from detap.formats.named.problems import Problems, UnknownNameError, shown
 from detap.formats.named.sides import Stand
@@ -322,9 +322,6 @@ def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections
     if not job.as_is:
         _check_score_column(job, found)
     classes, label = in_order(found.number, found.names)
-    aside = Note(
-        "left-aside", "entries of the folder are no detections", folder.aside, warning=False
-    )
     return detections(
         Objects(
             images=job.truth.images,
@@ -338,5 +335,5 @@ def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections
         job.truth,
         job.stand(found.form, rows),
         (folder.source(folder.members.values(), len(rows)), *job.names.source()),
-        (*notes, *told(aside)),
+        (*notes, *told(left_aside(folder.aside, "detections"))),
     )

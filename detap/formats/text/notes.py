@@ -1,9 +1,7 @@
 """What is left aside of a folder, and worth telling its owner."""
 
-import numpy as np
-
 from detap.errors import Note
-from detap.formats.named.notes import told
+from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.text.folder import Folder, Selection
 from detap.spelling import some
 from detap.tables.detection import Integers
@@ -13,8 +11,6 @@ def folder_notes(
     folder: Folder, selection: Selection, image: Integers, nested: int
 ) -> tuple[Note, ...]:
     """Note what was left aside; `image` (G,) is the image of each object."""
-    filled = int(np.count_nonzero(np.bincount(image, minlength=len(selection.images))))
-    empty = len(selection.images) - filled
     return told(
         Note(
             "images-listed-twice",
@@ -22,7 +18,7 @@ def folder_notes(
             + some(selection.repeated),
             len(selection.repeated),
         ),
-        Note("left-aside", "entries of the folder are no annotations", folder.aside, warning=False),
+        left_aside(folder.aside, "annotations"),
         Note("nested-objects", "object elements inside others are left aside", nested),
-        Note("images-without-objects", "images have no object", empty, warning=False),
+        images_without_objects(len(selection.images), image),
     )

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from detap.errors import InputError, Note, Problem, UsageError
-from detap.formats.named.notes import told
+from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
 from detap.formats.named.problems import Problems, UnknownNameError, shown
 from detap.formats.named.sides import Stand
@@ -186,7 +186,6 @@ def _once(sources: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
 def _truth_notes(
     data_set: DataSet, names: ClassNames, image: Integers, repeated: int
 ) -> tuple[Note, ...]:
-    filled = np.bincount(image, minlength=len(data_set.images)) > 0
     absent = sum(not path for path in data_set.image_files)
     listed = "images are listed twice; each counts once"
     return told(
@@ -196,13 +195,8 @@ def _truth_notes(
             repeated,
         ),
         Note("images-listed-twice", listed, data_set.repeated),
-        Note("left-aside", "entries of the folders are no labels", data_set.aside, warning=False),
-        Note(
-            "images-without-objects",
-            "images have no object",
-            int(np.count_nonzero(~filled)),
-            warning=False,
-        ),
+        left_aside(data_set.aside, "labels", of="the folders"),
+        images_without_objects(len(data_set.images), image),
         Note(
             "images-absent",
             "images are not where their labels say: their sizes are as given, and without label "
@@ -321,7 +315,7 @@ def _detection_notes(folder: Folder, rows: Rows, without: int) -> tuple[Note, ..
             "run twice into one folder? (save_txt appends to what is there)",
             int(np.count_nonzero(_repeats(rows))),
         ),
-        Note("left-aside", "entries of the folder are no detections", folder.aside, warning=False),
+        left_aside(folder.aside, "detections"),
         Note(
             "images-without-file",
             "images of the ground truth have no detections file",
