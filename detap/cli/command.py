@@ -1,7 +1,7 @@
 """Commands: a first screen of help and all of it on request, and what slips may have meant."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -30,9 +30,8 @@ class Command(click.Command):
 
     Parameters
     ----------
-    first : mapping of str to str
-        The options of the first screen, by spelling, in their order, and what it says of each; all
-        options where left out.
+    first : sequence of str
+        The options of the first screen, by spelling, in their order; all where left out.
     examples : mapping of str to str
         What to do, and the line that does it.
     """
@@ -40,7 +39,7 @@ class Command(click.Command):
     def __init__(
         self,
         *args: Any,
-        first: Mapping[str, str] = MappingProxyType({}),
+        first: Sequence[str] = (),
         examples: Mapping[str, str] = MappingProxyType({}),
         **attributes: Any,
     ) -> None:
@@ -88,7 +87,8 @@ class Command(click.Command):
 
     def _format_first(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         known = {name: p for p in self.params for name in p.opts}
-        rows = [(_spelt(known[name], ctx), text) for name, text in self.first.items()]
+        first = [known[name] for name in self.first]
+        rows = [(_spelt(option, ctx), getattr(option, "brief", "")) for option in first]
         rows.append(("--help-all", f"Show all {len(self.params)} options and exit."))
         with formatter.section("Options"):
             formatter.write_dl(rows)

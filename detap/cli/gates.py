@@ -59,7 +59,7 @@ class _Limit(Type):
 _gate = partial(option, group="Gates (exit status 1 where one fails)")
 
 
-def _limit(asked: str, text: str) -> Callable[[Any], Any]:
+def _limit(asked: str, text: str, brief: str = "") -> Callable[[Any], Any]:
     return _gate(
         f"--{asked.replace('_', '-')}",
         holds="limit",
@@ -68,6 +68,7 @@ def _limit(asked: str, text: str) -> Callable[[Any], Any]:
         multiple=True,
         metavar="[NAME=]X",
         help=text,
+        brief=brief,
     )
 
 
@@ -78,7 +79,11 @@ def _such_as(examples: str) -> str:
 def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> Callable[[Any], Any]:
     """Return the options of limits, each with examples of numbers that the command has."""
     return stack(
-        _limit("fail_under", f"Fail where a number is below X: {under}. Repeatable."),
+        _limit(
+            "fail_under",
+            f"Fail where a number is below X: {under}. Repeatable.",
+            f"Exit with 1 where a number is below X: {', '.join(under.split(', ')[:2])}.",
+        ),
         _limit(
             "fail_over",
             f"Fail where a number is above X{_such_as(over)}. For numbers of which less is better. "
@@ -93,6 +98,7 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
         _limit(
             "max_drop",
             f"Fail where a number is more than X below the baseline's: {drop}. Repeatable.",
+            "Exit with 1 where a number is more than X below the baseline's.",
         ),
         _limit(
             "max_rise",

@@ -40,7 +40,8 @@ class Option(click.Option):
 
     `holds` says what its values are, for settings files, whose paths are relative to their folder.
     One that is not `settable` takes nothing from such a file: there its name means something else.
-    `known_as` are words that other tools have for it, for who types one of them.
+    `known_as` are words that other tools have for it, for who types one of them. `brief` is what
+    the first screen of help says of it: all its help, where left out.
     """
 
     def __init__(
@@ -50,6 +51,7 @@ class Option(click.Option):
         holds: Literal["text", "path", "path or text", "target", "limit"] = "text",
         settable: bool = True,
         known_as: Sequence[str] = (),
+        brief: str = "",
         **attributes: Any,
     ) -> None:
         super().__init__(*args, **attributes)
@@ -57,6 +59,7 @@ class Option(click.Option):
         self.holds = holds
         self.settable = settable
         self.known_as = known_as
+        self.brief = brief or self.help
         if self.envvar is None:
             self.envvar = f"DETAP_{str(self.name).upper()}"
 
@@ -138,21 +141,24 @@ _SIDES = {
     "--gt": (
         "Ground truth: a JSON file, or a folder; or several: a pattern, a folder of JSON files. "
         "Repeatable.",
+        "Ground truth: a JSON file, or a folder. Repeatable.",
         ("--ground-truth", "--groundtruth", "--annotations", "--ann-file", "--labels"),
     ),
     "--dt": (
         "Detections: a JSON file, or a folder of text files; - is stdin; or several, likewise. "
         "Repeatable.",
+        "Detections: a JSON file, a folder of text files, or - for stdin.",
         ("--detections", "--predictions", "--pred", "--preds", "--results", "--res-file"),
     ),
 }
-"""What the two sides are, and what other tools call them."""
+"""What the two sides are, the same in brief, and what other tools call them."""
 
 
 def _side(name: str, *, required: bool = True) -> Decorator[Any]:
-    text, known_as = _SIDES[name]
+    text, brief, known_as = _SIDES[name]
     return _input(
         name,
+        brief=brief,
         known_as=known_as,
         required=required,
         multiple=True,
@@ -264,6 +270,7 @@ def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any
         metavar="NAME",
         shell_complete=lambda _, __, text: [n for n in rules.presets if n.startswith(text)],
         help=f"One of {', '.join(rules.presets)}. {default}",
+        brief=f"How to score; {default[0].lower()}{default[1:]}",
     )
     return stack(preset, change_options(rules))
 
@@ -319,11 +326,13 @@ output_options = stack(
         metavar="[FORMAT=]PATH",
         help="Also write the report here, in the format of the extension, or the one named; - is "
         "stdout. Repeatable.",
+        brief="Also write the report here, in the format of the extension: .json, .md and others.",
     ),
     _output(
         "--output-format",
         type=click.Choice(list(SINKS)),
         help="What goes to stdout; a table by default.",
+        brief="What goes to stdout: table, json, markdown and others.",
     ),
 )
 

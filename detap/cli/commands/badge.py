@@ -36,11 +36,7 @@ badge_options = stack(
 
 @click.command(
     cls=Command,
-    first={
-        "--number": "The number, as gates call it: AP50, class:person.AP. By default the headline.",
-        "--label": "What stands before it; by default its name.",
-        "--output": "Where the badge goes; stdout where left out.",
-    },
+    first=("--number", "--label", "--output"),
     examples={
         "The headline of a report, for a file that a web server serves": (
             "detap badge report.json -o badge.json"

@@ -22,15 +22,7 @@ _FORMATS = ("table", "json")
 
 @click.command(
     cls=Command,
-    first={
-        "--gt": "Ground truth: a JSON file, or a folder. Repeatable.",
-        "--dt": "Detections: a JSON file, a folder of text files, or - for stdin.",
-        "--format": "What the files are; told from them where left out.",
-        "--strict": "Make every warning an error.",
-        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
-        "--output-format": "What goes to stdout: table, json, markdown and others.",
-        "--quiet": "Say nothing but errors.",
-    },
+    first=("--gt", "--dt", "--format", "--strict", "--output", "--output-format", "--quiet"),
     examples={
         "Both sides, as eval would read them": "detap check --gt instances.json --dt results.json",
         "In a pre-commit hook: warnings are errors": "detap check --gt VOC2007/ --strict",

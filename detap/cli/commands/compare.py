@@ -83,18 +83,17 @@ compare_options = stack(
 @click.command(
     cls=ConfiguredCommand,
     known=evaluating,
-    first={
-        "--gt": "Ground truth: a JSON file, or a folder. Repeatable.",
-        "--format": "What the files are; told from them where left out.",
-        "--protocol": "How to score: coco, voc2012, voc2007 and others; "
-        "what goes with the format where left out.",
-        "--classes": "Only these, separated by commas.",
-        "--confidence": "Of the intervals of the differences; 0.95 where left out.",
-        "--resamples": "Resamples behind the intervals; 0 leaves them out.",
-        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
-        "--output-format": "What goes to stdout: table, json, markdown and others.",
-        "--quiet": "Say nothing but errors.",
-    },
+    first=(
+        "--gt",
+        "--format",
+        "--protocol",
+        "--classes",
+        "--confidence",
+        "--resamples",
+        "--output",
+        "--output-format",
+        "--quiet",
+    ),
     examples={
         "Is the new detector better?": "detap compare old.json new.json --gt instances.json",
     },

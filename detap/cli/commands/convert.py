@@ -38,15 +38,7 @@ convert_options = stack(
 
 @click.command(
     cls=Command,
-    first={
-        "--gt": "Ground truth: a JSON file, or a folder.",
-        "--dt": "Detections: a JSON file, or a folder of text files.",
-        "--format": "What the files are; told from them where left out.",
-        "--to": "The format to write: coco, voc or yolo.",
-        "--output": "A folder that is not there yet; or a .json file, for one side in COCO.",
-        "--strict": "Make every warning, as of what cannot be held, an error.",
-        "--quiet": "Say nothing but errors.",
-    },
+    first=("--gt", "--dt", "--format", "--to", "--output", "--strict", "--quiet"),
     examples={
         "VOC annotations as COCO JSON": "detap convert --gt VOC2007/ --to coco -o instances.json",
         "Ground truth and detections as a YOLO data set": (

@@ -56,23 +56,22 @@ eval_options = stack(
 
 @click.command(
     cls=ConfiguredCommand,
-    first={
-        "--gt": "Ground truth: a JSON file, or a folder. Repeatable.",
-        "--dt": "Detections: a JSON file, a folder of text files, or - for stdin.",
-        "--format": "What the files are; told from them where left out.",
-        "--protocol": "How to score: coco, voc2012, voc2007 and others; "
-        "what goes with the format where left out.",
-        "--iou": "IoU thresholds: 0.5, or 0.5:0.95:0.05.",
-        "--classes": "Only these, separated by commas.",
-        "--errors": "Which kinds of mistakes there are, and the AP that each costs.",
-        "--fail-under": "Exit with 1 where a number is below X: 0.5, AP50=0.7.",
-        "--baseline-detections": "An earlier detector's detections, to compare with.",
-        "--max-drop": "Exit with 1 where a number is more than X below those, or below --baseline.",
-        "--confidence": "Only where that is no noise, at this level.",
-        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
-        "--output-format": "What goes to stdout: table, json, markdown and others.",
-        "--quiet": "Say nothing but errors.",
-    },
+    first=(
+        "--gt",
+        "--dt",
+        "--format",
+        "--protocol",
+        "--iou",
+        "--classes",
+        "--errors",
+        "--fail-under",
+        "--baseline-detections",
+        "--max-drop",
+        "--confidence",
+        "--output",
+        "--output-format",
+        "--quiet",
+    ),
     examples={
         "COCO": "detap eval --gt instances.json --dt results.json",
         "PASCAL VOC as in 2007, and a report to keep": (

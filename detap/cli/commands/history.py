@@ -25,13 +25,7 @@ number_option = option(
 
 @click.command(
     cls=Command,
-    first={
-        "--number": "Follow this number, as gates call it: AP50, class:person.AP. Repeatable; "
-        "by default those of the summary.",
-        "--strict": "Make every warning an error, so that no report stands apart.",
-        "--output": "Also write it to a file: .json, .md, .csv, .txt.",
-        "--output-format": "What goes to stdout: table, json, csv or markdown.",
-    },
+    first=("--number", "--strict", "--output", "--output-format"),
     examples={
         "Every report of a folder": "detap history reports/",
         "One class, as data": (

@@ -68,14 +68,7 @@ merge_options = stack(
 @click.command(
     cls=ConfiguredCommand,
     known=evaluating,
-    first={
-        "--fail-under": "Exit with 1 where a number is below X: 0.5, AP50=0.7.",
-        "--max-drop": "Exit with 1 where a number is more than X below those, or below --baseline.",
-        "--baseline": "An earlier JSON report, to compare with.",
-        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
-        "--output-format": "What goes to stdout: table, json, markdown and others.",
-        "--quiet": "Say nothing but errors.",
-    },
+    first=("--fail-under", "--max-drop", "--baseline", "--output", "--output-format", "--quiet"),
     examples={
         "Shards that jobs have evaluated": "detap merge 'parts/*.part' -o report.json",
     },

@@ -66,6 +66,7 @@ retrieval_inputs = stack(
         metavar="FILE",
         help="One file with query_codes and gallery_codes (or ..._embeddings, or scores), "
         "query_labels and gallery_labels (or relevance).",
+        brief="Or one file with arrays: codes, embeddings or scores, and labels.",
     ),
     _input("--run", metavar="FILE", help="Ranked items: TREC, CSV or JSON; - is stdin."),
     _input("--qrels", metavar="FILE", help="Judgements of a run: TREC, CSV or JSON."),
@@ -143,18 +144,18 @@ def command() -> None:
 @command.command(
     cls=ConfiguredCommand,
     section="rank-retrieval",
-    first={
-        "--run": "Ranked items: TREC, CSV or JSON; - is stdin.",
-        "--qrels": "Judgements of the run: TREC, CSV or JSON.",
-        "--npz": "Or one file with arrays: codes, embeddings or scores, and labels.",
-        "--protocol": "How to score; what goes with the input where left out.",
-        "--fail-under": "Exit with 1 where a number is below X: 0.5, nDCG@10=0.7.",
-        "--baseline-ranking": "An earlier ranking of the same queries, to compare with.",
-        "--max-drop": "Exit with 1 where a number is more than X below those, or below --baseline.",
-        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
-        "--output-format": "What goes to stdout: table, json, markdown and others.",
-        "--quiet": "Say nothing but errors.",
-    },
+    first=(
+        "--run",
+        "--qrels",
+        "--npz",
+        "--protocol",
+        "--fail-under",
+        "--baseline-ranking",
+        "--max-drop",
+        "--output",
+        "--output-format",
+        "--quiet",
+    ),
     examples={
         "A run and its judgements, as trec_eval has them": (
             "detap rank retrieval --run run.txt --qrels qrels.txt"
@@ -218,15 +219,7 @@ classification_rules = axis_options(Classification, "DETAP_RANK_PROTOCOL", "By d
 @command.command(
     cls=ConfiguredCommand,
     section="rank-classification",
-    first={
-        "--scores": "Scores: CSV or JSON, or a folder of VOC text files.",
-        "--labels": "Labels: CSV or JSON, or a VOC root.",
-        "--npz": "Or one file with arrays: codes, embeddings or scores, and labels.",
-        "--protocol": "How to score; what goes with the input where left out.",
-        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
-        "--output-format": "What goes to stdout: table, json, markdown and others.",
-        "--quiet": "Say nothing but errors.",
-    },
+    first=("--scores", "--labels", "--npz", "--protocol", "--output", "--output-format", "--quiet"),
     examples={
         "Scores and labels": "detap rank classification --scores scores.csv --labels labels.csv",
     },

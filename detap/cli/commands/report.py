@@ -88,18 +88,17 @@ page_options = stack(
 @click.command(
     cls=ConfiguredCommand,
     known=evaluating,
-    first={
-        "--gt": "Ground truth: a JSON file, or a folder. Repeatable.",
-        "--dt": "Detections: a JSON file, a folder of text files, or - for stdin.",
-        "--format": "What the files are; told from them where left out.",
-        "--protocol": "How to score: coco, voc2012, voc2007 and others; "
-        "what goes with the format where left out.",
-        "--images": "The images themselves: the page shows those worth looking at.",
-        "--baseline-detections": "An earlier detector's detections, to compare with.",
-        "--history": "JSON reports of earlier runs, or a folder of them: show the trend.",
-        "--classes": "Only these, separated by commas.",
-        "--quiet": "Say nothing but errors.",
-    },
+    first=(
+        "--gt",
+        "--dt",
+        "--format",
+        "--protocol",
+        "--images",
+        "--baseline-detections",
+        "--history",
+        "--classes",
+        "--quiet",
+    ),
     examples={
         "A page with thumbnails of what went wrong": (
             "detap report --gt instances.json --dt results.json --images val2017/ \\\n"

@@ -37,16 +37,7 @@ _at_iou = option(
 @click.command(
     cls=ConfiguredCommand,
     known=evaluating,
-    first={
-        "--gt": "Ground truth: a JSON file, or a folder. Repeatable.",
-        "--dt": "Detections: a JSON file, a folder of text files, or - for stdin.",
-        "--format": "What the files are; told from them where left out.",
-        "--protocol": "How to score: coco, voc2012, voc2007 and others; "
-        "what goes with the format where left out.",
-        "--at-iou": "Judge at this IoU threshold; 0.5 where left out.",
-        "--output": "Also write the report to a file: .json, .html, .md, .csv, .xml.",
-        "--output-format": "What goes to stdout: table, json, markdown and others.",
-    },
+    first=("--gt", "--dt", "--format", "--protocol", "--at-iou", "--output", "--output-format"),
     examples={
         "What became of the boxes of image 42": (
             "detap show 42 --gt instances.json --dt results.json"
