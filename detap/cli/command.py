@@ -25,6 +25,16 @@ def full_help(ctx: click.Context) -> str:
     return ctx.get_help()
 
 
+_HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Show every option and exit.",
+)
+
+
 class Command(click.Command):
     """A command whose help is one screen first: what it does, examples, the options people use.
 
@@ -52,15 +62,7 @@ class Command(click.Command):
         *found, help_option = super().get_params(ctx)
         if not self.first:
             return [*found, help_option]
-        every = click.Option(
-            ["--help-all"],
-            is_flag=True,
-            is_eager=True,
-            expose_value=False,
-            callback=_show_all,
-            help="Show every option and exit.",
-        )
-        return [*found, every, help_option]
+        return [*found, _HELP_ALL, help_option]
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write what the command does, and examples."""
