@@ -263,6 +263,15 @@ def test_detections_of_other_images_are_recognised() -> None:
     assert codes(table, found) == ["few-overlaps"]
 
 
+@pytest.mark.parametrize(("count", "told"), [(1, []), (9, []), (10, ["few-overlaps"])])
+def test_a_few_objects_that_are_not_found_say_nothing(count: int, told: list[str]) -> None:
+    images, boxes = np.arange(count), np.tile([10.0, 10.0, 50.0, 50.0], (count, 1))
+    columns: dict[str, Any] = {"image": images, "label": np.ones(count, np.int64)}
+    table = GroundTruth.from_arrays(**columns, boxes=boxes)
+    found = Detections.from_arrays(**columns, boxes=boxes + 300, score=np.linspace(0.1, 0.9, count))
+    assert codes(table, found) == told
+
+
 @pytest.mark.parametrize("code", ["look-like-corners", "look-like-sides"])
 @pytest.mark.parametrize("side", ["detections", "ground-truth"])
 def test_a_part_of_the_boxes_in_another_convention(code: str, side: str) -> None:

@@ -12,6 +12,10 @@ from detap.tables.detection import Detections, GroundTruth, Name
 
 _FEW = 0.02
 
+_FEWEST_MISSED = 10
+"""Objects that say something when none is met: a detector that finds every third misses all of
+them in one set of sixty."""
+
 
 def suspicions(
     truth: GroundTruth, detections: Detections, sample: Sample | None = None
@@ -55,7 +59,7 @@ def _suspicions(sample: Sample) -> list[Note]:
     first = convention(sample, met) or mixed_conventions(sample) or _mixed_images(sample)
     if first:
         return [first]
-    if met < _FEW or _no_more_than_chance(sample):
+    if (met < _FEW and len(sample.rows) >= _FEWEST_MISSED) or _no_more_than_chance(sample):
         message = (
             "ground truths are met by detections of whatever class no more often than by chance "
             f"({np.count_nonzero(sample.met)} of {len(sample.rows)} looked at): are these the "
