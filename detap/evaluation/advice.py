@@ -8,6 +8,7 @@ import numpy as np
 from detap.errors import Note
 from detap.evaluation.id_zero import weighed
 from detap.evaluation.results import Result
+from detap.tables.doubts import repeated
 
 _LOW = 0.05
 _MANY = 10
@@ -122,8 +123,8 @@ def written_twice(result: Result) -> Iterator[Note]:
     some = np.flatnonzero(chosen[found.image])
     if len(some) > _MOST:
         some = np.flatnonzero(found.image == found.image[0])[:_MOST]
-    columns = found.image[some], found.label[some], *found.corners[some].T
-    if 4 * len(np.unique(np.column_stack(columns), axis=0)) <= 3 * len(some) and len(some):
+    twice = repeated(found.image[some], found.label[some], found.corners[some])
+    if len(some) and 4 * twice >= len(some):
         from detap.analysis.examination.facts import repeated_detections  # seldom needed
 
         yield from repeated_detections(found)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
 Rows = NDArray[np.intp]
 
 INSIST = "as_is=True (--as-is)"
@@ -38,6 +39,26 @@ _FIRST_PIXELS = 2.0
 _PIXELS = 10.0
 _LOOKED_AT = 512
 _ENOUGH = 10
+
+
+# --- boxes that are there twice
+
+
+def repeated(image: Integers, label: Integers, corners: Floats) -> int:
+    """Return how many of N rows have the image, the class and the box (N, 4) of an earlier one."""
+    # A hash that misses no equal pair is enough to rule them out, and far cheaper than the rows.
+    mixed = (image.astype(np.uint64) << np.uint64(20)) ^ label.astype(np.uint64)
+    bits = (corners + 0.0).view(np.uint64)
+    for column, odd in zip(bits.T, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F) * 2, strict=True):
+        mixed = (mixed ^ (column >> np.uint64(29)) ^ column) * np.uint64(odd)
+    ordered = np.sort(mixed)
+    twice = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(twice):
+        return 0
+    rows = np.flatnonzero(np.isin(mixed, twice))
+    boxes = map(tuple, corners[rows].tolist())
+    table = zip(image[rows].tolist(), label[rows].tolist(), boxes, strict=True)
+    return len(rows) - len(set(table))
 
 
 # --- boxes that end before they begin

@@ -19,6 +19,7 @@ from detap.analysis.examination.sample import MEETS, Sample
 from detap.analysis.examination.suspicions import suspicions
 from detap.errors import Note
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+from detap.tables.doubts import repeated
 
 
 class Fact(NamedTuple):
@@ -126,7 +127,7 @@ def _detection_facts(detections: Detections) -> Iterator[Fact]:
 
 
 def _box_facts(key: str, table: GroundTruth | Detections, sizes: Floats | None) -> Iterator[Fact]:
-    yield Fact(f"{key}_repeated", "  that repeat another's image, class and box", repeated(table))
+    yield Fact(f"{key}_repeated", "  that repeat another's image, class and box", _repeated(table))
     yield Fact(f"{key}_empty", "  without area", int(np.count_nonzero(table.box_area <= 0)))
     if sizes is not None:
         yield Fact(f"{key}_outside", "  wholly outside their image", _outside(table, sizes))
@@ -152,16 +153,8 @@ def _ties(detections: Detections) -> tuple[int, int]:
     return len(np.unique(detections.score)), int(np.count_nonzero(touched))
 
 
-def repeated(table: GroundTruth | Detections) -> int:
-    """Return how many rows have the image, class and box of an earlier one."""
-    if len(table) < 2:
-        return 0
-    order = np.lexsort((*table.corners.T, table.label, table.image))
-    equal = (table.image[order][1:] == table.image[order][:-1]) & (
-        table.label[order][1:] == table.label[order][:-1]
-    )
-    corners = table.corners[order]
-    return int(np.count_nonzero(equal & (corners[1:] == corners[:-1]).all(axis=1)))
+def _repeated(table: GroundTruth | Detections) -> int:
+    return repeated(table.image, table.label, table.corners)
 
 
 def _outside(table: GroundTruth | Detections, sizes: Floats) -> int:
@@ -172,7 +165,7 @@ def _outside(table: GroundTruth | Detections, sizes: Floats) -> int:
 
 def _truth_notes(truth: GroundTruth) -> Iterator[Note]:
     if not any(note.code == "repeated-objects" for note in truth.notes):
-        count = repeated(truth)
+        count = _repeated(truth)
         if count:
             message = "ground truths repeat the image, class and box of another; all count"
             yield Note("repeated-ground-truth", message, count)
@@ -185,7 +178,7 @@ def _truth_notes(truth: GroundTruth) -> Iterator[Note]:
 
 def repeated_detections(detections: Detections) -> Iterator[Note]:
     """Say how many detections are there more than once."""
-    count = repeated(detections)
+    count = _repeated(detections)
     if count:
         message = (
             "detections repeat the image, class and box of another: each but the first is a false "

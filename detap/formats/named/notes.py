@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from detap.errors import Note
 from detap.formats.named.problems import shown
 from detap.tables.detection import Floats, GroundTruth, Integers
+from detap.tables.doubts import repeated
 
 _ROUNDED = 0.01
 """In pixels: fractions of six digits put a box so far beyond its image that ends with it."""
@@ -57,7 +58,7 @@ def ground_truth_notes(
         Note(
             "repeated-objects",
             "objects stand in their file twice; both count",
-            _repeated(image, label, corners),
+            repeated(image, label, corners),
         ),
         Note(
             "one-pixel-boxes",
@@ -136,20 +137,3 @@ def _beyond(image: Integers, corners: Floats, sizes: Floats | None) -> int:
     width, height = np.where(np.isnan(sizes), np.inf, sizes).T[:, image] + _ROUNDED
     x1, y1, x2, y2 = corners.T
     return int(np.count_nonzero((x1 < -_ROUNDED) | (y1 < -_ROUNDED) | (x2 > width) | (y2 > height)))
-
-
-def _repeated(image: Integers, label: Integers, corners: Floats) -> int:
-    """Return how many rows are equal to an earlier one of their image."""
-    # A hash that misses no equal pair is enough to rule them out, and far cheaper than the rows.
-    mixed = (image.astype(np.uint64) << np.uint64(20)) ^ label.astype(np.uint64)
-    bits = (corners + 0.0).view(np.uint64)
-    for column, odd in zip(bits.T, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F) * 2, strict=True):
-        mixed = (mixed ^ (column >> np.uint64(29)) ^ column) * np.uint64(odd)
-    ordered = np.sort(mixed)
-    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(repeated):
-        return 0
-    rows = np.flatnonzero(np.isin(mixed, repeated))
-    boxes = map(tuple, corners[rows].tolist())
-    table = zip(image[rows].tolist(), label[rows].tolist(), boxes, strict=True)
-    return len(rows) - len(set(table))
