@@ -140,9 +140,7 @@ def command(session: Session, /, **options: Any) -> None:
     if runs:
         report = _with_history(report, runs)
     if pictures is not None:
-        material = _material(report)
-        names = _file_names(material.result.ground_truth, inputs.format)
-        report = report._replace(material=material._replace(pictures=pictures, file_names=names))
+        report = _with_pictures(report, pictures, inputs.format)
     session.done()
     for note in report.notes:
         session.note(note)
@@ -237,6 +235,19 @@ def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "
     blocks = [history_block(found[0])] if len(found[0].runs) > 1 else []
     notes = (*report.notes, *history_notes(found))
     return report._replace(blocks=(*report.blocks, *blocks), notes=notes)
+
+
+def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Report":
+    """Return a report that has pictures from a folder, and says so where there is none."""
+    from detap.report.page.pictures import Wanted, any_there  # Pillow
+
+    material = _material(report)
+    names = _file_names(material.result.ground_truth, file_format)
+    images = map(str, material.result.images)
+    if not any_there(folder, (Wanted(image, names.get(image), None) for image in images)):
+        told = f"{printable(folder)} has no file of any image: the page is without pictures"
+        report = report._replace(notes=(*report.notes, Note("no-pictures", told)))
+    return report._replace(material=material._replace(pictures=folder, file_names=names))
 
 
 def _material(report: "Report") -> "Material":

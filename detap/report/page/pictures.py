@@ -8,6 +8,7 @@ is its owner's own affair, and followed.
 import os
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from io import BytesIO
 from typing import NamedTuple
 
@@ -109,6 +110,14 @@ def thumbnails(folder: str, wanted: Iterable[Wanted], *, most: int = MOST_BYTES)
             f"{left_out} more pictures were left out: the page holds at most {most / 1e6:g} MB"
         )
     return Thumbnails(uris, sizes, tuple(problems))
+
+
+def any_there(folder: str, wanted: Iterable[Wanted]) -> bool:
+    """Return whether the folder has a file of any of these images."""
+    for image in wanted:
+        with suppress(_UnusableError):
+            return bool(_path(folder, image))
+    return False
 
 
 def _path(folder: str, image: Wanted) -> str:

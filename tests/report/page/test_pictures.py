@@ -10,9 +10,10 @@ import pytest
 
 Image = pytest.importorskip("PIL.Image", reason="the extra detap[report] is not installed")
 
+from detap.cli import main  # noqa: E402 - after what it needs was asked for
 from detap.report.page import pictures  # noqa: E402 - after what it needs was asked for
 from detap.report.page.pictures import Wanted, thumbnails  # noqa: E402
-from tests.report.page.cases import SIZE, model_of, write_page  # noqa: E402
+from tests.report.page.cases import SIZE, model_of, write_case, write_page  # noqa: E402
 
 
 def draw(path: Path, size: tuple[int, int] = (640, 480), turn: int | None = None) -> None:
@@ -155,6 +156,22 @@ def test_the_command_shows_pictures_and_says_which_are_missing(tmp_path: Path) -
     for image in images:
         assert (image["picture"] is not None) == (int(image["name"]) < 20)
     assert "20: there is no such file in the folder of pictures" in page.read_text("utf-8")
+
+
+def test_a_folder_without_any_picture_is_told(tmp_path: Path, capsys: Any) -> None:
+    folder = tmp_path / "images"
+    folder.mkdir()
+    draw(folder / "other.png", SIZE)
+    page = tmp_path / "page.html"
+    words = ["report", *write_case(tmp_path), "--images", str(folder), "-o", str(page)]
+    assert main(words) == 0
+    told = f"{folder} has no file of any image: the page is without pictures [no-pictures]"
+    assert f"warning: {told}\n" in capsys.readouterr().err
+    assert told in page.read_text("utf-8")
+    draw(folder / "24.png", SIZE)
+    assert main(words) == 0
+    assert "no-pictures" not in capsys.readouterr().err
+    assert "no-pictures" not in page.read_text("utf-8")
 
 
 def test_100_pictures_stay_below_their_size(tmp_path: Path) -> None:
