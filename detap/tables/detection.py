@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
+from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.doubts import AS_IS, backward, backward_note, too_many
@@ -490,13 +491,9 @@ def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Fl
     copy : bool
         Whether the corners are a copy.
     """
-    corners = boxes.copy() if copy else boxes
-    with np.errstate(over="ignore", invalid="ignore"):
-        if encoding == "xywh":
-            areas = boxes[:, 2] * boxes[:, 3]
-            corners[:, 2:] += boxes[:, :2]
-        else:
-            areas = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+    corners = np.array(boxes, np.float64, order="C", copy=copy or None)
+    areas = np.empty(len(corners))
+    encode(corners, areas, encoding == "corners")
     return corners, areas
 
 

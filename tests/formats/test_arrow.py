@@ -376,6 +376,11 @@ def test_single_precision_is_read_as_it_is_and_said(
     assert mine.corners[:, 0].tolist() == np.array(columns["x"], np.float32).tolist()
     assert [(n.code, n.warning) for n in mine.notes] == [("float32-columns", False)]
     assert not detections_of(tmp_path, columns, json_tables[0]).notes
+    single = table(columns, **dict.fromkeys(SIDES, pa.float32()))
+    x, y, width, height = (np.array(columns[name], np.float32).astype(float) for name in SIDES)
+    mine = detections_of(tmp_path, single, json_tables[0])
+    assert mine.corners.tolist() == np.stack([x, y, x + width, y + height], axis=1).tolist()
+    assert mine.box_area.tolist() == (width * height).tolist()
 
 
 # --- what is wrong is said

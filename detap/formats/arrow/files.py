@@ -14,6 +14,7 @@ from detap.errors import InputError, UsageError
 from detap.formats.arrow import ipc
 from detap.formats.json.text import looks_like
 from detap.formats.reading.digest import sha256_of_stream
+from detap.formats.reading.paths import is_url
 from detap.formats.reading.stream import EXPANSION_FLOOR, STDIN, Limits, Stream, refuse
 
 Path = str | os.PathLike[str]
@@ -21,7 +22,8 @@ Path = str | os.PathLike[str]
 PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"
 _ENCRYPTED = b"PARE"
-_ROWS_AT_ONCE = 1 << 18
+_ROWS_AT_ONCE = 1 << 16
+_PIECE = 1 << 18
 _LISTS_AT_ONCE = 1 << 14
 _WIDTH = 8
 AGAIN = "write it again, or fetch it again"
@@ -112,7 +114,16 @@ class _Parquet(Container):
 
         # Of text only the numbers of the words are made, however often a word of any length recurs.
         text = [name for name in columns if pa.types.is_string(self.schema.field(name).type)]
-        file = parquet.ParquetFile(self._source, metadata=self._file.metadata, read_dictionary=text)
+        # From afar all that is needed comes at once; what is near comes in pieces, whose memory is
+        # used again and again.
+        far = is_url(self.path)
+        file = parquet.ParquetFile(
+            self._source,
+            metadata=self._file.metadata,
+            read_dictionary=text,
+            pre_buffer=far,
+            buffer_size=0 if far else _PIECE,
+        )
         lists = any(pa.types.is_nested(self.schema.field(name).type) for name in columns)
         yield from file.iter_batches(
             _LISTS_AT_ONCE if lists else _ROWS_AT_ONCE,

@@ -1,15 +1,16 @@
 """From batches of a table to whole columns of numpy, and the rows in which something is missing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from detap.core.threads import memory_is_tight
+from detap.formats.arrow._batches import interleave, number, translate
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, UnfitError, list_lengths
 from detap.tables.columns import Name, name_of
 from detap.tables.detection import Floats
@@ -21,25 +22,36 @@ NAMES = ("image_id", "category_id", "category", "id")
 
 _NONE = np.zeros(0, np.intp)
 _SPARSE = 4
-"""Whole numbers are numbered by a table of at most so many entries for each row."""
+_SMALL = 1 << 20
+"""Whole numbers are numbered by a table of at most so many entries for each row, and so many."""
 _EXACT = 2**53
+_WRAP = 2**64
 _LARGE = 1e150
 """Numbers below have finite sums and products."""
 
 
-class _Part(NamedTuple):
-    """A part of a column: the number of each name, and what stands for that name, less `low`."""
+class _Growing:
+    """Rows that grow, of which batches are put in place as they come."""
 
-    numbers: NDArray[np.int32]
-    codes: NDArray[Any]
-    low: int
+    def __init__(self, capacity: int, *width: int, kind: type = np.float64) -> None:
+        self.data: NDArray[Any] = np.empty((capacity, *width), kind)
 
-
-_LATER = _Part(np.zeros(0, np.int32), _NONE, 0)
+    def room(self, at: int, count: int) -> NDArray[Any]:
+        """Return `count` rows from `at` on, to be filled."""
+        short = at + count - len(self.data)
+        if short > 0:
+            more = np.empty((max(short, len(self.data)), *self.data.shape[1:]), self.data.dtype)
+            self.data = np.concatenate([self.data, more])
+        return self.data[at : at + count]
 
 
 class Codes:
     """A column of names: each numbered when first met, so that no row becomes an object.
+
+    Parameters
+    ----------
+    capacity : int
+        How many rows are likely.
 
     Attributes
     ----------
@@ -47,25 +59,30 @@ class Codes:
         What is no name, by its number.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, capacity: int) -> None:
         self.wrong: dict[int, Any] = {}
         self._number: dict[Name, int] = {}
-        self._parts: list[_Part] = []
-        self._whole: dict[int, NDArray[Any]] = {}
+        self._codes = _Growing(capacity, kind=np.int32)
+        self._length = 0
+        self._table = np.zeros(0, np.int32)
+        self._low = 0
+        self._count = 0
 
     @property
     def number(self) -> dict[Name, int]:
         """The names that occur, by number."""
-        if self._whole:
-            self._number_whole()
+        if len(self._number) < self._count:
+            there = np.flatnonzero(self._table >= 0)
+            places = there[np.argsort(self._table[there])].tolist()
+            self._number = {self._low + place: k for k, place in enumerate(places)}
         return self._number
 
     def add(self, column: Any) -> Rows:
         """Take more rows; return those that have no name."""
-        if pa.types.is_integer(column.type) and not column.null_count and len(column):
-            self._whole[len(self._parts)] = column.to_numpy()
-            self._parts.append(_LATER)
-            return _NONE
+        room = self._codes.room(self._length, len(column))
+        self._length += len(column)
+        if pa.types.is_integer(column.type) and column.null_count < len(column):
+            return self._add_whole(column, room)
         given = pa.types.is_dictionary(column.type)
         if not given:
             column = column.dictionary_encode()
@@ -74,35 +91,47 @@ class Codes:
         if index.null_count:
             index = index.cast(pa.int64()).fill_null(len(names))
             names.append(None)
-        index = index.to_numpy(zero_copy_only=False)
+        index = _aligned(index.to_numpy(zero_copy_only=False))
         used = list(range(len(names)))
         if given:  # it may hold names that no row has
             used = np.flatnonzero(np.bincount(index, minlength=len(names))).tolist()
         numbers = np.zeros(len(names), np.int32)
         numbers[used] = [self._numbered(names[k]) for k in used]
-        self._parts.append(_Part(numbers, index, 0))
+        translate(index, numbers, room)
         without = [k for k in used if names[k] is None]
         return np.flatnonzero(np.isin(index, without)) if without else _NONE
 
-    def _number_whole(self) -> None:
-        """Give whole numbers their numbers, by a table where they lie close together."""
-        columns, self._whole = self._whole, {}
-        low = min(int(values.min()) for values in columns.values())
-        high = max(int(values.max()) for values in columns.values())
-        if high - low >= _SPARSE * sum(map(len, columns.values())):
-            for at, values in columns.items():
-                names, index = np.unique(values, return_inverse=True)
-                numbers = np.array([self._numbered(name) for name in names.tolist()], np.int32)
-                self._parts[at] = _Part(numbers, index, 0)
-            return
-        there = np.zeros(high - low + 1, np.bool_)
-        for values in columns.values():
-            there[values - low] = True
-        used = np.flatnonzero(there)
-        numbers = np.zeros(len(there), np.int32)
-        numbers[used] = [self._numbered(low + k) for k in used.tolist()]
-        for at, values in columns.items():
-            self._parts[at] = _Part(numbers, values, low)
+    def _add_whole(self, column: Any, room: NDArray[np.int32]) -> Rows:
+        """Take whole numbers, by a table where they lie close together."""
+        without = _NONE
+        if column.null_count:
+            without = np.flatnonzero(column.is_null())
+            column = column.fill_null(column.drop_null()[0])
+        values = _aligned(column.to_numpy(zero_copy_only=False))
+        if self._widen(int(values.min()), int(values.max())):
+            self._count = number(values, self._low % _WRAP, self._table, room, self._count)
+        else:
+            names, index = np.unique(values, return_inverse=True)
+            room[:] = np.array([self._numbered(name) for name in names.tolist()], np.int32)[index]
+        return without
+
+    def _widen(self, low: int, high: int) -> bool:
+        """Make sure that the table has entries from `low` to `high`; False where there is none."""
+        first, last = self._low, self._low + len(self._table)
+        if not self._count:
+            first, last = low, low
+        if low < first or high >= last:
+            more = len(self._table)
+            start = min(low - more, first) if low < first else first
+            stop = max(high + 1 + more, last) if high >= last else last
+            if self._number or stop - start > _SPARSE * self._length + _SMALL:
+                self._count = len(self.number)
+                self._table = np.zeros(0, np.int32)
+                return False
+            table = np.full(stop - start, -1, np.int32)
+            table[first - start : last - start] = self._table
+            self._low, self._table = start, table
+        return True
 
     def _numbered(self, value: Any) -> int:
         if value is None:
@@ -116,26 +145,17 @@ class Codes:
 
     def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
         """Return the number of each row's name, or what `places` has in its stead."""
-        named = bool(self.number)  # which numbers them
-        parts = [np.zeros(0, np.int32)]
-        for numbers, codes, low in self._parts:
-            by_code = places[numbers] if places is not None and named else numbers
-            parts.append(by_code.take(codes - low if low else codes))
-        return np.concatenate(parts)
+        codes = self._codes.data[: self._length]
+        if places is None or not self.number:
+            return codes
+        found = np.empty(len(codes), np.int32)
+        translate(codes, places, found)
+        return found
 
 
-class _Numbers:
-    """Columns of float64 that grow, of which batches are put in place as they come."""
-
-    def __init__(self, capacity: int, width: int) -> None:
-        self.data = np.empty((capacity, width))
-
-    def put(self, at: int, values: NDArray[Any], side: int | slice) -> None:
-        short = at + len(values) - len(self.data)
-        if short > 0:
-            more = np.empty((max(short, len(self.data)), self.data.shape[1]))
-            self.data = np.concatenate([self.data, more])
-        self.data[at : at + len(values), side] = values
+def _aligned(values: NDArray[Any], kind: type | None = None) -> NDArray[Any]:
+    """Return numbers as compiled code reads them; in a file they may lie at any place."""
+    return np.require(values, kind, "A")
 
 
 class Gathered:
@@ -160,13 +180,13 @@ class Gathered:
 
     def __init__(self, shape: Shape, batches: Iterable[Any], rows: int, most: int) -> None:
         self.shape = shape
-        self._box = _Numbers(rows, 4)
-        self.image = Codes()
-        self.codes: dict[str, Codes] = defaultdict(Codes)
+        self._box = _Growing(rows, 4)
+        self.image = Codes(rows)
+        self.codes: dict[str, Codes] = defaultdict(lambda: Codes(rows))
         self.single = False
         self.calm = True
         self._length = 0
-        self._numbers: dict[str, _Numbers] = defaultdict(lambda: _Numbers(rows, 1))
+        self._numbers: dict[str, _Growing] = defaultdict(lambda: _Growing(rows))
         self._without: dict[str, list[Rows]] = defaultdict(list)
         self._inexact: dict[str, list[Rows]] = defaultdict(list)
         self._counts: list[NDArray[np.int64]] = []
@@ -193,14 +213,28 @@ class Gathered:
         if self.shape.sized:
             sides = [_size(batch.column(name)) for name in ("width", "height")]
             self._sizes.append(np.stack(sides, axis=1))
+        box: list[NDArray[Any]] = []
         for name, column in columns.items():
             if name in NAMES:
                 self._without[name].append(self.codes[name].add(column) + self._length)
+                continue
+            values = self._values(name, column)
+            if name in self.shape.box:
+                box.extend([values] if name != BOX else values.reshape(-1, 4).T)
             else:
-                self._take_numbers(name, column)
+                self._numbers[name].room(self._length, len(values))[:] = values
+        self._take_boxes(box)
         self._length += len(next(iter(columns.values())))
 
-    def _take_numbers(self, name: str, column: Any) -> None:
+    def _take_boxes(self, columns: Sequence[NDArray[Any]]) -> None:
+        single = all(column.dtype == np.float32 for column in columns)
+        kind = np.float32 if single else np.float64
+        first, second, third, fourth = (_aligned(column, kind) for column in columns)
+        rows = self._box.room(self._length, len(columns[0]))
+        self.calm &= interleave(first, second, third, fourth, rows, _LARGE)
+
+    def _values(self, name: str, column: Any) -> NDArray[Any]:
+        """Return the numbers of a column, and keep the rows that have none."""
         width = 1
         without = np.flatnonzero(column.is_null()) if column.null_count else _NONE
         if name == BOX:
@@ -209,18 +243,13 @@ class Gathered:
         if column.null_count:
             without = np.union1d(without, np.flatnonzero(column.is_null()) // width)
             column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
-        values = column.to_numpy(zero_copy_only=False)
+        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
         if name not in FLAGS and values.dtype in (np.int64, np.uint64):
             cut = np.flatnonzero((values > _EXACT) | (values.astype(np.int64) < -_EXACT)) // width
             self._inexact[name].append(cut + self._length)
         self.single |= values.dtype in (np.float32, np.float16) and name != "area"
-        if name in self.shape.box:
-            self.calm &= not len(values) or _is_calm(values)
-            side = slice(None) if width > 1 else self.shape.box.index(name)
-            self._box.put(self._length, values.reshape(-1, 4) if width > 1 else values, side)
-        else:
-            self._numbers[name].put(self._length, values, 0)
         self._without[name].append(without + self._length)
+        return values
 
     def __len__(self) -> int:
         return self._length
@@ -244,7 +273,7 @@ class Gathered:
         """Return another column of numbers, (N,); zeros where there is none."""
         if name not in self._numbers:
             return np.zeros(self._length)
-        return self._numbers[name].data[: self._length, 0]
+        return self._numbers[name].data[: self._length]
 
 
 def _one_ahead(batches: Iterable[Any]) -> Iterator[Any]:
@@ -258,10 +287,6 @@ def _one_ahead(batches: Iterable[Any]) -> Iterator[Any]:
         while (batch := coming.result()) is not None:
             coming = thread.submit(next, rest, None)
             yield batch
-
-
-def _is_calm(values: NDArray[Any]) -> bool:
-    return float(values.min()) > -_LARGE and float(values.max()) < _LARGE
 
 
 def _fours(column: Any) -> tuple[Any, Rows]:
