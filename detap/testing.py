@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from detap.errors import DetapWarning, UsageError
+from detap.errors import DetapWarning, Note, UsageError
 from detap.gates.demands import LIMITS, Demands, Judged, Kept, Spelling
 from detap.gates.judging import judge
 from detap.names import printable
@@ -50,6 +50,7 @@ def assert_detections(
     confidence: float | None = None,
     resamples: int | None = None,
     seed: int | None = None,
+    resolve_drop: float | None = None,
     min_ground_truths: int | None = None,
     score_threshold: "Threshold | None" = None,
     threads: int | None = None,
@@ -79,7 +80,11 @@ def assert_detections(
         With detections as the baseline: a drop or rise fails only where its whole interval is
         beyond.
     resamples, seed : int, optional
-        Of that interval: 1000 and 0 by default.
+        Of that interval, or of `resolve_drop`: 1000 and 0 by default.
+    resolve_drop : float, optional
+        A drop: a note of the result, or the assertion, says how many images would tell it from
+        noise, of these two detectors with detections as the baseline, and else of this one and
+        another as noisy.
     min_ground_truths : int, optional
         Drops and rises of classes with fewer pass: 20 by default with `confidence`, else 0.
     score_threshold : float or "best", optional
@@ -118,17 +123,19 @@ def assert_detections(
         confidence=confidence,
         resamples=resamples,
         seed=seed,
+        resolve_drop=resolve_drop,
         fewest=min_ground_truths,
         allow_different=allow_different,
     )
     rules = protocol or ("coco" if file_format is None else file_format.protocol)
     numbers = {"threads": threads, "score": _threshold(score_threshold)}
     now, judged = _judged((truth, found, before), rules, demands, baseline, numbers)
+    shown = _images_needed(judged, resolve_drop)
     if judged.failed:
-        raise AssertionError(_message(judged, now.whole))
+        raise AssertionError(_message(judged, now.whole, shown))
     for note in judged.notes:
         warnings.warn(DetapWarning(note), stacklevel=2)
-    return replace(now.whole, notes=(*now.whole.notes, *judged.notes))
+    return replace(now.whole, notes=(*now.whole.notes, *judged.notes, *shown))
 
 
 def _tables(
@@ -219,11 +226,22 @@ def _record(scored: "Scored") -> dict[str, Any]:
     return as_dict(detection_report(result, inputs=inputs, blocks=blocks))
 
 
-def _message(judged: Judged, result: "Result") -> str:
+def _images_needed(judged: Judged, drop: float | None) -> tuple[Note, ...]:
+    """Return the note of how many images would tell a drop from noise, where that was asked."""
+    if judged.resolution is None or drop is None:
+        return ()
+    known = [(reach.name, reach.units_needed) for reach in judged.resolution.numbers]
+    counts = ", ".join(f"{needed:,} of {name}" for name, needed in known if needed is not None)
+    told = f"takes so many images: {counts}" if counts else "is not known: no resample differs"
+    return (Note("images-needed", f"to tell a drop of {drop:g} from noise {told}", warning=False),)
+
+
+def _message(judged: Judged, result: "Result", shown: tuple[Note, ...]) -> str:
     from detap.report.sections.gates import judged_blocks  # only where one failed
 
     lines = [line for block in judged_blocks(judged) for line in (block.title, *block.lines)]
-    return "\n".join(printable(line) for line in [*lines, result.protocol.signature(_version())])
+    lines += [*(note.message for note in shown), result.protocol.signature(_version())]
+    return "\n".join(map(printable, lines))
 
 
 def _version() -> str:

@@ -122,7 +122,8 @@ class Demands(NamedTuple):
         UsageError
             Where it contradicts itself, or one thing is of no use without another.
         """
-        _check_ranges(spell, confidence, resamples, seed, fewest)
+        shares = {"confidence": confidence, "resolve_drop": resolve_drop}
+        _check_ranges(spell, shares, resamples, seed, fewest)
         changes = any(limit.kind in CHANGES for limit in limits)
         kept, earlier = spell("baseline"), spell("baseline_detections")
         either = kept if kept == earlier else f"{kept} or {earlier}"
@@ -157,16 +158,17 @@ class Demands(NamedTuple):
 
 def _check_ranges(
     spell: Spelling,
-    confidence: float | None,
+    shares: Mapping[str, float | None],
     resamples: int | None,
     seed: int | None,
     fewest: int | None,
 ) -> None:
-    if confidence is not None:
+    for name, given in shares.items():
         try:
-            share(confidence)
+            if given is not None:
+                share(given)
         except ValueError as error:
-            raise UsageError(f"{spell('confidence')}: {error}") from None
+            raise UsageError(f"{spell(name)}: {error}") from None
     for name, value, (least, most) in (
         ("resamples", resamples, RESAMPLES),
         ("seed", seed, SEEDS),

@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from detap.core.resampling import resample
-from detap.errors import DetapWarning
+from detap.errors import DetapWarning, UsageError
 from detap.report import schema
 from detap.testing import assert_detections
 from tests.cli.conftest import Ended, detap, write_coco
@@ -196,6 +196,26 @@ def test_two_that_are_the_same_tell_nothing(case: Path, detap: Run) -> None:
     assert number["units_needed"] is None
     assert "No resample differs from another" in ended.out
     assert "gate-too-fine" not in ended.err
+
+
+def test_an_assertion_says_how_many_images_a_drop_takes(case: Path, detap: Run) -> None:
+    """One detector alone: twice .7 * .3 / 100, and (2.801585 / 0.02)**2 of that times 100."""
+    asked = {"fail_under": {"AR100": 0.6}, "resolve_drop": 0.02}
+    result = assert_detections("instances.json", "now.json", **asked)  # type: ignore[arg-type]
+    note = result.notes[-1]
+    assert (note.code, note.warning) == ("images-needed", False)
+    start, end = "to tell a drop of 0.02 from noise takes so many images: ", " of AR100"
+    assert note.message.startswith(start)
+    needed = int(note.message.removeprefix(start).removesuffix(end).replace(",", ""))
+    assert needed == pytest.approx(100 * 2 * 0.0021 * (FACTOR / 0.02) ** 2, rel=2 * SOME)
+    _, report = run(detap, "--resolve-drop", "0.02", "--fail-under", "AR100=0.6")
+    assert report["resolution"]["numbers"][0]["units_needed"] == needed  # as the command has it
+    with pytest.raises(AssertionError, match=f"{start}{needed:,}{end}\nprotocol:coco"):
+        assert_detections(
+            "instances.json", "now.json", fail_under={"AR100": 0.8}, resolve_drop=0.02
+        )
+    with pytest.raises(UsageError, match="resolve_drop: 2 is not between 0 and 1"):
+        assert_detections("instances.json", "now.json", fail_under={"AR100": 0.6}, resolve_drop=2)
 
 
 @pytest.mark.parametrize(
