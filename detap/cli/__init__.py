@@ -16,7 +16,6 @@ when their command is called or listed, and nothing that costs time before it is
 """
 
 import errno
-import gc
 import os
 import signal
 import sys
@@ -116,7 +115,6 @@ def group(ctx: click.Context) -> None:
 def run() -> NoReturn:
     """Run the command line of this process and end it with the status."""
     end_with(DEFECT, _TOO_LARGE)
-    gc.disable()  # a short life with large arrays: looking for cycles costs 0.005 s and finds none
     answered = answer(group)
     _end(main(sys.argv[1:]) if answered is None else answered)
 

@@ -6,7 +6,7 @@ signature, its line of the JSON schema and its row of the docs all derive from i
 (``python -m docs.derive`` writes the last two).
 """
 
-from dataclasses import Field, asdict, dataclass, field, fields, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from itertools import pairwise
 from math import inf, isfinite, isinf
 from struct import pack, unpack
@@ -71,8 +71,7 @@ RECALL_GRIDS: dict[str, tuple[float, ...]] = {
 """The recall levels at which interpolated precision is read, by the name of who makes them so."""
 
 
-@dataclass(frozen=True)
-class AreaRange:
+class AreaRange(NamedTuple):
     """Areas from `low` to `high` square pixels, both ends included.
 
     `suffix` is what the range adds to the name of a measure: ``"s"`` in ``APs``.
@@ -740,7 +739,7 @@ def _kind_of(entry: "Field[Any]") -> Kind:
     raise TypeError(f"axis {entry.name} needs a kind")  # pragma: no cover - a slip of ours
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Rules:
     """What detection and ranking protocols share: axes with values, and a signature.
 
@@ -951,8 +950,8 @@ def steps(first: Rules, second: Rules) -> tuple[Step, ...]:
 
 def _plain(value: Any) -> Any:
     """Return a value as JSON has it: null is without end."""
+    if isinstance(value, AreaRange):
+        return {key: _plain(entry) for key, entry in value._asdict().items()}
     if isinstance(value, tuple):
         return tuple(_plain(entry) for entry in value)
-    if isinstance(value, AreaRange):
-        return {key: _plain(entry) for key, entry in asdict(value).items()}
     return None if isinstance(value, float) and isinf(value) else value
