@@ -72,6 +72,8 @@ def width(text: str) -> int:
 
 
 def _columns(character: str) -> int:
+    if character.isascii():
+        return 1
     import unicodedata  # most names are ASCII and need no tables
 
     if unicodedata.category(character) in ("Mn", "Me"):

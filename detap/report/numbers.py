@@ -29,7 +29,7 @@ def share(value: float, decimals: int) -> str:
     elif 1 - smallest / 2 <= value < _ONE:
         value = 1 - smallest
     text = f"{value:.{decimals}f}"
-    return text if float(text) else text.removeprefix("-")
+    return text if value > 0 or float(text) else text.removeprefix("-")
 
 
 def exact(value: float) -> str:

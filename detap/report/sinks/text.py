@@ -4,7 +4,7 @@ The layout is computed here, for a given width, as lines of pieces of text, each
 plays. Only colour needs rich, which takes 0.04 s to import: without colour it is left alone.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from math import isnan
 from typing import NamedTuple
@@ -36,6 +36,7 @@ _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
 _MARKS = ("FAILED", "passed")  # verdicts, where a row has one
 _WORDS = ("name", "text")  # kinds of columns that begin on the left
+_ROUNDED = ("share", "change")  # kinds of columns that a layout gives so many decimals
 
 
 def render(report: Report, style: Style) -> str:
@@ -108,7 +109,7 @@ def _block_lines(block: Block, style: Style) -> Iterator[Line]:
 
 
 def _summary_lines(
-    report: Report, style: Style, failed: Container[str] = frozenset()
+    report: Report, style: Style, failed: Collection[str] = frozenset()
 ) -> list[Line]:
     names = list(report.summary)
     most = max(width(name) for name in names)
@@ -191,15 +192,15 @@ class _Shape(NamedTuple):
     def columns(self, table: Table) -> tuple[Column, ...]:
         return tuple(column for column in table.columns if column.priority <= self.priority)
 
-    def heading(self, column: Column) -> str:
-        return column.heading if self.long_headings else column.short
+    def headings(self, columns: Sequence[Column]) -> list[str]:
+        return [column.heading if self.long_headings else column.short for column in columns]
 
-    def cell(self, column: Column, value: Cell) -> str:
-        if value is None:
-            return UNDEFINED
-        if isinstance(value, str):
-            return printable(value)
-        return in_column(column.kind, value, self.decimals)
+    def room(self, sizes: Sequence[int], width: int) -> int:
+        """Return how wide names can be beside the other columns."""
+        return width - sum(sizes[1:]) - self.gap * (len(sizes) - 1)
+
+    def fits(self, sizes: Sequence[int], width: int) -> bool:
+        return self.room(sizes, width) >= min(sizes[0], _NAME_WIDTH)
 
 
 _SHAPES = (
@@ -213,7 +214,44 @@ _SHAPES = (
 )
 
 
-def table_lines(table: Table, style: Style, failed: Container[str] = frozenset()) -> list[Line]:
+class _Cells:
+    """The cells of a table as text, those of a column made once for so many decimals."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._rows = [*table.rows, *([] if table.totals is None else [table.totals])]
+        self._known: dict[tuple[Column, int], tuple[list[str], int]] = {}
+
+    def of(self, column: Column, decimals: int) -> tuple[list[str], int]:
+        """Return the cells of a column, that of the totals last, and the width of the widest."""
+        key = column, decimals if column.kind in _ROUNDED else 0
+        if key not in self._known:
+            values = [row.get(column.key) for row in self._rows]
+            texts = [_cell(column.kind, value, decimals) for value in values]
+            self._known[key] = texts, max(map(width, texts), default=0)
+        return self._known[key]
+
+    def sizes(self, shape: _Shape, columns: Sequence[Column]) -> list[int]:
+        """Return the width of each column."""
+        return [
+            max(width(heading), self.of(column, shape.decimals)[1])
+            for column, heading in zip(columns, shape.headings(columns), strict=True)
+        ]
+
+    def fit(self, shape: _Shape, room: int) -> bool:
+        """Return whether all columns fit; where headings are too wide, no cell is made for that."""
+        columns = shape.columns(self.table)
+        headings = [width(heading) for heading in shape.headings(columns)]
+        return shape.fits(headings, room) and shape.fits(self.sizes(shape, columns), room)
+
+
+def _cell(kind: str, value: Cell, decimals: int) -> str:
+    if value is None:
+        return UNDEFINED
+    return printable(value) if isinstance(value, str) else in_column(kind, value, decimals)
+
+
+def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> list[Line]:
     """Return the lines of a table: headings, a rule, rows, and totals under another rule.
 
     Numbers whose gate has failed, by the names that gates have for them, are shown so.
@@ -221,48 +259,26 @@ def table_lines(table: Table, style: Style, failed: Container[str] = frozenset()
     The layout is the richest of which all columns fit; at least those of priority 0 are shown.
     Where even these do not fit they are shown in several parts, each with the names.
     """
-    known: dict[tuple[Column, int], int] = {}
-    for shape in _SHAPES:
-        columns = shape.columns(table)
-        sizes = _sizes(table, shape, columns, known)
-        room = style.width - sum(sizes[1:]) - shape.gap * (len(columns) - 1)
-        if room >= min(sizes[0], _NAME_WIDTH):
-            break
+    cells = _Cells(table)
+    shape = next((shape for shape in _SHAPES if cells.fit(shape, style.width)), _SHAPES[-1])
+    columns = shape.columns(table)
+    sizes = cells.sizes(shape, columns)
+    room = shape.room(sizes, style.width)
     if room < min(sizes[0], _LEAST_NAME):
-        return _parts(table, shape, columns, sizes, style, failed=failed)
+        return _parts(cells, shape, columns, sizes, style, failed=failed)
     if style.fold:
         sizes[0] = min(sizes[0], room)
-    return _grid(table, shape, columns, sizes, failed)
-
-
-def _sizes(
-    table: Table, shape: _Shape, columns: Sequence[Column], known: dict[tuple[Column, int], int]
-) -> list[int]:
-    """Return the width of each column; `known` are those of cells, by column and decimals."""
-    rows = _all_rows(table)
-    for column in columns:
-        if (column, shape.decimals) not in known:
-            known[column, shape.decimals] = max(
-                width(shape.cell(column, row.get(column.key))) for row in rows
-            )
-    return [max(width(shape.heading(column)), known[column, shape.decimals]) for column in columns]
-
-
-def _all_rows(table: Table) -> list[Mapping[str, Cell]]:
-    rows = list(table.rows)
-    if table.totals is not None:
-        rows.append(table.totals)
-    return rows or [{}]
+    return _grid(cells, shape, columns, sizes, failed)
 
 
 def _parts(
-    table: Table,
+    cells: _Cells,
     shape: _Shape,
     columns: Sequence[Column],
     sizes: Sequence[int],
     style: Style,
     *,
-    failed: Container[str],
+    failed: Collection[str],
 ) -> list[Line]:
     """Return the table in parts, each of as many columns as fit beside the name."""
     name = min(sizes[0], max(_LEAST_NAME, style.width // 3)) if style.fold else sizes[0]
@@ -271,7 +287,7 @@ def _parts(
         part = [columns[0], *(columns[number] for number in chosen)]
         lines += [[]] if lines else []
         widths = [name, *(sizes[number] for number in chosen)]
-        lines += _grid(table, shape, part, widths, failed)
+        lines += _grid(cells, shape, part, widths, failed)
     return lines
 
 
@@ -289,48 +305,57 @@ def _split(sizes: Sequence[int], room: int, gap: int) -> list[list[int]]:
 
 
 def _grid(
-    table: Table,
+    cells: _Cells,
     shape: _Shape,
     columns: Sequence[Column],
     sizes: Sequence[int],
-    failed: Container[str],
+    failed: Collection[str],
 ) -> list[Line]:
+    table = cells.table
     rule: Line = [(RULE * (sum(sizes) + shape.gap * (len(sizes) - 1)), "rule")]
-    headings = {column.key: shape.heading(column) for column in columns}
-    lines = [*_row(shape, columns, sizes, headings, "heading"), rule]
-    for row in table.rows:
+    headings = [*map(printable, shape.headings(columns))]
+    lines = [*_row(shape, columns, sizes, headings, ["heading"] * len(columns)), rule]
+    texts = zip(*(cells.of(column, shape.decimals)[0] for column in columns), strict=True)
+    for row, line in zip(table.rows, texts, strict=False):
         part = "dim" if _is_stranger(columns, row) else ""
         missed = _failed(columns, f"class:{row.get(columns[0].key)}.", failed)
-        lines += _row(shape, columns, sizes, row, part, failed=missed)
+        lines += _row(shape, columns, sizes, line, _roles(columns, row, part, missed))
     if table.totals is not None:
         missed = _failed(columns, "", failed) | _failed(columns, "m", failed)  # AP, or mAP
-        lines += [rule, *_row(shape, columns, sizes, table.totals, "total", failed=missed)]
+        roles = _roles(columns, table.totals, "total", missed)
+        lines += [rule, *_row(shape, columns, sizes, next(texts), roles)]
     return lines
 
 
-def _failed(columns: Sequence[Column], prefix: str, failed: Container[str]) -> set[str]:
+def _failed(columns: Sequence[Column], prefix: str, failed: Collection[str]) -> set[str]:
     """Return the keys of the columns whose number failed a gate, which calls it so."""
-    return {column.key for column in columns if f"{prefix}{column.key}" in failed}
+    return {column.key for column in columns if failed and f"{prefix}{column.key}" in failed}
+
+
+def _roles(
+    columns: Sequence[Column], row: Mapping[str, Cell], part: str, failed: Collection[str]
+) -> list[str]:
+    """Return which part each cell of a row plays: the row's own, if that has one."""
+    return [
+        "failed" if column.key in failed else part or _role(column, row.get(column.key))
+        for column in columns
+    ]
 
 
 def _row(
     shape: _Shape,
     columns: Sequence[Column],
     sizes: Sequence[int],
-    row: Mapping[str, Cell],
-    part: str,
-    *,
-    failed: Container[str] = frozenset(),
+    texts: Sequence[str],
+    roles: Sequence[str],
 ) -> list[Line]:
-    first, *folded = fold(shape.cell(columns[0], row.get(columns[0].key)), sizes[0])
-    line: Line = [(first + " " * (sizes[0] - width(first)), part)]
-    for column, size in zip(columns[1:], sizes[1:], strict=True):
-        value = row.get(column.key)
-        text = shape.cell(column, value)
-        role = "failed" if column.key in failed else part or _role(column, value)
-        gap, filling = " " * shape.gap, " " * (size - width(text))
+    first, *folded = fold(texts[0], sizes[0])
+    line: Line = [(first + " " * (sizes[0] - width(first)), roles[0])]
+    gap = " " * shape.gap
+    for column, size, text, role in zip(columns[1:], sizes[1:], texts[1:], roles[1:], strict=True):
+        filling = " " * (size - width(text))
         line.append((gap + (text + filling if column.kind in _WORDS else filling + text), role))
-    return [line, *([(piece, part)] for piece in folded)]
+    return [line, *([(piece, roles[0])] for piece in folded)]
 
 
 def _is_stranger(columns: Sequence[Column], row: Mapping[str, Cell]) -> bool:
