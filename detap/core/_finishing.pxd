@@ -78,6 +78,7 @@ cdef class Finisher:
     cdef Summing summing
     cdef double guard
     cdef int32_t* queue
+    cdef Py_ssize_t jobs
     cdef long next_job
     cdef bint failed
     # Outputs; see finishing.py for their shapes.
@@ -93,6 +94,7 @@ cdef class Finisher:
     cdef bint prepare_lanes(self, Lanes* s) noexcept nogil
     cdef void release_lanes(self, Lanes* s) noexcept nogil
     cdef bint begin(self, Py_ssize_t most_hits, Lanes* s) noexcept nogil
+    cdef bint make_terms(self, Py_ssize_t most_hits, Lanes* s) noexcept nogil
     cdef void record(
         self, Py_ssize_t a, uint64_t good, Py_ssize_t m_from, Py_ssize_t most_hits, Lanes* s
     ) noexcept nogil
@@ -103,3 +105,7 @@ cdef class Finisher:
         self, Py_ssize_t k, int64_t within, int64_t duplicates, const Lanes* s
     ) noexcept nogil
     cdef void write_curves(self, Py_ssize_t k, Py_ssize_t most_hits, Lanes* s) noexcept nogil
+    cdef void write_curve(
+        self, Py_ssize_t k, Py_ssize_t a, Py_ssize_t t, Py_ssize_t most_hits, const Lanes* s,
+        Lanes* own
+    ) noexcept nogil

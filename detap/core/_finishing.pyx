@@ -59,10 +59,11 @@ cdef class Finisher:
     cdef line_up(self, sizes):
         """Queue the largest classes first, so that no thread is left with one at the end."""
         cdef Py_ssize_t place
-        self.queue = <int32_t*>malloc((self.K + 1) * sizeof(int32_t))
+        self.jobs = len(sizes)
+        self.queue = <int32_t*>malloc((self.jobs + 1) * sizeof(int32_t))
         if self.queue == NULL:
             raise MemoryError()
-        for place, k in enumerate(sorted(range(self.K), key=lambda c: -sizes[c])):
+        for place, k in enumerate(sorted(range(self.jobs), key=lambda c: -sizes[c])):
             self.queue[place] = k
 
     def work(self):
@@ -75,7 +76,7 @@ cdef class Finisher:
             ready = scratch != NULL
             while ready and not self.failed:
                 job = detap_next(&self.next_job)
-                if job >= self.K:
+                if job >= self.jobs:
                     break
                 ready = self.run(self.queue[job], scratch)
             self.release(scratch)
@@ -115,8 +116,6 @@ cdef class Finisher:
         """Clear the counts and make room for so many hits at each threshold."""
         cdef Py_ssize_t lanes = self.M * self.A * self.T
         cdef Py_ssize_t room = (self.M - self.first) * self.A * self.T * most_hits + 1
-        # Room for the levels too: a curve's interpolated values pass through `terms`.
-        cdef Py_ssize_t terms = (most_hits if most_hits > self.R else self.R) + 1
         memset(s.seen, 0, lanes * sizeof(int32_t))
         memset(s.found, 0, lanes * sizeof(int32_t))
         memset(s.excused, 0, lanes * sizeof(int32_t))
@@ -124,13 +123,19 @@ cdef class Finisher:
             free(s.hits)
             s.hits = <int32_t*>malloc(room * sizeof(int32_t))
             s.hits_room = room if s.hits != NULL else 0
+        return s.hits_room > 0 and self.make_terms(most_hits, s)
+
+    cdef bint make_terms(self, Py_ssize_t most_hits, Lanes* s) noexcept nogil:
+        """Make room for one curve."""
+        # Room for the levels too: a curve's interpolated values pass through `terms`.
+        cdef Py_ssize_t terms = (most_hits if most_hits > self.R else self.R) + 1
         if terms > s.terms_room:
             free(s.envelope)
             free(s.terms)
             s.envelope = <double*>malloc(terms * sizeof(double))
             s.terms = <double*>malloc(terms * sizeof(double))
             s.terms_room = terms if s.envelope != NULL and s.terms != NULL else 0
-        return s.hits_room > 0 and s.terms_room > 0
+        return s.terms_room > 0
 
     cdef void record(
         self, Py_ssize_t a, uint64_t good, Py_ssize_t m_from, Py_ssize_t most_hits, Lanes* s
@@ -185,39 +190,42 @@ cdef class Finisher:
         self.counts[6, k] = within
 
     cdef void write_curves(self, Py_ssize_t k, Py_ssize_t most_hits, Lanes* s) noexcept nogil:
+        cdef Py_ssize_t a, t
+        for a in range(self.A):
+            for t in range(self.T):
+                self.write_curve(k, a, t, most_hits, s, s)
+
+    cdef void write_curve(
+        self, Py_ssize_t k, Py_ssize_t a, Py_ssize_t t, Py_ssize_t most_hits, const Lanes* s,
+        Lanes* own
+    ) noexcept nogil:
+        """Write what comes of a threshold and area range; `own` has room for a curve."""
         cdef Py_ssize_t areas = self.A, thresholds = self.T, limits = self.M, levels = self.R
         cdef Py_ssize_t first = self.first
-        cdef Py_ssize_t a, t, m, r, hits, lane
-        cdef double positives
-        for a in range(areas):
-            positives = <double>self.positives[a, k]
-            if positives == 0.0:
-                continue  # undefined: the outputs were filled with NaN
-            for t in range(thresholds):
-                for m in range(limits):
-                    lane = (m * areas + a) * thresholds + t
-                    hits = s.found[lane]
-                    self.recall[t, k, a, m] = <double>hits / positives
-                    if m < first:
-                        continue
-                    lane -= first * areas * thresholds
-                    precision_at_hits(s.hits + lane * most_hits, hits, self.guard, s.envelope)
-                    make_envelope(s.envelope, hits)
-                    if levels == 0:
-                        if m == limits - 1:
-                            self.average[t, k, a] = area_under(
-                                s.envelope, hits, positives, s.terms
-                            )
-                        continue
-                    read_levels(
-                        s.envelope, hits, positives, &self.due[0], levels, s.terms
-                    )
-                    for r in range(levels):
-                        self.precision[m - first, a, t, r, k] = s.terms[r]
-                    if m == limits - 1:
-                        self.average[t, k, a] = average_of_levels(
-                            s.terms, &self.levels[0], levels, self.summing
-                        )
+        cdef Py_ssize_t m, r, hits, lane
+        cdef double positives = <double>self.positives[a, k]
+        if positives == 0.0:
+            return  # undefined: the outputs were filled with NaN
+        for m in range(limits):
+            lane = (m * areas + a) * thresholds + t
+            hits = s.found[lane]
+            self.recall[t, k, a, m] = <double>hits / positives
+            if m < first:
+                continue
+            lane -= first * areas * thresholds
+            precision_at_hits(s.hits + lane * most_hits, hits, self.guard, own.envelope)
+            make_envelope(own.envelope, hits)
+            if levels == 0:
+                if m == limits - 1:
+                    self.average[t, k, a] = area_under(own.envelope, hits, positives, own.terms)
+                continue
+            read_levels(own.envelope, hits, positives, &self.due[0], levels, own.terms)
+            for r in range(levels):
+                self.precision[m - first, a, t, r, k] = own.terms[r]
+            if m == limits - 1:
+                self.average[t, k, a] = average_of_levels(
+                    own.terms, &self.levels[0], levels, self.summing
+                )
 
 
 cdef class Replay(Finisher):
@@ -243,17 +251,14 @@ cdef class Replay(Finisher):
 
     def __init__(self, rules, scores, all_limits, ranking, outcomes, code):
         Finisher.__init__(self, rules, scores, all_limits)
-        self.take(ranking, code)
+        self.start, self.ranked = ranking.start, ranking.rows
+        self.code, self.coded = code, len(code) > 0
         self.limit, self.duplicate = outcomes.limit, outcomes.duplicate.view(np.uint8)
         self.found_bytes = outcomes.found.view(np.uint8)
         self.neutral_bytes = outcomes.neutral.view(np.uint8)
         self.found = words_of(self.found_bytes, len(outcomes.limit))
         self.neutral = words_of(self.neutral_bytes, len(outcomes.limit))
         self.line_up(np.diff(ranking.start).tolist())
-
-    cdef take(self, ranking, code):
-        self.start, self.ranked = ranking.start, ranking.rows
-        self.code, self.coded = code, len(code) > 0
 
     cdef void* prepare(self) noexcept nogil:
         cdef Lanes* s = <Lanes*>calloc(1, sizeof(Lanes))
@@ -279,7 +284,7 @@ cdef class Replay(Finisher):
         return True
 
     cdef int64_t run_down(self, Py_ssize_t k, Py_ssize_t most_hits, Lanes* s) noexcept nogil:
-        """Go down a class's ranking, or the next stretch of it; return how many are duplicates."""
+        """Go down a class's ranking; return how many are duplicates."""
         cdef Py_ssize_t i, a, m, row
         cdef uint64_t found, right
         cdef int64_t duplicates = 0
@@ -316,49 +321,108 @@ cdef class Replay(Finisher):
 
 
 @final
-cdef class Stretches(Replay):
-    """One class, of which a stretch after another is ranked and gone down.
+cdef class Stretch(Replay):
+    """A stretch of the ranking of one class, gone down as if nothing stood above it.
 
     Parameters
     ----------
-    most_hits : int
-        How many detections of all stretches are a hit anywhere.
-    others
-        As for Replay; the ranking is that of no detection.
+    as for Replay
     """
 
     cdef Lanes* lanes
     cdef Py_ssize_t most
     cdef int64_t within, duplicates
 
-    def __init__(self, rules, scores, ranking, outcomes, most_hits):
-        Replay.__init__(self, rules, scores, False, ranking, outcomes, np.zeros(0, np.uint32))
-        self.most = most_hits
-        self.lanes = <Lanes*>self.prepare()
-        if self.lanes == NULL or not self.begin(self.most, self.lanes):
+    def __init__(self, rules, scores, ranking, outcomes, code):
+        cdef bint ready
+        Replay.__init__(self, rules, scores, False, ranking, outcomes, code)
+        with nogil:
+            self.lanes = <Lanes*>self.prepare()
+            self.most = self._most_hits(0)
+            ready = self.lanes != NULL and self.begin(self.most, self.lanes)
+            if ready:
+                self.duplicates = self.run_down(0, self.most, self.lanes)
+        if not ready:
             raise MemoryError()
+        self.within = self.start[1]
+        self.start = self.ranked = None  # it may wait for those above it
+        self.code = None
 
     def __dealloc__(self):
         self.release(self.lanes)
 
-    def go_down(self, ranking, code):
-        """Go down the next stretch.
 
-        Parameters
-        ----------
-        ranking : Ranking
-            Of its one class.
-        code : (n,) uint32
-        """
-        self.take(ranking, code)
-        if not self.coded:
-            return
-        self.within += self.start[1]
-        with nogil:
-            self.duplicates += self.run_down(0, self.most, self.lanes)
+@final
+cdef class Stretches(Finisher):
+    """One class, of which a stretch after another was gone down; `work` writes its curves.
 
-    def write(self):
-        """Write counts and curves."""
+    No score is in two stretches: false positives above a hit are those above it in its own
+    stretch, and those of all stretches before.
+
+    Parameters
+    ----------
+    rules, scores
+        As for finish.
+    most_hits : int
+        How many detections of all stretches are a hit anywhere.
+    """
+
+    cdef Lanes lanes
+    cdef Py_ssize_t most
+    cdef int64_t within, duplicates
+
+    def __init__(self, rules, scores, most_hits):
+        Finisher.__init__(self, rules, scores, False)
+        self.most = most_hits
+        if not (self.prepare_lanes(&self.lanes) and self.begin(self.most, &self.lanes)):
+            raise MemoryError()
+        self.line_up([0] * (self.A * self.T))
+
+    def __dealloc__(self):
+        self.release_lanes(&self.lanes)
+
+    def append(self, Stretch stretch):
+        """Put a stretch below those before."""
+        self.within += stretch.within
+        self.duplicates += stretch.duplicates
         with nogil:
-            self.write_counts(0, self.within, self.duplicates, self.lanes)
-            self.write_curves(0, self.most, self.lanes)
+            self.put_below(stretch.lanes, stretch.most)
+
+    cdef void put_below(self, const Lanes* below, Py_ssize_t most) noexcept nogil:
+        cdef Lanes* s = &self.lanes
+        cdef Py_ssize_t cell, lane, hit, skipped = self.first * self.A * self.T
+        cdef int32_t above
+        cdef int32_t* hits
+        cdef const int32_t* added
+        for cell in range(self.M * self.A):
+            for lane in range(cell * self.T, (cell + 1) * self.T):
+                if lane >= skipped:
+                    above = s.seen[cell] - s.excused[lane]
+                    hits = s.hits + (lane - skipped) * self.most + s.found[lane]
+                    added = below.hits + (lane - skipped) * most
+                    for hit in range(below.found[lane]):
+                        hits[hit] = above + added[hit]
+                s.found[lane] += below.found[lane]
+                s.excused[lane] += below.excused[lane]
+            s.seen[cell] += below.seen[cell]
+
+    def count(self):
+        """Write the counts."""
+        self.write_counts(0, self.within, self.duplicates, &self.lanes)
+
+    cdef void* prepare(self) noexcept nogil:
+        cdef Lanes* own = <Lanes*>calloc(1, sizeof(Lanes))
+        if own != NULL and not self.make_terms(self.most, own):
+            self.release(own)
+            return NULL
+        return own
+
+    cdef void release(self, void* scratch) noexcept nogil:
+        if scratch != NULL:
+            self.release_lanes(<Lanes*>scratch)
+            free(scratch)
+
+    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
+        self.write_curve(
+            0, k // self.T, k % self.T, self.most, &self.lanes, <Lanes*>scratch)
+        return True

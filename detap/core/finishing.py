@@ -3,7 +3,8 @@
 Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits. Undefined is NaN.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -130,34 +131,53 @@ def finish_coded(coded: Coded, rules: Rules, *, threads: int | None = None) -> S
     return _replayed(coded, _ranked(coded, rules), rules, threads, all_limits=False)
 
 
-def finish_stretches(stretches: Iterable[Coded], rules: Rules, *, most_hits: int) -> Scores:
+def finish_stretches(
+    stretches: Iterable[Callable[[], Coded]], rules: Rules, *, most_hits: int, threads: int
+) -> Scores:
     """Return the scores of one class whose detections come by falling score, some at a time.
 
-    No score is in two stretches: false positives above those of one are those of the ones before.
+    Each stretch is made, ranked and gone down by one thread. No score is in two: false positives
+    above those of one are those of the ones before.
 
     Parameters
     ----------
-    stretches : iterable of Coded
-        At least one. Outcomes and ground truths are those of the whole class in each.
+    stretches : iterable of callables
+        At least one; each returns a :class:`Coded`. Outcomes and ground truths are those of the
+        whole class in each.
     rules : Rules
     most_hits : int
         How many detections of all are a true positive anywhere.
+    threads : int
+        The result does not depend on it.
     """
-    from detap.core.evidence import Ranking  # noqa: PLC0415 - only after evidence
-
     scores = Scores.undefined(rules, 1, all_limits=False)
-    replay = None
-    for coded in stretches:
-        if replay is None:
-            none = Ranking(np.zeros(2, np.int32), np.zeros(0, np.int32))
-            scores.positives[:] = coded.positives
-            replay = _finishing.Stretches(rules, scores, none, coded.outcomes, most_hits)
-            truths = coded.truths
-        replay.go_down(_ranked(coded, rules), coded.code)
-        scores.counts[2] += len(coded.label)
-    assert replay is not None
-    replay.write()
-    scores.counts[1] = truths - scores.positives[0]
+    whole = _finishing.Stretches(rules, scores, most_hits)
+    rest, lock = enumerate(stretches), Lock()
+    waiting: dict[int, _finishing.Stretch] = {}
+    below = 0
+
+    def go_down() -> None:
+        nonlocal below
+        while True:
+            with lock:
+                place, make = next(rest, (0, None))
+            if make is None:
+                return
+            coded = make()
+            ranking = _ranked(coded, rules)
+            stretch = _finishing.Stretch(rules, scores, ranking, coded.outcomes, coded.code)
+            with lock:
+                scores.positives[:] = coded.positives
+                scores.counts[1] = coded.truths - coded.positives[0]
+                scores.counts[2] += len(coded.label)
+                waiting[place] = stretch
+                while below in waiting:
+                    whole.append(waiting.pop(below))
+                    below += 1
+
+    share(go_down, threads)
+    whole.count()
+    share(whole.work, threads)
     return scores
 
 

@@ -63,11 +63,11 @@ def assert_same_answers(ours: Result, theirs: Result) -> None:
     assert repr(ours.operating_point()) == repr(theirs.operating_point())
 
 
-@given(cases(), every_rules, st.sampled_from((1, 3, 7)), st.data())
+@given(cases(), every_rules, st.sampled_from((1, 3, 7)), st.integers(1, 4), st.data())
 def test_classes_by_chunks_and_scores_by_stretches(
-    case: Case, rules: Protocol, chunk: int, data: st.DataObject
+    case: Case, rules: Protocol, chunk: int, threads: int, data: st.DataObject
 ) -> None:
-    """However few rows are held at a time."""
+    """However few rows are held at a time, and by however many threads."""
     truth, found = case.tables()
     found = image_by_image(found)
     if rules.pairing == "coverage":
@@ -79,7 +79,7 @@ def test_classes_by_chunks_and_scores_by_stretches(
         patch.setattr(partial_module, "CHUNK", chunk)
         patch.setattr(partial_module, "STRETCH", chunk)
         merged = detap.merge(parts)
-        assert_same_numbers(merged.compute(), whole)
+        assert_same_numbers(merged.compute(threads=threads), whole)
         data_of_chunks = merged.to_bytes()
     assert data_of_chunks == Partial.of(whole).to_bytes()
 

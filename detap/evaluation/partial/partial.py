@@ -5,9 +5,9 @@ its image, and what became of it; numbers, curves, resamples and parts of the im
 that, with the same bytes as from one run over all the boxes. See docs/scale.md.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -17,6 +17,7 @@ from detap.core.evidence import MOST_ROWS, Evidence, Outcomes
 from detap.core.finishing import Coded, Scores, finish_coded, finish_stretches
 from detap.core.proposals import finish_coverage
 from detap.core.rules import Rules
+from detap.core.threads import thread_count
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.evaluation.contests import Contest, contests_of
 from detap.evaluation.partial.blocks import (
@@ -33,7 +34,7 @@ from detap.evaluation.partial.blocks import (
 )
 from detap.evaluation.partial.encoding import decode, encode
 from detap.evaluation.partial.merging import Repeats, merged
-from detap.evaluation.partial.stretches import by_group, by_score
+from detap.evaluation.partial.stretches import Part, by_group, by_score
 from detap.evaluation.partial.ties import Ties
 from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions, public
 from detap.evaluation.results import Result, result_of
@@ -48,7 +49,7 @@ CHUNK = 1 << 18
 """So many rows are finished at once, or one class: what memory is needed beside the columns."""
 
 STRETCH = 1 << 20
-"""So many rows of one class are ranked at once."""
+"""So many rows of one class are ranked at once, by all threads together."""
 
 _NO_BOXES = (
     "this result was merged from partials, which keep what became of each detection and not its "
@@ -547,16 +548,21 @@ class Partial:
         self._check_rows(classes)
         order, parts = self.order, self._parts()
         counts = self.truth_counts[:, classes.start : classes.stop]
-        if len(classes) != 1 or int(self.sizes[0, classes.start]) <= STRETCH:
+        size = int(self.sizes[0, classes.start])
+        if len(classes) != 1 or size <= CHUNK:
             coded = self._coded(gather(parts, classes, order), counts)
             return finish_coded(coded, rules, threads=threads)
+
+        def made(few: Callable[[], list[Part]]) -> Coded:
+            return self._coded(gather(few(), range(1), order), counts)
+
+        threads = threads or thread_count(size)
+        most = max(STRETCH // threads, CHUNK)
         return finish_stretches(
-            (
-                self._coded(gather(few, range(1), order), counts)
-                for few in by_score(parts, classes.start, STRETCH)
-            ),
+            (partial(made, few) for few in by_score(parts, classes.start, most)),
             rules,
             most_hits=self._most_hits(classes.start),
+            threads=threads,
         )
 
     def _most_hits(self, label: int) -> int:

@@ -1,6 +1,7 @@
 """A class that is too large to be put together at once: a stretch of its rows after another."""
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,8 @@ _BITS = 20
 """Scores are told apart by so many bits of their order."""
 
 
-def by_score(parts: Sequence[Part], label: int, most: int) -> Iterator[list[Part]]:
-    """Yield the detections of a class by falling score, some at a time.
+def by_score(parts: Sequence[Part], label: int, most: int) -> Iterator[Callable[[], list[Part]]]:
+    """Yield what returns the detections of a class by falling score, some at a time.
 
     Parameters
     ----------
@@ -47,12 +48,13 @@ def by_group(parts: Sequence[Part], label: int, most: int, order: Order) -> Iter
     def group(piece: Piece, side: Rowwise, rows: slice) -> NDArray[np.int64]:
         return order.group[piece.images[side.image[rows]]].astype(np.int64)
 
-    return _stretches(parts, label, most, (group, order.groups))
+    for stretch in _stretches(parts, label, most, (group, order.groups)):
+        yield stretch()
 
 
 def _stretches(
     parts: Sequence[Part], label: int, most: int, bins: tuple[Bins, int]
-) -> Iterator[list[Part]]:
+) -> Iterator[Callable[[], list[Part]]]:
     number_of, count = bins
     owners = [(part, _rows_of(part, label)) for part in parts]
     counts = np.zeros(count, np.int64)
@@ -65,14 +67,20 @@ def _stretches(
         of_rows = [number[number_of(piece, side, some)] for some in _cut(rows, most)]
         numbers.append(np.concatenate([number[:0], *of_rows]))
     for stretch in range(int(number.max(initial=0)) + 1):
-        chosen = []
-        for ((piece, side, code), place), which in zip(owners, numbers, strict=True):
-            rows = np.flatnonzero(which == stretch) + place.start
-            start = np.array([0, len(rows)], np.int64)
-            score = side.score[rows] if len(side.score) else side.score
-            few = Rowwise(start, side.image[rows], side.code[rows], score)
-            chosen.append((piece._replace(labels=np.zeros(1, np.int32)), few, code))
-        yield chosen
+        yield partial(_chosen, owners, numbers, stretch)
+
+
+def _chosen(
+    owners: Sequence[tuple[Part, slice]], numbers: Sequence[Words], stretch: int
+) -> list[Part]:
+    chosen = []
+    for ((piece, side, code), place), which in zip(owners, numbers, strict=True):
+        rows = np.flatnonzero(which == stretch) + place.start
+        start = np.array([0, len(rows)], np.int64)
+        score = side.score[rows] if len(side.score) else side.score
+        few = Rowwise(start, side.image[rows], side.code[rows], score)
+        chosen.append((piece._replace(labels=np.zeros(1, np.int32)), few, code))
+    return chosen
 
 
 def _rows_of(part: Part, label: int) -> slice:
