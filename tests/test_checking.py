@@ -1,6 +1,7 @@
 """Every mistake that no single record shows is found, and none is seen where there is none."""
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -540,6 +541,24 @@ def test_facts_are_counted() -> None:
         "repeated-detections": 1,
         "classes-undetected": 1,
     }
+
+
+def test_undetected_classes_of_difficult_objects_alone_are_told_apart() -> None:
+    rows: dict[str, Any] = {"image": [1, 1, 1], "label": ["ant", "bee", "cat"]}
+    boxes = [[0, 0, 10, 10], [20, 20, 30, 30], [50, 50, 60, 60]]
+    found = Detections.from_arrays(image=[1], label=["ant"], boxes=boxes[:1], score=[0.5])
+    for difficult, more in (
+        ([False, True, False], "; undefined where .*, as may be of 'bee' "),
+        ([True, False, False], ""),
+    ):
+        table = GroundTruth.from_arrays(**rows, boxes=boxes, difficult=difficult)
+        (note,) = (
+            note
+            for note in examine(table, found.numbered_as(table)).notes
+            if note.code == "classes-undetected"
+        )
+        assert re.search(rf"\(bee, cat\): their AP is 0{more}", note.message)
+        assert note.message.endswith("their AP is 0") == (not more)
 
 
 def test_one_score_for_all_is_noted() -> None:

@@ -4,13 +4,14 @@ A record that is invalid is refused wherever it stands. What is here rests on a 
 it takes evidence, and who knows better can insist (``as_is=True``, ``--as-is``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
+from detap.spelling import some
 
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth
@@ -39,6 +40,25 @@ _FIRST_PIXELS = 2.0
 _PIXELS = 10.0
 _LOOKED_AT = 512
 _ENOUGH = 10
+
+
+# --- classes that nothing is found of
+
+
+def perhaps_undefined(truth: "GroundTruth", classes: Iterable[str]) -> str:
+    """Return the exceptions from "their AP is 0", said of classes without any detection.
+
+    Undefined is the AP of those without an object that counts, which the protocol alone knows.
+    """
+    flagged = truth.crowd | truth.difficult | truth.ignore | truth.group_of
+    counted = {truth.classes[k] for k in np.unique(truth.label[~flagged]).tolist()}
+    others = [name for name in classes if name not in counted]
+    if not others:
+        return ""
+    return (
+        f"; undefined where the protocol counts none of their objects, as may be of {some(others)}"
+        " (difficult, crowd and the like, if there are any)"
+    )
 
 
 # --- boxes that are there twice

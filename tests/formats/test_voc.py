@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError, UsageError
+from detap.evaluation.detection import evaluate
+from detap.evaluation.results import class_rows
 from detap.formats.reading.stream import Limits
 from detap.formats.text import folder as _voc_folder
 from detap.formats.voc.tables import read_detections, read_ground_truth
@@ -245,6 +247,22 @@ def test_class_files(tmp_path: Path, truth: GroundTruth) -> None:
     assert detections.files[0].records == 3
     assert detections.files[0].members[0] == "comp4_det_test_cat.txt"
     assert codes(detections) == {"classes-without-file": 1, "left-aside": 1, "unknown-classes": 1}
+
+
+def test_a_class_of_difficult_objects_alone_may_be_undefined(tmp_path: Path) -> None:
+    objects = item(), item("cat"), item("bird", difficult="1"), item("cat", difficult="1")
+    truth = read_ground_truth(tree(tmp_path / "truth", {"a": xml(*objects)}))
+    write(tmp_path / "dt", {"comp4_det_test_dog.txt": "a .5 10 20 30 40\n"})
+    detections = read_detections(tmp_path / "dt", truth)
+    (note,) = detections.notes
+    assert note.message.endswith(
+        "their AP is 0: 'bird', 'cat'; undefined where the protocol counts none of their objects, "
+        "as may be of 'bird' (difficult, crowd and the like, if there are any)"
+    )
+    result = evaluate(truth, detections, "voc2012")
+    by_name: dict[Any, Any] = {row["name"]: row["AP"] for row in class_rows(result)}
+    assert by_name["cat"] == 0
+    assert np.isnan(by_name["bird"])
 
 
 def test_image_files(tmp_path: Path, truth: GroundTruth) -> None:

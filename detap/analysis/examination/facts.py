@@ -19,7 +19,7 @@ from detap.analysis.examination.sample import MEETS, Sample
 from detap.analysis.examination.suspicions import suspicions
 from detap.errors import Note
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
-from detap.tables.doubts import repeated
+from detap.tables.doubts import perhaps_undefined, repeated
 
 
 class Fact(NamedTuple):
@@ -238,6 +238,7 @@ def _missing_notes(truth: GroundTruth, detections: Detections) -> Iterator[Note]
     if missing and not any(note.code == "classes-without-file" for note in detections.notes):
         names = ", ".join(missing[:3]) + (", ..." if len(missing) > 3 else "")
         message = f"classes with ground truth have no detection ({names}): their AP is 0"
+        message += perhaps_undefined(truth, missing)
         yield Note("classes-undetected", message, len(missing), warning=False)
 
 

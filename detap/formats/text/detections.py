@@ -35,7 +35,7 @@ from detap.tables.detection import (
     GroundTruth,
     Integers,
 )
-from detap.tables.doubts import INSIST
+from detap.tables.doubts import INSIST, perhaps_undefined
 
 
 def read_detections(
@@ -192,6 +192,7 @@ def _read_class_files(job: _Job) -> Detections:
     given = set(called)
     absent = [name for name in truth.classes if name not in given]
     message = f"classes of the ground truth have no detections file, their AP is 0: {some(absent)}"
+    message += perhaps_undefined(truth, absent)
     notes = told(Note("classes-without-file", message, len(absent)))
     return _detections(job, _Found(form, rows, image, rows.file, called), notes)
 
