@@ -72,7 +72,8 @@ def resampled(
     check_threads(threads)
     rules = result.protocol
     rules.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
-    wanted = [_wanted(rules, rules.measure(name)) for name in names]
+    measures = [rules.measure(name) for name in names]
+    wanted = [_wanted(rules, measure) for measure in measures]
     if not wanted:
         return Resampled({}, {})
     _check_weight(result.evidence, weights)
@@ -82,6 +83,9 @@ def resampled(
         for entry, table in zip(wanted, values, strict=True):
             if entry.precision:
                 np.copyto(table, absent, where=np.isnan(table))
+    for measure, table in zip(measures, values, strict=True):
+        if measure.group:
+            table[~result.in_group(measure.group)] = np.nan
     return Resampled(
         {name: _mean(table) for name, table in zip(names, values, strict=True)},
         dict(zip(names, values, strict=True)),

@@ -155,6 +155,8 @@ class _Orders:
         tie = np.stack([self.pair[reaches], self.within.first[reaches]])
         _, place, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
         straddles[reaches[count[place.ravel()] > 1]] = True
+        # What is unverified takes places in the limits, and counts nowhere itself.
+        straddles &= ~self.scene.unverified
         return straddles
 
 

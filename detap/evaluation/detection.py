@@ -15,10 +15,10 @@ from detap.core.finishing import Scores, finish
 from detap.errors import DetapWarning, InputError, UsageError
 from detap.evaluation.advice import with_advice
 from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
-from detap.evaluation.scene import Scene, rules_of
+from detap.evaluation.scene import Scene, notes_of_truth, rules_of
 from detap.protocols import Protocol
 from detap.spelling import near
-from detap.tables.detection import Detections, Flags, GroundTruth, Name
+from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
 from detap.tables.doubts import AS_IS, check_fractions, of_unknown_size, unsized_problem
 
 __all__ = ["Curve", "Matches", "Result", "evaluate", "on_images", "select", "with_advice"]
@@ -182,7 +182,7 @@ def finished_by(result: Result, protocol: Protocol) -> Result:
 
 def _result(scene: Scene, scores: Scores) -> Result:
     truth, detections = scene.ground_truth, scene.detections
-    notes = (*truth.notes, *detections.notes, *scene.notes(scores))
+    notes = (*notes_of_truth(truth, scene.protocol), *detections.notes, *scene.notes(scores))
     return result_of(scene, scene.protocol, scene.classes, scores, notes)
 
 
@@ -236,9 +236,29 @@ def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> 
     chosen = table if rows.all() else table.select(np.flatnonzero(rows))
     if keep_class is not None:
         changes["label"] = new_class[chosen.label]
-    if isinstance(table, GroundTruth) and table.image_sizes is not None:
-        changes["image_sizes"] = table.image_sizes[keep_image]
+    if isinstance(table, GroundTruth):
+        new_numbers = new_image, new_class if keep_class is not None else None
+        changes["listed"] = {
+            name: _shrunk(pairs, (keep_image, keep_class), new_numbers)
+            for name, pairs in table.listed.items()
+        }
+        if table.image_sizes is not None:
+            changes["image_sizes"] = table.image_sizes[keep_image]
     return replace(chosen, image=new_image[chosen.image], **changes)
+
+
+def _shrunk(
+    pairs: Integers,
+    keep: tuple[Flags, Flags | None],
+    numbers: tuple[Integers, Integers | None],
+) -> Integers:
+    """Return the pairs of image and class that are kept, by their new numbers."""
+    image, label = pairs.T
+    kept = keep[0][image]
+    if keep[1] is not None and numbers[1] is not None:
+        kept = kept & keep[1][label]
+        label = numbers[1][label]
+    return np.stack([numbers[0][image], label], axis=1)[kept]
 
 
 def _names(values: tuple[Any, ...], keep: Flags) -> tuple[Any, ...]:

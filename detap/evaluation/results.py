@@ -1,6 +1,6 @@
 """What an evaluation gives: its numbers as arrays with named axes, and by name."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -95,6 +95,10 @@ class Remains(Interface):
     @property
     def class_ids(self) -> tuple[Name, ...]:
         """What each class of the detections is called, by number."""
+
+    @property
+    def groups(self) -> Mapping[Name, str]:
+        """The group of each class that is in one, by its identifier."""
 
     def tables(self) -> Scene:
         """Raise UsageError: the boxes are gone."""
@@ -237,6 +241,7 @@ class Result:
         named = {
             entry.name.removeprefix("m") if entry.quantity == "AP" else entry.name: entry
             for entry in self.protocol.measures()
+            if not entry.group
         }
         return {name: self._class_means(entry) for name, entry in named.items()}
 
@@ -462,12 +467,18 @@ class Result:
         if entry.quantity == "AR":
             return _mean_of_defined(self.recall[:, :, entry.area, entry.limit])
         rows = _threshold_rows(entry)
-        average = self.average_precision[rows, :, entry.area]
+        classes: Any = np.flatnonzero(self.in_group(entry.group)) if entry.group else slice(None)
+        average = self.average_precision[rows, :, entry.area][:, classes]
         if self.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            return _mean_of_defined(self.precision[rows, :, :, entry.area])
+            return _mean_of_defined(self.precision[rows, :, :, entry.area][:, :, classes])
         return _mean_of_defined(average)
+
+    def in_group(self, group: str) -> Flags:
+        """Return which classes are in a group, such as ``"rare"``, (K,) bool."""
+        groups = self._source.groups
+        return np.array([groups.get(name) == group for name in self.class_ids], np.bool_)
 
     def _class_means(self, entry: Measure) -> Floats:
         if entry.quantity == "AR":
@@ -480,7 +491,7 @@ class Result:
                 values = block.reshape(-1, block.shape[2])
         # Each class's values side by side, so that numpy adds them in the order of a flat mean.
         means: Floats = np.ascontiguousarray(values.T).mean(axis=1)
-        return means
+        return np.where(self.in_group(entry.group), means, np.nan) if entry.group else means
 
 
 def result_of(

@@ -1,8 +1,9 @@
 """Two tables and a protocol, brought together as the columns and rules that core works on."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,16 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integ
 
 if TYPE_CHECKING:  # a plain run keeps none
     from detap.core.evidence import Cell, Evidence
+
+
+_LISTS = {
+    "verified": ("negative", "which classes are known to be absent (neg_category_ids)"),
+    "not_exhaustive": (
+        "not_exhaustive",
+        "which classes are not annotated to the last object (not_exhaustive_category_ids)",
+    ),
+}
+"""The list of the ground truth that each axis looks at, and what it says."""
 
 
 class Scene:
@@ -46,6 +57,32 @@ class Scene:
         self.neutral = _flagged(ground_truth, rules.neutral)
         self.absorbing = _flagged(ground_truth, rules.absorbing)
         self.void = ground_truth.zero_id & (rules.id_zero == "no-match")
+        self._check_lists()
+
+    def _check_lists(self) -> None:
+        """Refuse ground truth that does not say what the protocol asks of it."""
+        for axis, plain in (("verified", "all"), ("not_exhaustive", "counted")):
+            name, key = _LISTS[axis]
+            if getattr(self.protocol, axis) != plain and name not in self.ground_truth.listed:
+                raise UsageError(
+                    f"protocol {self.protocol.name} asks of each image {key}, which this ground "
+                    "truth does not say: give annotations of LVIS's form, or do without, --"
+                    f"{axis.replace('_', '-')} {plain}"
+                )
+
+    @cached_property
+    def unverified(self) -> Flags:
+        """Detections of classes of which it is not known whether they are in the image, (N,)."""
+        claims = self.detections
+        if self.protocol.verified == "all":
+            return np.zeros(len(claims), np.bool_)
+        known = self.ground_truth.in_lists("negative", claims.image, claims.label, or_present=True)
+        return ~known
+
+    @property
+    def groups(self) -> Mapping[Name, str]:
+        """The group of each class that is in one, by its identifier."""
+        return self.ground_truth.groups
 
     @property
     def images(self) -> tuple[Name, ...]:
@@ -71,6 +108,11 @@ class Scene:
             truth_area, claim_area = pixel_areas(truth.corners), pixel_areas(claim.corners)
         else:
             truth_area, claim_area = truth.box_area, claim.box_area
+        decisive = claim_area
+        if self.protocol.not_exhaustive == "neutral":
+            # An area within no range: what is outside counts neither way where it has no match.
+            open_ended = truth.in_lists("not_exhaustive", claim.image, claim.label)
+            decisive = np.where(open_ended, np.nan, claim_area)
         annotated = truth.area if self.protocol.area_source == "annotation" else truth_area
         return (
             Boxes(
@@ -78,7 +120,7 @@ class Scene:
                 self._label(claim.label),
                 claim.corners,
                 claim_area,
-                claim_area,
+                decisive,
                 claim.score,
             ),
             Boxes(
@@ -94,7 +136,6 @@ class Scene:
     def score(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
         """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
-        image_wide = self.protocol.limit_scope != "class"
         return score(
             detections,
             truths,
@@ -107,8 +148,22 @@ class Scene:
             threads=self.threads,
             evidence=evidence,
             curves=curves,
-            rank=_rank_in_image(self.detections) if image_wide else None,
+            rank=self._ranks(),
         )
+
+    def _ranks(self) -> Integers | None:
+        """Return the place of each detection that the limits apply to, where core is told it.
+
+        What is unverified takes its place, and is beyond every limit itself.
+        """
+        if self.protocol.limit_scope == "class" and self.protocol.verified == "all":
+            return None
+        scope: NDArray[np.integer[Any]] = self.detections.image
+        if self.protocol.limit_scope == "class":
+            scope = scope * np.int64(len(self.classes)) + self.detections.label
+        rank = _rank_within(scope, self.detections.score)
+        rank[self.unverified] = np.iinfo(np.int32).max
+        return rank
 
     def evidence(self) -> "Evidence":
         """Return what became of each detection, and in the first cell of which ground truth."""
@@ -217,6 +272,9 @@ class Scene:
             from detap.evaluation.choosing import without_unscored  # seldom needed
 
             counts, unscored = without_unscored(self.protocol, self.classes, counts)
+        if self.protocol.verified != "all":
+            counts = counts.copy()
+            counts[2] = scores.counts[6]  # no other is a false positive
         strangers = notes_of_strangers(counts, self.classes[:of_truth], self.protocol)
         return [*self.notes_of_flags(), *strangers, *unscored]
 
@@ -228,6 +286,19 @@ class Scene:
             floor = exact(rules.score_floor or 0.0)
             message = f"detections score below {floor}, the floor of the protocol, and are left out"
             found.append(Note("below-score-floor", message, self.below_floor, warning=False))
+        unverified = int(rules.verified != "all" and np.count_nonzero(self.unverified))
+        if unverified:
+            message = (
+                "detections are of classes of which the ground truth does not say whether they are "
+                f"in the image: under {rules.name} they count nowhere, but for their places in the "
+                "detection limit"
+            )
+            found.append(Note("unverified", message, unverified, warning=False))
+        if rules.class_groups != "none":
+            without = [i for i in self.ground_truth.class_ids if i not in self.groups]
+            if without:
+                message = "classes are in no group by frequency, and in none of APr, APc, APf"
+                found.append(Note("classes-without-group", message, len(without)))
         for flag in ("difficult", "crowd"):
             count = int(getattr(truth, flag).sum())
             if count and flag not in rules.neutral:
@@ -268,6 +339,15 @@ def notes_of_strangers(
             + ") are false positives that no AP shows",
             int(detections[strangers].sum()),
         )
+
+
+def notes_of_truth(truth: GroundTruth, rules: Protocol) -> tuple[Note, ...]:
+    """Return what its reader noticed of ground truth, but for what is moot under the protocol."""
+    moot = {
+        "ignore-without-effect": "ignore" in rules.neutral,
+        "missing-iscrowd": "crowd" not in rules.neutral,
+    }
+    return tuple(note for note in truth.notes if not moot.get(note.code))
 
 
 def rules_of(protocol: Protocol) -> Rules:
@@ -312,12 +392,12 @@ def _as_written(table: Detections, rules: Protocol) -> Detections:
     return table
 
 
-def _rank_in_image(table: Detections) -> Integers:
-    """Return each detection's place, from 0, among those of its image by falling score."""
-    order = np.lexsort((-table.score, table.image))
-    image = table.image[order]
-    rank = np.empty(len(table), np.int32)
-    rank[order] = np.arange(len(table)) - np.searchsorted(image, image, side="left")
+def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:
+    """Return each detection's place, from 0, among those of its scope by falling score."""
+    order = np.lexsort((-score, scope))
+    ordered = scope[order]
+    rank = np.empty(len(scope), np.int32)
+    rank[order] = np.arange(len(scope)) - np.searchsorted(ordered, ordered, side="left")
     return rank
 
 

@@ -34,6 +34,9 @@ _BY_RANGE = ("height_min", "occlusion_max", "truncation_max")
 _OF_GROUND_TRUTH = ("class_iou", "neighbour_classes", *_BY_RANGE)
 """What pairing by ground truth alone looks at."""
 
+_OF_LISTS = ("verified", "not_exhaustive", "class_groups")
+"""What needs classes, and detections that rank."""
+
 _OF_RANKING = (
     "candidate",
     "equal_iou",
@@ -44,6 +47,7 @@ _OF_RANKING = (
     "class_agnostic",
     "empty_images",
     "id_zero",
+    *_OF_LISTS,
 )
 """What it does not look at: no detection claims, and none is ranked."""
 
@@ -264,6 +268,30 @@ class Protocol(Rules):
     box_decimals: int | None = axis(
         None, "Round corners first; none does not.", "Corners likewise.", kind=Decimals()
     )
+    verified: Literal["all", "listed"] = axis(
+        "all",
+        "Which detections can be judged: all, or those of classes that were looked for in their "
+        "image (LVIS).",
+        "Which detections can be judged: all; or those of classes that have ground truth in their "
+        "image, or that the ground truth lists as absent from it (`neg_category_ids` of LVIS). "
+        "Others take their places in the detection limits, and count nowhere.",
+    )
+    not_exhaustive: Literal["counted", "neutral"] = axis(
+        "counted",
+        "Unmatched detections of classes of which not every object was annotated in their image "
+        "(LVIS).",
+        "Unmatched detections, duplicates too, of classes of which the ground truth says that not "
+        "every object of the image was annotated (`not_exhaustive_category_ids` of LVIS): false "
+        "positives; or they count neither way.",
+    )
+    class_groups: Literal["none", "frequency"] = axis(
+        "none",
+        "Groups of classes with numbers of their own: APr, APc, APf of rare, common, frequent ones "
+        "(LVIS).",
+        "Groups of classes with numbers of their own: by `frequency` of LVIS's categories, which "
+        "gives APr, APc and APf, the means over the rare, common and frequent ones that have "
+        "ground truth.",
+    )
     headline: Literal["AP", "mAP", "AR"] = axis(
         "AP",
         "The number that comes first, and with it which others there are.",
@@ -276,6 +304,13 @@ class Protocol(Rules):
             raise UsageError("only neutral ground truths can absorb detections")
         by_truth = self.pairing == "ground-truth"
         self._refuse_other(_OF_RANKING if by_truth else _OF_GROUND_TRUTH)
+        if self.pairing == "coverage":
+            self._refuse_other(_OF_LISTS)
+        if self.class_agnostic and (self.verified, self.not_exhaustive) != ("all", "counted"):
+            raise UsageError(
+                "what was looked for in an image is said class by class: to score classes as one, "
+                "give --verified all --not-exhaustive counted too"
+            )
         for name in _BY_RANGE:
             if len(getattr(self, name)) not in (0, 1, len(self.area_ranges)):
                 raise UsageError(
@@ -398,13 +433,25 @@ class Protocol(Rules):
         return None
 
     def alone(self, entry: Measure) -> "Protocol":
-        """Return the rules that have no number but this one, and what is needed for it."""
+        """Return the rules that have no number but this one, and what is needed for it.
+
+        Raises
+        ------
+        UsageError
+            Where it is the mean over a group of classes, of which no protocol is made.
+        """
+        if entry.group:
+            raise UsageError(
+                f"{entry.name} is a mean over {entry.group} classes alone; ask for "
+                f"{entry.quantity}, or select the classes (--classes)"
+            )
         all_of, at = self.iou_thresholds, entry.threshold
         return replace(
             self.over(entry.area),
             iou_thresholds=all_of if at is None else (all_of[at],),
             detection_limits=(self.detection_limits[entry.limit],),
             headline=entry.quantity,
+            class_groups="none",
         )
 
     def over(self, area: int) -> "Protocol":

@@ -17,6 +17,10 @@ UNBOUNDED = frozenset({"false-positives-per-image"})
 """Numbers that may exceed 1 and are no counts."""
 
 
+FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
+"""The groups of classes by `frequency`, as LVIS's categories spell it."""
+
+
 class Measure(NamedTuple):
     """One number of the summary: what it is called, and where in the arrays it is read.
 
@@ -34,7 +38,9 @@ class Measure(NamedTuple):
         Index of the detection limit.
     title : tuple of str
         The name written out, in parts that line up under one another: what, at which IoU, over
-        which areas, of which detections.
+        which areas or classes, of which detections.
+    group : str
+        The group of classes that the mean is over; empty for all.
     """
 
     name: str
@@ -43,6 +49,7 @@ class Measure(NamedTuple):
     area: int
     limit: int
     title: tuple[str, ...]
+    group: str = ""
 
 
 def summary(rules: "Protocol") -> tuple[Measure, ...]:
@@ -56,6 +63,7 @@ def summary(rules: "Protocol") -> tuple[Measure, ...]:
         indices = [rules.threshold_index(t) for t in (0.5, 0.75)]
         precision += [_precision(rules, t, 0) for t in indices if t is not None]
     precision += [_precision(rules, None, area) for area in bands[1:]]
+    precision += _groups(rules)
     if rules.headline == "mAP":
         return tuple(precision)
     recall = [_recall(rules, 0, limit) for limit in limits]
@@ -92,6 +100,18 @@ def named(rules: "Protocol", name: str) -> Measure:
     )
     hint = hint or f"it has {', '.join(usual)}"
     raise UnknownNameError(f"protocol {rules.name} has no number {name!r}; {hint}")
+
+
+def _groups(rules: "Protocol") -> list[Measure]:
+    """Return average precision over each group of classes."""
+    if rules.class_groups == "none":
+        return []
+    whole, found = _precision(rules, None, 0), []
+    for suffix, group in FREQUENCIES.items():
+        what, iou, _, detections = whole.title
+        title = (what, iou, f"{group} classes", detections)
+        found.append(whole._replace(name=f"{whole.name}{suffix}", title=title, group=group))
+    return found
 
 
 def _precision(rules: "Protocol", threshold: int | None, area: int) -> Measure:

@@ -107,6 +107,18 @@ Protocol.presets |= {
             id_zero="no-match",
             source="pycocotools 2.0.11, COCOeval with iouType bbox, its annotation id 0 included",
         ),
+        replace(
+            _COCO,
+            name="lvis",
+            neutral=("ignore",),
+            absorbing=(),
+            detection_limits=(300,),
+            limit_scope="image",
+            verified="listed",
+            not_exhaustive="neutral",
+            class_groups="frequency",
+            source="lvis 0.5.3, LVISEval with iou_type bbox",
+        ),
         _KITTI,
         replace(
             _KITTI,

@@ -14,7 +14,7 @@ Three widths of a box exist, and they differ in their last bits, so each is kept
     ground truths only: the annotated area (of the object's mask, say), the box's where none is.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
+from detap.protocols.measures import FREQUENCIES
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
@@ -32,6 +33,12 @@ Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
 BOX_ENCODINGS = ("corners", "xywh")
+
+LISTS = ("negative", "not_exhaustive")
+"""What can be listed of images and classes."""
+
+GROUPS = tuple(FREQUENCIES.values())
+"""The groups that classes can be in."""
 
 
 class SourceFile(NamedTuple):
@@ -145,6 +152,13 @@ class GroundTruth(_Table):
         What it was read as, which says how images are called; empty for arrays.
     extra : mapping of str to (G,) float64
         What else is known of each row and a protocol may ask for, such as KITTI's ``occluded``.
+    listed : mapping of str to (P, 2) int32
+        What is said of pairs of an image and a class, by number, apart from rows: those of
+        ``negative`` are known to have no object, those of ``not_exhaustive`` may have more than
+        are annotated. A list that the file does not have at all is not here.
+    groups : mapping of int or str to str
+        The group of each class that is in one, by its identifier: ``rare``, ``common``,
+        ``frequent``.
     """
 
     _title = "ground truth"
@@ -158,6 +172,8 @@ class GroundTruth(_Table):
     image_sizes: Floats | None = None
     format: str = ""
     extra: Mapping[str, Floats] = field(default_factory=dict)
+    listed: Mapping[str, Integers] = field(default_factory=dict)
+    groups: Mapping[Name, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if len(self.zero_id) != len(self.image):
@@ -175,6 +191,26 @@ class GroundTruth(_Table):
         extra = {name: columns[name] for name in self.extra if name in columns}
         own = {name: column for name, column in columns.items() if name not in extra}
         return replace(self, **own, extra=extra, **changes)
+
+    def in_lists(
+        self, name: str, image: Integers, label: Integers, *, or_present: bool = False
+    ) -> Flags:
+        """Return whether pairs of image and class are in a list, (n,) bool.
+
+        Parameters
+        ----------
+        name : str
+            Of a list of `listed`.
+        image, label : (n,) int32
+            Classes beyond the table's own are in no list.
+        or_present : bool
+            Whether pairs of which there is a row are meant too.
+        """
+        width = max(len(self.classes), int(label.max(initial=-1)) + 1)
+        pairs = [self.listed[name][:, 0] * np.int64(width) + self.listed[name][:, 1]]
+        if or_present:
+            pairs.append(self.image * np.int64(width) + self.label)
+        return np.isin(image * np.int64(width) + label, np.concatenate(pairs))
 
     def of_format(self, name: str) -> "GroundTruth":
         """Return the same table, read as this format."""
@@ -194,6 +230,8 @@ class GroundTruth(_Table):
         ignore: ArrayLike | None = None,
         group_of: ArrayLike | None = None,
         extra: Mapping[str, ArrayLike] | None = None,
+        listed: Mapping[str, Iterable[tuple[Name, Name]]] | None = None,
+        groups: Mapping[Name, str] | None = None,
         images: Sequence[Name] | None = None,
         classes: Sequence[Name] | Mapping[Name, str] | None = None,
         as_is: bool = False,
@@ -214,6 +252,11 @@ class GroundTruth(_Table):
             False where left out.
         extra : mapping of str to (G,) array of float, optional
             Further columns that a protocol asks for: ``occluded`` and ``truncated`` for KITTI's.
+        listed : mapping of str to pairs of image and class, optional
+            For LVIS, ``negative`` and ``not_exhaustive``, empty ones too: as `listed` has them, but
+            by what images and classes are called.
+        groups : mapping of class to str, optional
+            ``rare``, ``common`` or ``frequent``.
         images : sequence of int or str, optional
             All images, those without any ground truth too; by default those of `image`, sorted.
         classes : sequence, or mapping of identifier to name, optional
@@ -268,6 +311,11 @@ class GroundTruth(_Table):
             ignore=flags["ignore"],
             group_of=flags["group_of"],
             extra=more,
+            listed={
+                name: rows.listed(name, pairs, all_images, ids)
+                for name, pairs in ({} if listed is None else listed).items()
+            },
+            groups=rows.grouped({} if groups is None else groups, ids),
             notes=rows.notes,
         )
 
@@ -444,6 +492,35 @@ class _Rows(Columns):
             self.fail(f"{name} {stranger!r} is not among those listed", remedy)
         found = np.array([numbers[entry] for entry in column.distinct], np.int32)
         return found[column.number]
+
+    def listed(
+        self,
+        name: str,
+        pairs: Iterable[tuple[Name, Name]],
+        images: tuple[Name, ...],
+        classes: tuple[Name, ...],
+    ) -> Integers:
+        """Return the numbers of pairs of an image and a class, (P, 2) int32."""
+        if name not in LISTS:
+            self.fail(f"a list is called {name!r}", f"call it {' or '.join(LISTS)}")
+        image, label = ({n: i for i, n in enumerate(names)} for names in (images, classes))
+        found = []
+        for pair in pairs:
+            if not (isinstance(pair, tuple) and len(pair) == 2):
+                self.fail(f"list {name} has {pair!r}", "give pairs of an image and a class")
+            if pair[0] not in image or pair[1] not in label:
+                self.fail(f"list {name} has {pair!r}, which is no image and class of these")
+            found.append((image[pair[0]], label[pair[1]]))
+        return np.array(sorted(set(found)), np.int32).reshape(-1, 2)
+
+    def grouped(self, groups: Mapping[Name, str], classes: tuple[Name, ...]) -> dict[Name, str]:
+        """Return the group of each class, checked."""
+        for identifier, group in groups.items():
+            if identifier not in classes:
+                self.fail(f"groups has {identifier!r}, which is no class of these")
+            if group not in GROUPS:
+                self.fail(f"groups has {group!r}", f"use {', '.join(GROUPS)}")
+        return dict(groups)
 
 
 def checked_boxes(

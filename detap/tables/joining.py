@@ -68,6 +68,8 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = Fal
         images,
         (ids, _class_names(tables, ids)),
         image_sizes=_sizes(tables, images),
+        listed=_lists(tables, images, ids),
+        groups=_groups(tables),
     )
 
 
@@ -213,6 +215,40 @@ def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | No
             known = ~np.isnan(table.image_sizes).any(axis=1)
             sizes[rows[known]] = table.image_sizes[known]
     return sizes
+
+
+def _lists(
+    tables: Sequence[GroundTruth], images: tuple[Name, ...], ids: tuple[Name, ...]
+) -> dict[str, Integers]:
+    """Return what is listed of images and classes, where every input lists it."""
+    found = {}
+    for name in tables[0].listed:
+        if all(name in table.listed for table in tables):
+            pairs = [
+                np.stack(
+                    [
+                        _renumbered(table.listed[name][:, 0], table.images, images),
+                        _renumbered(table.listed[name][:, 1], table.class_ids, ids),
+                    ],
+                    axis=1,
+                )
+                for table in tables
+            ]
+            found[name] = np.unique(np.concatenate(pairs), axis=0)
+    return found
+
+
+def _groups(tables: Sequence[GroundTruth]) -> dict[Name, str]:
+    """Return the groups of the classes, on which all inputs that say one must agree."""
+    found: dict[Name, tuple[str, str]] = {}
+    for table in tables:
+        for identifier, group in table.groups.items():
+            path, other = found.setdefault(identifier, (_input(table), group))
+            if other != group:
+                message = f"category {identifier!r} is {group} here and {other} in {path}"
+                remedy = "give ground truths of one list of categories"
+                raise InputError(Problem(_input(table), "", message, remedy))
+    return {identifier: group for identifier, (_, group) in found.items()}
 
 
 def _stacked(

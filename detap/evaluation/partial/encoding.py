@@ -30,6 +30,7 @@ from detap.evaluation.scene import rules_of
 from detap.formats.reading.stream import Limits
 from detap.protocols import Protocol
 from detap.tables.columns import MOST_ROWS, Name
+from detap.tables.detection import GROUPS
 
 if TYPE_CHECKING:
     from detap.evaluation.partial.partial import Partial
@@ -57,6 +58,7 @@ def encode(partial: "Partial") -> list[bytes | memoryview]:
             "columns": [[name, _kind(column), len(column)] for name, column in columns.items()],
             "due": partial.due,
             "ground_truth": partial.truth,
+            "groups": [[n, partial.groups[n]] for n in partial.class_ids if n in partial.groups],
             "images": partial.images,
             "inputs": partial.inputs,
             "known": partial.known,
@@ -300,6 +302,7 @@ class _Reader:
             "class_ids": ids,
             "class_names": texts,
             "known": known,
+            "groups": self._groups(record["groups"]),
             "truth": truth,
             "position": position,
             "due": record["due"],
@@ -424,6 +427,12 @@ class _Reader:
                 "raise the limit",
             )
         return tuple(values)
+
+    def _groups(self, pairs: Any) -> dict[Name, str]:
+        names = self._names([name for name, _ in pairs])
+        groups = [self._text(group) for _, group in pairs]
+        self.need({*groups} <= {*GROUPS}, "groups")
+        return dict(zip(names, groups, strict=True))
 
     def _text(self, value: Any) -> str:
         self.need(isinstance(value, str), "text")

@@ -161,6 +161,7 @@ def _united(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
         class_ids=ids,
         class_names=names,
         known=known,
+        groups=_groups(parts),
         position=position,
         due=any(part.due for part in parts),
         sources=sources,
@@ -202,6 +203,20 @@ def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, .
     else:
         ids = (*of_truth, *_sorted(called.keys() - set(of_truth)))
     return ids, tuple(called[name] for name in ids), len(of_truth)
+
+
+def _groups(parts: Sequence["Partial"]) -> dict[Name, str]:
+    """Return the groups of the classes, on which all parts that say one must agree."""
+    found: dict[Name, str] = {}
+    for part in parts:
+        for name, group in part.groups.items():
+            if found.setdefault(name, group) != group:
+                _refuse(
+                    part,
+                    f"classes: {name!r} is {group}, where another partial has it {found[name]}",
+                    "evaluate both with the same classes",
+                )
+    return found
 
 
 def _images(

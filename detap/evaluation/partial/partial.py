@@ -5,8 +5,8 @@ its image, and what became of it; numbers, curves, resamples and parts of the im
 that, with the same bytes as from one run over all the boxes. See docs/scale.md.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import NamedTuple, NoReturn
 
@@ -38,7 +38,7 @@ from detap.evaluation.partial.stretches import Part, by_group, by_score
 from detap.evaluation.partial.ties import Ties
 from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions, public
 from detap.evaluation.results import Result, result_of
-from detap.evaluation.scene import notes_of_strangers, rules_of
+from detap.evaluation.scene import notes_of_strangers, notes_of_truth, rules_of
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
 from detap.tables.columns import Name, check_threads
@@ -85,6 +85,8 @@ class Partial:
         Of each class: those of the ground truth first, then those that only detections have.
     known : int
         How many classes the ground truth has.
+    groups : mapping of int or str to str
+        The group of each class that is in one, by its identifier.
     truth : Whole or None
         The ground truth that the images are some or all of; None where each part brings its own.
     position : (I,) int64
@@ -121,6 +123,7 @@ class Partial:
     shared_notes: tuple[Note, ...]
     own_notes: tuple[Note, ...]
     pieces: tuple[Piece, ...]
+    groups: Mapping[Name, str] = field(default_factory=dict)
     threads: int | None = None
     name: str = "partial"
 
@@ -189,14 +192,16 @@ class Partial:
         images = len(scene.images)
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
         # is of all parts that it would be true.
-        notes = (*scene.ground_truth.notes, *found.notes, *scene.notes_of_flags())
-        shared, own = noted(notes, () if truth is None else truth.notes)
+        of_truth = notes_of_truth(scene.ground_truth, rules)
+        notes = (*of_truth, *found.notes, *scene.notes_of_flags())
+        shared, own = noted(notes, () if truth is None else notes_of_truth(truth, rules))
         partial = cls(
             protocol=rules,
             images=scene.images,
             class_ids=found.class_ids,
             class_names=found.classes,
             known=len(scene.ground_truth.classes),
+            groups=scene.groups if rules.class_groups != "none" else {},
             truth=whole,
             position=position,
             due=whole is not None,

@@ -44,6 +44,11 @@ class Whole(NamedTuple):
                 kind = column.dtype.newbyteorder("<")
                 taken.update(name.encode())
                 taken.update(np.ascontiguousarray(column, kind).data)
+            for name, pairs in truth.listed.items():
+                taken.update(name.encode())
+                taken.update(np.unique(pairs, axis=0).astype("<i4").tobytes())
+            if truth.groups:
+                taken.update(json.dumps(sorted(truth.groups.items(), key=str)).encode())
             _KNOWN[truth] = cls(taken.hexdigest(), len(truth.images))
         return _KNOWN[truth]
 

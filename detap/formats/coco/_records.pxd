@@ -21,7 +21,7 @@ cdef enum:
 
 cdef enum Field:
     OTHER, ID, IMAGE_ID, CATEGORY_ID, BBOX, AREA, ISCROWD, IGNORE, ISGROUPOF, SCORE, WIDTH, HEIGHT
-    NAME
+    NAME, NEGATIVE, NOT_EXHAUSTIVE
 
 cdef enum Kind:
     RESULT, ANNOTATION, IMAGE, CATEGORY, SKIPPED
@@ -51,6 +51,7 @@ cdef struct Row:
     double area, score, width, height
     uint8_t crowd, ignore, group_of
     Text name
+    Bytes[2] listed             # where the lists of categories begin
     uint32_t seen               # bits by field
 
 
@@ -61,6 +62,10 @@ cdef inline Field _field(Kind kind, Bytes key, Py_ssize_t length) noexcept nogil
             return ID
         if is_word(key, length, b"width", 5):
             return WIDTH
+        if is_word(key, length, b"neg_category_ids", 16):
+            return NEGATIVE
+        if is_word(key, length, b"not_exhaustive_category_ids", 27):
+            return NOT_EXHAUSTIVE
         return HEIGHT if is_word(key, length, b"height", 6) else OTHER
     if kind == CATEGORY:
         if is_word(key, length, b"id", 2):
@@ -248,6 +253,9 @@ cdef inline Bytes _read_value(
         return _read_flag(cursor, p, &row.group_of)
     if field == NAME:
         return _read_text(cursor, p, &row.name)
+    if field >= NEGATIVE:
+        row.listed[<int>field - <int>NEGATIVE] = p
+        return skip_value(cursor, p, depth)
     if field == WIDTH:
         return read_number(p, cursor.end, &cursor.failed, &row.width)
     return read_number(p, cursor.end, &cursor.failed, &row.height)

@@ -20,10 +20,11 @@ from detap.formats.reading._id_tables cimport IdTable, are_distinct, ascend, lis
 from detap.formats.json._grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
 from detap.formats.coco._records cimport (
     ANNOTATION, AREA, BBOX, CATEGORY, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD,
-    ISGROUPOF, Kind, NAME, RESULT, Row, SCORE, SKIPPED, Shape, Text, WIDTH, put_corners,
+    ISGROUPOF, Kind, NAME, NEGATIVE, RESULT, Row, SCORE, SKIPPED, Shape, Text, WIDTH, put_corners,
     read_record,
 )
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
+from detap.formats.reading._numbers cimport read_integer
 
 
 cdef extern from *:
@@ -786,6 +787,13 @@ cdef struct Truth:
     uint8_t *group_of
 
 
+cdef struct Listed:
+    # Pairs of an image and a category, P of them, by id.
+    int64_t *images
+    int64_t *categories
+    Py_ssize_t count, room, lists
+
+
 cdef class TruthScan(_Scan):
     """An instances file being scanned; the parameters are those of `_Scan`.
 
@@ -798,6 +806,7 @@ cdef class TruthScan(_Scan):
     """
 
     cdef Truth truth
+    cdef Listed[2] listed       # negative, not exhaustive
     cdef int64_t *image_ids
     cdef double *sizes
     cdef Py_ssize_t image_count, image_room
@@ -807,6 +816,7 @@ cdef class TruthScan(_Scan):
     cdef readonly Py_ssize_t without_id, id_zero, zero_row, without_area, without_crowd
 
     def __dealloc__(self):
+        cdef int i
         free(self.image_ids)
         free(self.sizes)
         free(self.truth.ids)
@@ -818,6 +828,9 @@ cdef class TruthScan(_Scan):
         free(self.truth.crowd)
         free(self.truth.ignore)
         free(self.truth.group_of)
+        for i in range(2):
+            free(self.listed[i].images)
+            free(self.listed[i].categories)
 
     def run(self):
         """Scan the file; returns whether it was regular."""
@@ -862,7 +875,7 @@ cdef class TruthScan(_Scan):
         cdef Py_ssize_t count = self.rows + self.image_count, i
         cdef IdTable ranks
         cdef list names
-        if self.named_images != count:
+        if self.named_images != count or self.listed[0].count or self.listed[1].count:
             return False
         try:
             names = _strings(&self.image_names)
@@ -902,8 +915,41 @@ cdef class TruthScan(_Scan):
         if self.sizes[2 * i + 1] <= 0 or self.sizes[2 * i + 1] >= 2.0**53:
             self.sizes[2 * i + 1] = NAN
         self.image_count = i + 1
+        if seen >> <int>NEGATIVE and not self.commit_lists(seen):
+            return False
         return _identify(
             &self.row.id_text, &self.image_names, &self.named_images, &self.image_ids[i])
+
+    cdef bint commit_lists(self, uint32_t seen) noexcept nogil:
+        """Append the categories that the image lists; False where any is no integer."""
+        cdef int i
+        cdef Listed *to
+        cdef Bytes p
+        cdef Bytes failed
+        for i in range(2):
+            if not seen & (1 << (<int>NEGATIVE + i)):
+                continue
+            to = &self.listed[i]
+            to.lists += 1
+            p = self.row.listed[i]
+            if p[0] != c'[' or self.row.id_text.at != NULL:
+                return False
+            p = skip_space(p + 1)
+            while p[0] != c']':
+                if to.count == to.room:
+                    to.room = max(2 * to.room, <Py_ssize_t>1024)
+                    if not (grow(<void **>&to.images, to.room, sizeof(int64_t))
+                            and grow(<void **>&to.categories, to.room, sizeof(int64_t))):
+                        return False
+                p = read_integer(p, &failed, &to.categories[to.count])
+                if p == NULL or to.count == self.most_records:
+                    return False
+                to.images[to.count] = self.row.id
+                to.count += 1
+                p = skip_space(p)
+                if p[0] == c',':
+                    p = skip_space(p + 1)
+        return True
 
     cdef bint commit_annotation(self) noexcept nogil:
         cdef Py_ssize_t i = self.rows
@@ -1004,6 +1050,32 @@ cdef class TruthScan(_Scan):
         free(self.truth.ids)
         self.truth.ids = NULL
         return distinct
+
+    def lists(self, list categories):
+        """Return what images list of categories, numbered by this list of ids.
+
+        Returns
+        -------
+        tuple of tuples
+            For the negative, and for those not exhaustive: how many images have a list, and the
+            columns image and category, -1 of unknown ones. They are empty afterwards.
+        """
+        cdef IdTable table = IdTable(categories if not self.named_categories else ())
+        cdef list found = []
+        cdef Listed *of
+        cdef int i
+        for i in range(2):
+            of = &self.listed[i]
+            with nogil:
+                renumber(of.images, of.count, self.numbers)
+                renumber(of.categories, of.count, table)
+            found.append((
+                of.lists,
+                take(<void **>&of.images, of.count, 1, 4, b"i"),
+                take(<void **>&of.categories, of.count, 1, 4, b"i"),
+            ))
+            of.count = of.room = 0
+        return tuple(found)
 
     def columns(self, list categories):
         """Return the columns, with categories numbered by this list of ids.

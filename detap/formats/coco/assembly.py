@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco.columns import DetectionColumns, TruthColumns
+from detap.formats.coco.columns import LISTS, DetectionColumns, TruthColumns
 from detap.formats.coco.shift import category_shift, sampled_classes
 from detap.formats.reading._surveys import survey_boxes, survey_values
 from detap.formats.reading.stream import STDIN, Limits, shown
@@ -25,6 +25,14 @@ _TRUTH_NOTES = {
     "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",
     "missing-area": "annotations have no area; their box's area is used",
     "missing-iscrowd": "annotations have no iscrowd; they count as no crowd",
+    **{
+        f"images-without-{name}": f"images have no {key}, where others do; theirs is taken as empty"
+        for name, key in LISTS.items()
+    },
+    **{
+        f"{name}-of-unknown-categories": f"entries of {key} are no category; they are left out"
+        for name, key in LISTS.items()
+    },
 }
 
 
@@ -98,6 +106,8 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
         group_of=columns.group_of,
         image_sizes=columns.image_sizes,
         zero_id=np.arange(len(columns.image)) == columns.zero_row,
+        listed=columns.listed,
+        groups=columns.groups,
     )
 
 

@@ -15,11 +15,14 @@ from numpy.typing import NDArray
 from detap.formats.coco._scan import nesting
 from detap.formats.coco.calls import image_numbers
 from detap.formats.coco.columns import (
+    LISTS,
     SHAPE_OF_RESULTS,
     SHAPE_OF_TRUTH,
     DetectionColumns,
     TruthColumns,
+    groups_of,
     listed_names,
+    listed_pairs,
 )
 from detap.formats.coco.values import (
     Record,
@@ -147,6 +150,8 @@ class _TruthReader:
         self.found: set[str] = set()
         self.sizes: dict[Name, tuple[float, float]] = {}
         self.class_names: dict[Name, str | None] = {}
+        self.groups: dict[Name, str] = {}
+        self.lists: dict[str, dict[Name, list[Name]]] = {}
         self.image = _Names()
         self.label = _Names()
         self.box = array("d")
@@ -186,7 +191,10 @@ class _TruthReader:
 
     def _take_image(self, record: Record, number: int) -> None:
         identifier = identifier_of(record, "id")
+        lists = {name: _list_of(record, key) for name, key in LISTS.items() if key in record}
         if self.parts["images"].is_new(identifier, record, number):
+            for name, categories in lists.items():
+                self.lists.setdefault(name, {})[identifier] = categories
             self.sizes[identifier] = (size_of(record.get("width")), size_of(record.get("height")))
 
     def _take_category(self, record: Record, number: int) -> None:
@@ -198,6 +206,7 @@ class _TruthReader:
             check_text("name", name)
         if self.parts["categories"].is_new(identifier, record, number):
             self.class_names[identifier] = name
+            self.groups |= groups_of([record])
 
     def _take_annotation(self, record: Record, number: int) -> None:
         has_id = "id" in record
@@ -240,7 +249,7 @@ class _TruthReader:
         box = np.array(self.box, np.float64).reshape(-1, 4)
         corners = box.copy()
         corners[:, 2:] += box[:, :2]
-        return TruthColumns(
+        columns = TruthColumns(
             image_ids=image_ids,
             image_sizes=np.array([self.sizes[i] for i in image_ids], np.float64).reshape(-1, 2),
             class_ids=class_ids,
@@ -258,7 +267,11 @@ class _TruthReader:
             origin=np.array(self.origin, np.int64) if self.parts["annotations"].repeated else None,
             counts=self.counts,
             repeated={name: part.repeated for name, part in self.parts.items()},
+            groups=self.groups,
         )
+        for name, by_image in self.lists.items():
+            columns = _with_list(columns, name, by_image)
+        return columns
 
     def _check_parts(self) -> None:
         missing = [name for name in self.parts if name not in self.found]
@@ -298,6 +311,25 @@ class _TruthReader:
                 f"{key} {spelt(name)} is not among the {part}{_other_kind(name, known)}",
                 f"list it under {part}, or remove the annotation",
             )
+
+
+def _list_of(record: Record, key: str) -> list[Name]:
+    """Return what an image lists of categories."""
+    values = record[key]
+    if not isinstance(values, list):
+        raise WrongError(f"{key} is {spelt(values)}", "give a list of category ids")
+    return [identifier_of({key: value}, key) for value in values]
+
+
+def _with_list(columns: TruthColumns, name: str, by_image: dict[Name, list[Name]]) -> TruthColumns:
+    label = {identifier: number for number, identifier in enumerate(columns.class_ids)}
+    pairs = [
+        (image, label.get(identifier, -1))
+        for image, name_of in enumerate(columns.image_ids)
+        for identifier in by_image.get(name_of, ())
+    ]
+    found = np.array(pairs, np.int32).reshape(-1, 2)
+    return listed_pairs(found[:, 0], found[:, 1], len(by_image), name, columns)
 
 
 def _report_repeated(problems: Problems, key: str) -> None:

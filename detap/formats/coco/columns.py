@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.protocols.measures import FREQUENCIES
 from detap.tables.detection import Flags, Floats, Integers, Name
 
 SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
@@ -48,6 +49,10 @@ class TruthColumns(NamedTuple):
         The ids of the images, annotations and categories that repeat an earlier record.
     difficult : (G,) bool or None
         The flag of that name, which no COCO file has.
+    listed : mapping of str to (P, 2) int32
+        As :class:`detap.tables.detection.GroundTruth` has it.
+    groups : mapping of int or str to str
+        Likewise.
     """
 
     image_ids: tuple[Name, ...]
@@ -68,6 +73,8 @@ class TruthColumns(NamedTuple):
     counts: dict[str, int]
     repeated: Mapping[str, Sequence[Name]] = MappingProxyType({})
     difficult: Flags | None = None
+    listed: Mapping[str, Integers] = MappingProxyType({})
+    groups: Mapping[Name, str] = MappingProxyType({})
 
 
 class DetectionColumns(NamedTuple):
@@ -101,6 +108,51 @@ class DetectionColumns(NamedTuple):
     unknown: dict[Name, int]
     file_names: Mapping[Name, str]
     categories: Mapping[Name, str] = MappingProxyType({})
+
+
+LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_category_ids"}
+"""What images list of categories, and under which key."""
+
+
+def listed_pairs(
+    image: Integers, label: Integers, lists: int, name: str, columns: "TruthColumns"
+) -> "TruthColumns":
+    """Return the columns with what images list of categories; what is unknown is left out.
+
+    Parameters
+    ----------
+    image, label : (P,) int32
+        By number; -1 of categories that are not known.
+    lists : int
+        How many images have a list.
+    name : str
+        Of the list, a key of :data:`LISTS`.
+    columns : TruthColumns
+    """
+    if not lists:
+        return columns
+    known, width = label >= 0, len(columns.class_ids)
+    distinct = np.unique(image[known] * np.int64(width) + label[known])
+    pairs = np.stack(np.divmod(distinct, max(width, 1)), axis=1).astype(np.int32)
+    counts = {
+        f"{name}-of-unknown-categories": int(np.count_nonzero(~known)),
+        f"images-without-{name}": len(columns.image_ids) - lists,
+    }
+    return columns._replace(
+        listed={**columns.listed, name: pairs}, counts={**columns.counts, **counts}
+    )
+
+
+def groups_of(categories: Iterable[Any]) -> dict[Name, str]:
+    """Return the group of each category that says how frequent it is, as LVIS does."""
+    return {
+        record["id"]: FREQUENCIES[record["frequency"]]
+        for record in categories
+        if isinstance(record, dict)
+        and isinstance(record.get("id"), int | str)
+        and isinstance(record.get("frequency"), str)
+        and record["frequency"] in FREQUENCIES
+    }
 
 
 def listed_names(records: Iterable[Any], key: str) -> dict[Name, str]:

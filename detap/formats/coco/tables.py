@@ -15,10 +15,13 @@ from detap.formats.coco import prefetch
 from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import (
+    LISTS,
     SHAPE_OF_RESULTS,
     DetectionColumns,
     TruthColumns,
+    groups_of,
     listed_names,
+    listed_pairs,
 )
 from detap.formats.coco.prefetch import Handle
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, shown
@@ -97,8 +100,9 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
     if columns is None:
         return None
     image_ids, *rest = columns
+    listed = scan.lists(list(categories))
     sizes, image, label, corners, box_area, area, crowd, ignore, group_of = map(np.asarray, rest)
-    return TruthColumns(
+    found = TruthColumns(
         image_ids=tuple(image_ids),
         image_sizes=sizes,
         class_ids=tuple(categories),
@@ -115,7 +119,20 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         zero_row=zero_row,
         origin=None,
         counts=counts,
+        groups=_groups(scan.categories),
     )
+    for name, (lists, of_image, of_label) in zip(LISTS, listed, strict=True):
+        found = listed_pairs(np.asarray(of_image), np.asarray(of_label), lists, name, found)
+    return found
+
+
+def _groups(listed: bytes) -> dict[Name, str]:
+    """Return the group of each category that is in one."""
+    if b'"frequency"' not in listed:
+        return {}
+    from detap.formats.coco import careful
+
+    return groups_of(careful.read_listed(listed))
 
 
 def _categories(listed: bytes) -> dict[Name, str | None] | None:
