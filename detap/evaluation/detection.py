@@ -258,7 +258,9 @@ def _shrunk(
     if keep[1] is not None and numbers[1] is not None:
         kept = kept & keep[1][label]
         label = numbers[1][label]
-    return np.stack([numbers[0][image], label], axis=1)[kept]
+    both = np.stack([numbers[0][image], label], axis=1).astype(np.int32)
+    found: Integers = both[kept]
+    return found
 
 
 def _names(values: tuple[Any, ...], keep: Flags) -> tuple[Any, ...]:

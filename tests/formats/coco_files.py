@@ -141,6 +141,10 @@ def assert_equal_columns(one: Any, other: Any) -> None:
             assert left.dtype == right.dtype, name
             assert left.shape == right.shape, name
             assert left.tobytes() == right.tobytes(), name
+        elif name == "listed":
+            assert {k: v.tolist() for k, v in left.items()} == {
+                k: v.tolist() for k, v in right.items()
+            }
         elif name in ("counts", "repeated"):
             assert {k: v for k, v in left.items() if v} == {k: v for k, v in right.items() if v}
         else:

@@ -52,8 +52,9 @@ def truth_columns(table: Table) -> TruthColumns:
     if not kept.all():
         origin = np.flatnonzero(kept)
         columns = {name: column[kept] for name, column in columns.items()}
+    given: dict[str, Any] = columns
     return TruthColumns(
-        **columns,
+        **given,
         image_ids=names,
         image_sizes=_sizes(table, names),
         class_ids=class_ids,

@@ -1,0 +1,124 @@
+"""Average precision as the LVIS challenge has it: images that say what was looked for in them.
+
+An image lists the classes of which it is known to have no object (negative), and those of which not
+every object was annotated (not exhaustive). One loop per axis, over records of plain numbers.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+Box = tuple[float, float, float, float]
+Place = tuple[int, int]
+"""An image and a class."""
+
+THRESHOLDS = [0.5 + step * 0.05 for step in range(10)]
+LEVELS = [step / 100 for step in range(101)]
+
+
+class Labelled(NamedTuple):
+    """An object: x, y, width, height, and whether it counts neither way."""
+
+    image: int
+    label: int
+    box: Box
+    ignored: bool = False
+
+
+class Claimed(NamedTuple):
+    """A detection."""
+
+    image: int
+    label: int
+    box: Box
+    score: float
+
+
+class Lists(NamedTuple):
+    """What is known beside the objects."""
+
+    negative: frozenset[Place]
+    not_exhaustive: frozenset[Place]
+
+
+def overlap(one: Box, other: Box) -> float:
+    """Return intersection over union."""
+    width = min(one[0] + one[2], other[0] + other[2]) - max(one[0], other[0])
+    height = min(one[1] + one[3], other[1] + other[3]) - max(one[1], other[1])
+    if width <= 0 or height <= 0:
+        return 0.0
+    both = width * height
+    return both / (one[2] * one[3] + other[2] * other[3] - both)
+
+
+def judged(
+    truths: list[Labelled], claims: list[Claimed], lists: Lists, limit: int = 300
+) -> list[Claimed]:
+    """Return the detections that can be judged: the best of an image, of classes looked for."""
+    by_image: dict[int, list[Claimed]] = defaultdict(list)
+    for claim in claims:
+        by_image[claim.image].append(claim)
+    best = [
+        claim
+        for image in sorted(by_image)
+        for claim in sorted(by_image[image], key=lambda each: -each.score)[:limit]
+    ]
+    known = lists.negative | {(truth.image, truth.label) for truth in truths}
+    return [claim for claim in best if (claim.image, claim.label) in known]
+
+
+def fates(
+    truths: list[Labelled], claims: list[Claimed], lists: Lists, threshold: float
+) -> list[bool]:
+    """Return of the detections of a class, by falling score, whether each that counts is right."""
+    ranked = sorted(claims, key=lambda claim: -claim.score)
+    found: dict[int, bool] = {}
+    for place in sorted({(claim.image, claim.label) for claim in ranked}):
+        here = [truth for truth in truths if (truth.image, truth.label) == place]
+        # Those that count are preferred to those that do not, and later ones of equal overlap.
+        free = [truth for truth in here if not truth.ignored]
+        spare = [truth for truth in here if truth.ignored]
+        for rank, claim in enumerate(ranked):
+            if (claim.image, claim.label) != place:
+                continue
+            taken = _best(claim, free, threshold)
+            if taken is not None:
+                free.pop(taken)
+                found[rank] = True
+                continue
+            taken = _best(claim, spare, threshold)
+            if taken is not None:
+                spare.pop(taken)
+            elif place not in lists.not_exhaustive:
+                found[rank] = False
+    return [found[rank] for rank in sorted(found)]
+
+
+def _best(claim: Claimed, truths: list[Labelled], threshold: float) -> int | None:
+    overlaps = [(overlap(claim.box, truth.box), place) for place, truth in enumerate(truths)]
+    reached = [each for each in overlaps if each[0] >= threshold]
+    return max(reached)[1] if reached else None
+
+
+def average_precision(
+    truths: list[Labelled], claims: list[Claimed], lists: Lists, label: int
+) -> float | None:
+    """Return the AP of a class from those that are judged; None where there is nothing to find."""
+    positives = sum(truth.label == label and not truth.ignored for truth in truths)
+    if not positives:
+        return None
+    own = [claim for claim in claims if claim.label == label]
+    total = 0.0
+    for threshold in THRESHOLDS:
+        hits = fates(truths, own, lists, threshold)
+        points = [
+            (sum(hits[: n + 1]) / positives, sum(hits[: n + 1]) / (n + 1)) for n in range(len(hits))
+        ]
+        for level in LEVELS:
+            total += max((p for r, p in points if r >= level - 1e-12), default=0.0)
+    return total / len(THRESHOLDS) / len(LEVELS)
+
+
+def mean_over(averages: dict[int, float | None], labels: set[int]) -> float | None:
+    """Return the mean over some classes of what is defined."""
+    defined = [averages[label] for label in sorted(labels) if averages.get(label) is not None]
+    return sum(value for value in defined if value is not None) / len(defined) if defined else None

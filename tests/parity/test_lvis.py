@@ -1,0 +1,490 @@
+"""LVIS: numbers of the reference, the plain oracle, and cases by hand."""
+
+import json
+import math
+import sys
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from detap.analysis.bootstrap import draw_weights, resampled
+from detap.errors import InputError, UsageError
+from detap.evaluation.detection import Result, evaluate, on_images, select
+from detap.evaluation.loop.evaluator import Evaluator
+from detap.evaluation.partial.partial import Partial
+from detap.evaluation.tie_range import tie_range
+from detap.formats.coco import careful, prefetch
+from detap.formats.coco.tables import read_detections, read_ground_truth, scanned_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.protocols import protocol
+from detap.tables.detection import Detections, GroundTruth
+from detap.tables.joining import join_ground_truths
+from tests.formats.coco_files import assert_equal_columns
+from tests.oracle import lvis
+from tests.oracle.lvis import Claimed, Labelled, Lists
+
+RULES = protocol("lvis")
+NUMBERS = {"AR@300": "AR300", "ARs@300": "ARs", "ARm@300": "ARm", "ARl@300": "ARl"}
+GROUPS = {1: "rare", 2: "common", 3: "frequent"}
+BOX, ELSEWHERE = (10.0, 10.0, 50.0, 50.0), (100.0, 100.0, 40.0, 40.0)
+NOTHING = Lists(frozenset(), frozenset())
+
+
+def tables(
+    truths: list[Labelled], claims: list[Claimed], lists: Lists = NOTHING, images: int = 2
+) -> tuple[GroundTruth, Detections]:
+    truth = GroundTruth.from_arrays(
+        image=np.array([each.image for each in truths], np.int64),
+        label=np.array([each.label for each in truths], np.int64),
+        boxes=np.array([each.box for each in truths]).reshape(-1, 4),
+        encoding="xywh",
+        ignore=np.array([each.ignored for each in truths], np.bool_),
+        listed={name: sorted(pairs) for name, pairs in lists._asdict().items()},
+        groups=GROUPS,
+        images=range(1, images + 1),
+        classes={1: "c1", 2: "c2", 3: "c3"},
+    )
+    detections = Detections.from_arrays(
+        image=np.array([each.image for each in claims], np.int64),
+        label=np.array([each.label for each in claims], np.int64),
+        boxes=np.array([each.box for each in claims]).reshape(-1, 4),
+        encoding="xywh",
+        score=np.array([each.score for each in claims], float),
+    )
+    return truth, detections
+
+
+def run(
+    truths: list[Labelled], claims: list[Claimed], lists: Lists = NOTHING, limit: int = 300
+) -> Result:
+    rules = replace(RULES, detection_limits=(limit,))
+    return evaluate(*tables(truths, claims, lists), rules)
+
+
+def same(one: float | None, other: float | None) -> bool:
+    undefined = [value is None or math.isnan(value) for value in (one, other)]
+    return one == other or all(undefined)
+
+
+# --- numbers of the reference
+
+
+@pytest.fixture(scope="module")
+def staged(real_data: Path) -> tuple[GroundTruth, Detections, dict[str, Any]]:
+    truth = read_ground_truth(real_data / "lvis-val-100" / "lvis_val_100.json")
+    folder = real_data / "lvis-val-100-results"
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))["bbox (lvis 0.5.3)"]
+    return truth, read_detections(folder / "lvis_results_bbox.json", truth), expected
+
+
+def test_every_number_of_the_reference_to_the_last_bit(
+    staged: tuple[GroundTruth, Detections, dict[str, Any]],
+) -> None:
+    truth, detections, expected = staged
+    result = evaluate(truth, detections, RULES)
+    assert len(expected["stats"]) == 13 == len(result.summary)
+    for name, due in expected["stats"].items():
+        assert result.summary[NUMBERS.get(name, name)] == due, name
+    averages = dict(zip(result.class_ids, result.by_class["AP"].tolist(), strict=True))
+    due = {int(name): value for name, value in expected["per_category_AP"].items()}
+    assert {name: v for name, v in averages.items() if not math.isnan(v)} == due
+    codes = [note.code for note in result.notes]
+    assert "unverified" in codes
+    assert "missing-iscrowd" not in codes  # which means nothing here
+
+
+def test_the_reference_itself_gives_the_same_arrays(
+    real_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(np, "float", float, raising=False)  # gone since NumPy 1.24
+    if find_spec("cv2") is None:  # it draws with that
+        monkeypatch.setitem(sys.modules, "cv2", ModuleType("cv2"))
+    reference = pytest.importorskip("lvis", exc_type=ImportError)
+    folder = real_data / "lvis-val-100-results"
+    gold = real_data / "lvis-val-100" / "lvis_val_100.json"
+    made = reference.LVISEval(str(gold), str(folder / "lvis_results_bbox.json"), "bbox")
+    made.evaluate()
+    made.accumulate()
+    truth = read_ground_truth(gold)
+    found = read_detections(folder / "lvis_results_bbox.json", truth)
+    result = evaluate(truth, found, RULES, matches=True)
+    for name, ours in (("precision", result.precision), ("recall", result.recall[..., 0])):
+        theirs = np.where(made.eval[name] == -1, np.nan, made.eval[name])
+        assert ours.shape == theirs.shape
+        assert np.array_equal(ours, theirs, equal_nan=True), name
+    _assert_matches(result, made)
+
+
+def _assert_matches(result: Result, made: Any) -> None:
+    """Compare what each detection was matched to, and whether it counts."""
+    matches = result.matches
+    assert matches is not None
+    annotation = [each["id"] for each in made.lvis_gt.dataset["annotations"]]
+    ours: dict[tuple[int, int, int], list[Any]] = {}
+    order = np.lexsort((-result.detections.score, result.detections.image))
+    for a in range(4):
+        for row in order[matches.counted[order]].tolist():
+            image = result.images[result.detections.image[row]]
+            label = result.class_ids[result.detections.label[row]]
+            taken = matches.ground_truth[a, :, row].tolist()
+            ids = [annotation[truth] if truth >= 0 else 0 for truth in taken]
+            neutral = matches.neutral[a, :, row].tolist()
+            ours.setdefault((image, label, a), []).append((ids, neutral))
+    theirs = {}
+    ranges = {tuple(band): a for a, band in enumerate(made.params.area_rng)}
+    for each in made.eval_imgs:
+        if each is None or not len(each["dt_ids"]):
+            continue
+        key = each["image_id"], each["category_id"], ranges[tuple(each["area_rng"])]
+        columns = zip(each["dt_matches"].T.tolist(), each["dt_ignore"].T.tolist(), strict=True)
+        theirs[key] = [([int(i) for i in ids], neutral) for ids, neutral in columns]
+    assert ours == theirs
+
+
+@pytest.fixture(scope="module")
+def cases(real_data: Path) -> list[dict[str, Any]]:
+    listed = json.loads((real_data / "iou-types-cases" / "cases.json").read_text("utf-8"))
+    found = [case for case in listed if case["protocol"] == "lvis"]
+    assert len(found) >= 9
+    return found
+
+
+def test_the_staged_cases(cases: list[dict[str, Any]], tmp_path: Path) -> None:
+    for case in cases:
+        gold, found = tmp_path / "gt.json", tmp_path / "dt.json"
+        gold.write_text(json.dumps(case["ground_truth"]), "utf-8")
+        found.write_text(json.dumps(case["detections"]), "utf-8")
+        truth = read_ground_truth(gold)
+        result = evaluate(truth, read_detections(found, truth), RULES)
+        for name, due in case["expected"].items():
+            ours = result.summary[NUMBERS.get(name, name)]
+            assert same(ours, due), (case["name"], name, ours, due)
+
+
+# --- by hand
+
+
+def crowded(count: int) -> Result:
+    """Return a hit behind so many better detections of a class that nobody looked for."""
+    rows = [Claimed(1, 2, ELSEWHERE, 0.9 - n / 1000) for n in range(count)]
+    return run([Labelled(1, 1, BOX)], [*rows, Claimed(1, 1, BOX, 0.1)])
+
+
+@pytest.mark.parametrize(("count", "due"), [(300, 0.0), (299, 1.0)])
+def test_the_limit_comes_before_the_filter(count: int, due: float) -> None:
+    result = crowded(count)
+    assert result.summary["AP"] == pytest.approx(due)
+    assert int(result.within.sum()) == int(due)
+    assert int(result.false_positives.sum()) == 0
+
+
+@pytest.mark.parametrize(
+    ("negative", "not_exhaustive", "due"),
+    [(False, False, 1.0), (True, False, 0.5), (True, True, 1.0)],
+)
+def test_a_better_score_in_another_image(negative: bool, not_exhaustive: bool, due: float) -> None:
+    """The hit has .8; .95 stands where the class is unverified, absent, or both and open-ended."""
+    place = frozenset({(2, 1)})
+    lists = Lists(place if negative else frozenset(), place if not_exhaustive else frozenset())
+    claims = [Claimed(2, 1, BOX, 0.95), Claimed(1, 1, BOX, 0.8)]
+    assert run([Labelled(1, 1, BOX)], claims, lists).summary["AP"] == pytest.approx(due)
+
+
+def test_where_not_every_object_was_annotated_duplicates_are_neutral_too() -> None:
+    open_ended = Lists(frozenset(), frozenset({(1, 1)}))
+    claims = [
+        Claimed(1, 1, BOX, 0.95),
+        Claimed(1, 1, BOX, 0.9),
+        Claimed(1, 1, ELSEWHERE, 0.85),
+        Claimed(1, 1, ELSEWHERE, 0.8),
+    ]
+    truths = [Labelled(1, 1, BOX), Labelled(1, 1, (100.0, 100.0, 40.0, 41.0))]
+    result = run(truths, claims, open_ended)
+    assert (result.true_positives.tolist(), result.false_positives.tolist()) == (
+        [2, 0, 0],
+        [0, 0, 0],
+    )
+    # Elsewhere the duplicates are two false positives, one before the second hit: 2/3 there.
+    counted = run(truths, claims)
+    assert counted.false_positives.tolist() == [2, 0, 0]
+    assert counted.summary["AP50"] == pytest.approx((51 + 50 * 2 / 3) / 101)
+
+
+def test_ignore_is_neutral_and_crowd_means_nothing() -> None:
+    truths = [Labelled(1, 1, BOX, ignored=True), Labelled(1, 1, ELSEWHERE)]
+    result = run(truths, [Claimed(1, 1, BOX, 0.9), Claimed(1, 1, ELSEWHERE, 0.8)])
+    assert result.summary["AP"] == pytest.approx(1.0)
+    assert result.neutral.tolist() == [1, 0, 0]
+    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    crowd = replace(truth, crowd=np.ones(1, np.bool_))
+    assert evaluate(crowd, detections, RULES).summary["AP"] == pytest.approx(1.0)
+
+
+def test_equal_scores_at_the_limit_go_by_the_order_of_the_file() -> None:
+    hit = Claimed(1, 1, BOX, 0.5)
+    rest = [Claimed(1, 2, ELSEWHERE, 0.5)] * 300
+    assert run([Labelled(1, 1, BOX)], [hit, *rest]).summary["AP"] == pytest.approx(1.0)
+    assert run([Labelled(1, 1, BOX)], [*rest, hit]).summary["AP"] == 0.0
+
+
+def test_the_groups_are_means_over_classes_that_have_ground_truth() -> None:
+    truths = [Labelled(1, 1, BOX), Labelled(1, 2, BOX)]
+    result = run(truths, [Claimed(1, 1, BOX, 0.9)])
+    assert result.summary["APr"] == pytest.approx(1.0)
+    assert result.summary["APc"] == 0.0
+    assert math.isnan(result.summary["APf"])
+    assert result.summary["AP"] == pytest.approx(0.5)
+    rare = result.measure_by_class("APr")
+    assert rare[0] == pytest.approx(1.0)
+    assert np.isnan(rare[1:]).all()
+    assert "APr" not in result.by_class
+
+
+def test_an_annotation_of_id_0_is_a_name_unless_asked() -> None:
+    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    zero = replace(truth, zero_id=np.ones(1, np.bool_))
+    assert evaluate(zero, detections, RULES).summary["AP"] == pytest.approx(1.0)
+    as_there = replace(RULES, id_zero="no-match")
+    assert evaluate(zero, detections, as_there).summary["AP"] == 0.0
+
+
+# --- the oracle
+
+
+NUMBERS_OF = {"x": st.integers(0, 3), "score": st.sampled_from([0.2, 0.4, 0.6, 0.8])}
+BOXES = st.builds(
+    lambda x, w: (20.0 * x, 0.0, 20.0 + 2.0 * w, 20.0), NUMBERS_OF["x"], st.integers(0, 3)
+)
+PLACES = st.frozensets(st.tuples(st.integers(1, 2), st.integers(1, 3)))
+SCENES = st.tuples(
+    st.lists(
+        st.builds(Labelled, st.integers(1, 2), st.integers(1, 3), BOXES, st.booleans()),
+        min_size=1,
+        max_size=6,
+    ),
+    st.lists(
+        st.builds(Claimed, st.integers(1, 2), st.integers(1, 3), BOXES, NUMBERS_OF["score"]),
+        min_size=1,
+        max_size=8,
+    ),
+    st.builds(Lists, PLACES, PLACES),
+)
+
+
+@settings(max_examples=150)
+@given(SCENES, st.sampled_from([1, 2, 3, 300]))
+def test_any_scene_scores_as_the_oracle_says(
+    scene: tuple[list[Labelled], list[Claimed], Lists], limit: int
+) -> None:
+    truths, claims, lists = scene
+    result = run(truths, claims, lists, limit)
+    kept = lvis.judged(truths, claims, lists, limit)
+    averages = {k: lvis.average_precision(truths, kept, lists, k) for k in GROUPS}
+    for label, due in averages.items():
+        ours = float(result.by_class["AP"][label - 1])
+        assert (due is None) == math.isnan(ours)
+        assert due is None or ours == pytest.approx(due, abs=1e-9)
+    for label, suffix in ((1, "r"), (2, "c"), (3, "f")):
+        due = lvis.mean_over(averages, {label})
+        ours = result.summary[f"AP{suffix}"]
+        assert math.isnan(ours) if due is None else ours == pytest.approx(due, abs=1e-9)
+
+
+@settings(max_examples=40)
+@given(SCENES)
+def test_parts_that_are_merged_give_the_very_numbers(
+    scene: tuple[list[Labelled], list[Claimed], Lists],
+) -> None:
+    truth, detections = tables(*scene)
+    whole = evaluate(truth, detections, RULES)
+    blobs = []
+    for image in (2, 1):
+        part = evaluate(*select(truth, detections, images=[image]), RULES)
+        blobs.append(Partial.of(part, truth=truth, tie_range=True).to_bytes())
+    merged = Partial.merge(blobs, truth).compute()
+    assert {n: repr(v) for n, v in merged.summary.items()} == {
+        n: repr(v) for n, v in whole.summary.items()
+    }
+    ends = tie_range(merged)
+    for name, due in tie_range(whole).items():
+        assert tuple(ends[name]) == pytest.approx(tuple(due), nan_ok=True), name
+    detections = detections.numbered_as(truth)
+    loop = Evaluator(truth, RULES, keep_boxes=False)
+    for image in (1, 2):
+        rows = detections.image == truth.images.index(image)
+        corners = detections.corners[rows]
+        boxes = np.concatenate([corners[:, :2], corners[:, 2:] - corners[:, :2]], axis=1)
+        names = np.array(detections.class_ids)[detections.label[rows]]
+        loop.update([image], [boxes], [detections.score[rows]], [names])
+    assert loop.compute().summary == pytest.approx(whole.summary, nan_ok=True)
+
+
+@settings(max_examples=40)
+@given(SCENES, st.sampled_from([1, 3, 300]), st.randoms(use_true_random=False))
+def test_no_order_of_the_ties_leaves_their_range(
+    scene: tuple[list[Labelled], list[Claimed], Lists], limit: int, random: Any
+) -> None:
+    truths, claims, lists = scene
+    ends = tie_range(run(truths, claims, lists, limit))
+    for _ in range(3):
+        random.shuffle(claims)
+        found = run(truths, claims, lists, limit).summary
+        for name, (low, _, high) in ends.items():
+            assert math.isnan(found[name]) or low - 1e-9 <= found[name] <= high + 1e-9, name
+
+
+def test_images_taken_from_a_result_keep_what_they_list() -> None:
+    lists = Lists(frozenset({(2, 1)}), frozenset({(1, 1)}))
+    truths = [Labelled(1, 1, BOX), Labelled(2, 2, BOX)]
+    claims = [Claimed(2, 1, BOX, 0.95), Claimed(1, 1, BOX, 0.8), Claimed(1, 1, BOX, 0.9)]
+    result = run(truths, claims, lists)
+    assert result.summary["APr"] == pytest.approx(0.5)
+    first = on_images(result, [1])
+    assert first.summary["APr"] == pytest.approx(1.0)
+    # Matched again, not taken from what was kept.
+    assert first.with_matches().matches is not None
+    again = evaluate(first.ground_truth, first.detections, RULES)
+    assert again.summary["APr"] == pytest.approx(1.0)
+    second = evaluate(*select(*tables(truths, claims, lists), classes=["c1"]), RULES)
+    assert second.ground_truth.listed["negative"].tolist() == [[1, 0]]
+    assert second.false_positives.tolist() == [1]
+
+
+def test_resamples_of_a_group_are_of_its_classes() -> None:
+    truths = [Labelled(n, k, BOX) for n in (1, 2) for k in (1, 2)]
+    result = run(truths, [Claimed(1, 1, BOX, 0.9), Claimed(2, 1, BOX, 0.9)])
+    found = resampled(result, draw_weights(2, 20, 0), ["AP", "APr", "APc", "APf"])
+    assert found.overall["APr"] == pytest.approx(np.ones(20))
+    assert found.overall["APc"] == pytest.approx(np.zeros(20))
+    assert found.overall["AP"] == pytest.approx(np.full(20, 0.5))
+    assert np.isnan(found.overall["APf"]).all()
+
+
+# --- files
+
+
+LVIS = {
+    "images": [
+        {"id": 7, "width": 200, "height": 200, "neg_category_ids": [3, 9], "x": [[1]]},
+        {"id": 2, "neg_category_ids": [], "not_exhaustive_category_ids": [1, 1, 3]},
+    ],
+    "annotations": [{"id": 1, "image_id": 2, "category_id": 1, "bbox": [0, 0, 5, 5]}],
+    "categories": [
+        {"id": 1, "name": "a", "frequency": "f"},
+        {"id": 3, "name": "b", "frequency": "x"},
+    ],
+}
+
+
+def test_both_readers_read_the_lists(tmp_path: Path) -> None:
+    path = tmp_path / "gt.json"
+    path.write_text(json.dumps(LVIS), "utf-8")
+    truth = read_ground_truth(path)
+    assert truth.images == (2, 7)
+    assert {name: pairs.tolist() for name, pairs in truth.listed.items()} == {
+        "negative": [[1, 1]],
+        "not_exhaustive": [[0, 0], [0, 1]],
+    }
+    assert truth.groups == {1: "frequent"}
+    notes = {note.code: note.count for note in truth.notes}
+    assert notes["negative-of-unknown-categories"] == 1
+    assert notes["images-without-not_exhaustive"] == 1
+    fast = scanned_truth(prefetch.ground_truth(path).result())
+    assert_equal_columns(careful.read_truth(path.read_bytes(), "gt.json", DEFAULT_LIMITS), fast)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (5, "neg_category_ids is 5: give a list of category ids"),
+        ([1, 1.5], "neg_category_ids is 1.5: give a whole number or a string"),
+        ([[1]], "neg_category_ids is [1]: give a whole number or a string"),
+    ],
+)
+def test_lists_that_are_none_are_refused(tmp_path: Path, value: object, message: str) -> None:
+    path = tmp_path / "gt.json"
+    images = [{"id": 2, "neg_category_ids": value}]
+    path.write_text(json.dumps({**LVIS, "images": images}), "utf-8")
+    with pytest.raises(InputError) as error:
+        read_ground_truth(path)
+    assert "images[0] (id 2)" in str(error.value)
+    assert message.split(":", maxsplit=1)[0] in str(error.value)
+    assert message.split(": ")[1] in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("listed", "missing", "option"),
+    [
+        ({"not_exhaustive": []}, "neg_category_ids", "--verified all"),
+        ({"negative": []}, "not_exhaustive_category_ids", "--not-exhaustive counted"),
+    ],
+)
+def test_ground_truth_without_lists_is_refused(
+    listed: dict[str, list[Any]], missing: str, option: str
+) -> None:
+    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    bare = replace(truth, listed={n: truth.listed[n] for n in listed})
+    with pytest.raises(UsageError) as error:
+        evaluate(bare, detections, RULES)
+    assert missing in str(error.value)
+    assert option in str(error.value)
+
+
+def test_the_remedy_gives_the_number_without_lists() -> None:
+    claims = [Claimed(2, 1, BOX, 0.95), Claimed(1, 1, BOX, 0.8)]
+    truth, detections = tables([Labelled(1, 1, BOX)], claims)
+    plain = replace(RULES, verified="all", not_exhaustive="counted")
+    assert evaluate(replace(truth, listed={}), detections, plain).summary["AP"] == pytest.approx(
+        0.5
+    )
+
+
+def test_several_inputs_join_their_lists() -> None:
+    one, _ = tables([Labelled(1, 1, BOX)], [], Lists(frozenset({(1, 2)}), frozenset()))
+    two, _ = tables([Labelled(2, 1, BOX)], [], Lists(frozenset({(2, 3)}), frozenset({(2, 2)})))
+    first, _ = select(one, _none(), images=[1])
+    second, _ = select(two, _none(), images=[2])
+    both = join_ground_truths([first, second])
+    assert both.listed["negative"].tolist() == [[0, 1], [1, 2]]
+    assert both.listed["not_exhaustive"].tolist() == [[1, 1]]
+    assert both.groups == GROUPS
+    other = replace(second, groups={1: "common"})
+    with pytest.raises(InputError, match="category 1 is common here and rare in"):
+        join_ground_truths([first, other])
+
+
+def _none() -> Detections:
+    return tables([Labelled(1, 1, BOX)], [])[1]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ({"listed": {"absent": []}}, "a list is called 'absent'.*call it negative or"),
+        ({"listed": {"negative": [(5, 1)]}}, r"list negative has \(5, 1\), which is no image"),
+        ({"listed": {"negative": [5]}}, "list negative has 5.*give pairs of an image and a class"),
+        ({"groups": {1: "r"}}, "groups has 'r'.*use rare, common, frequent"),
+        ({"groups": {9: "rare"}}, "groups has 9, which is no class of these"),
+    ],
+)
+def test_lists_and_groups_of_arrays_are_checked(what: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        GroundTruth.from_arrays(image=[1], label=[1], boxes=[BOX], encoding="xywh", **what)
+
+
+def test_classes_as_one_are_refused_and_groups_are_told_of_where_they_are_not() -> None:
+    with pytest.raises(UsageError, match="--verified all --not-exhaustive counted"):
+        RULES.with_changes(class_agnostic=True)
+    with pytest.raises(UsageError, match="APr is a mean over rare classes alone"):
+        RULES.alone(RULES.measure("APr"))
+    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    result = evaluate(replace(truth, groups={1: "rare"}), detections, RULES)
+    notes = {note.code: note.count for note in result.notes}
+    assert notes["classes-without-group"] == 2
