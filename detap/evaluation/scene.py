@@ -61,14 +61,20 @@ class Scene:
 
     def _check_lists(self) -> None:
         """Refuse ground truth that does not say what the protocol asks of it."""
-        for axis, plain in (("verified", "all"), ("not_exhaustive", "counted")):
-            name, key = _LISTS[axis]
-            if getattr(self.protocol, axis) != plain and name not in self.ground_truth.listed:
-                raise UsageError(
-                    f"protocol {self.protocol.name} asks of each image {key}, which this ground "
-                    "truth does not say: give annotations of LVIS's form, or do without, --"
-                    f"{axis.replace('_', '-')} {plain}"
-                )
+        rules, known = self.protocol, self.ground_truth.listed
+        asked = {"verified": "all", "not_exhaustive": "counted"}
+        missing = {
+            axis: plain
+            for axis, plain in asked.items()
+            if getattr(rules, axis) != plain and _LISTS[axis][0] not in known
+        }
+        if missing:
+            what = " and ".join(_LISTS[axis][1] for axis in missing)
+            options = (f"--{axis.replace('_', '-')} {plain}" for axis, plain in missing.items())
+            raise UsageError(
+                f"protocol {rules.name} asks of each image {what}, which this ground truth does "
+                f"not say: give annotations of LVIS's form, or do without, {' '.join(options)}"
+            )
 
     @cached_property
     def unverified(self) -> Flags:
@@ -272,9 +278,6 @@ class Scene:
             from detap.evaluation.choosing import without_unscored  # seldom needed
 
             counts, unscored = without_unscored(self.protocol, self.classes, counts)
-        if self.protocol.verified != "all":
-            counts = counts.copy()
-            counts[2] = scores.counts[6]  # no other is a false positive
         strangers = notes_of_strangers(counts, self.classes[:of_truth], self.protocol)
         return [*self.notes_of_flags(), *strangers, *unscored]
 
@@ -329,6 +332,8 @@ def notes_of_strangers(
     if rules.absent_class != "undefined":
         return
     positives, neutral, detections = counts[:3, : len(classes)]
+    if rules.verified != "all":
+        detections = counts[6, : len(classes)]  # no other is a false positive
     strangers = (positives == 0) & (neutral == 0) & (detections > 0)
     if strangers.any():
         names = [classes[k] for k in np.flatnonzero(strangers).tolist()]

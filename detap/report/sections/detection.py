@@ -78,7 +78,8 @@ def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
 
 
 def _share_columns(protocol: "Protocol") -> list[Column]:
-    found = protocol.measures()
+    # The numbers of a group of classes are of no single class.
+    found = [measure for measure in protocol.measures() if not measure.group]
     # The recall that goes with the headline: over all areas, at the largest limit.
     last = len(protocol.detection_limits) - 1
     columns = []
