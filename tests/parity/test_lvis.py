@@ -24,7 +24,7 @@ from detap.formats.coco import careful, prefetch
 from detap.formats.coco.tables import read_detections, read_ground_truth, scanned_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.protocols import protocol
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.joining import join_ground_truths
 from tests.formats.coco_files import assert_equal_columns
 from tests.oracle import lvis
@@ -32,7 +32,7 @@ from tests.oracle.lvis import Claimed, Labelled, Lists
 
 RULES = protocol("lvis")
 NUMBERS = {"AR@300": "AR300", "ARs@300": "ARs", "ARm@300": "ARm", "ARl@300": "ARl"}
-GROUPS = {1: "rare", 2: "common", 3: "frequent"}
+GROUPS: dict[Name, str] = {1: "rare", 2: "common", 3: "frequent"}
 BOX, ELSEWHERE = (10.0, 10.0, 50.0, 50.0), (100.0, 100.0, 40.0, 40.0)
 NOTHING = Lists(frozenset(), frozenset())
 
@@ -286,7 +286,7 @@ def test_any_scene_scores_as_the_oracle_says(
     truths, claims, lists = scene
     result = run(truths, claims, lists, limit)
     kept = lvis.judged(truths, claims, lists, limit)
-    averages = {k: lvis.average_precision(truths, kept, lists, k) for k in GROUPS}
+    averages = {k: lvis.average_precision(truths, kept, lists, k) for k in (1, 2, 3)}
     for label, due in averages.items():
         ours = float(result.by_class["AP"][label - 1])
         assert (due is None) == math.isnan(ours)

@@ -7,8 +7,10 @@ import numpy as np
 
 from detap.errors import Note
 from detap.formats.calling import without_suffix
+from detap.formats.coco.columns import LISTS
 from detap.formats.writing.content import Content, base, lost, lost_flags, sizes, spelt
 from detap.formats.writing.sides import as_sides
+from detap.protocols.measures import FREQUENCIES
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
 
 TRUTH, DETECTIONS = "instances.json", "results.json"
@@ -86,12 +88,15 @@ def _instances(
     )
     known = range(len(truth.classes))
     named = (json.dumps(truth.classes[k], ensure_ascii=False) for k in known)
+    letters = {group: letter for letter, group in FREQUENCIES.items()}
+    groups = [letters.get(truth.groups.get(identifier, "")) for identifier in truth.class_ids]
     listed = (
-        f'{{"id": {spelt_categories[k]}, "name": {name}}}'
+        f'{{"id": {spelt_categories[k]}, "name": {name}'
+        + (f', "frequency": "{groups[k]}"}}' if groups[k] else "}")
         for k, name in zip(known, named, strict=True)
     )
     parts = {
-        "images": _images(content, spelt_images),
+        "images": _images(content, spelt_images, _lists(truth, spelt_categories)),
         "annotations": annotations,
         "categories": listed,
     }
@@ -106,11 +111,24 @@ def _annotation_ids(truth: GroundTruth) -> list[int]:
     return found
 
 
-def _images(content: Content, spelt_images: list[str]) -> Iterator[str]:
-    for name, identifier, size in zip(content.images, spelt_images, sizes(content), strict=True):
+def _lists(truth: GroundTruth, spelt_categories: list[str]) -> list[str]:
+    """Return what each image lists of classes, as members of its record."""
+    found = [""] * len(truth.images)
+    for name, pairs in truth.listed.items():
+        by_image: list[list[str]] = [[] for _ in found]
+        for image, label in pairs.tolist():
+            by_image[image].append(spelt_categories[label])
+        for image, ids in enumerate(by_image):
+            found[image] += f', "{LISTS[name]}": [{", ".join(ids)}]'
+    return found
+
+
+def _images(content: Content, spelt_images: list[str], lists: list[str]) -> Iterator[str]:
+    images = zip(content.images, spelt_images, sizes(content), lists, strict=True)
+    for name, identifier, size, listed in images:
         file_name = json.dumps(content.file_name(name), ensure_ascii=False)
         sides = "" if size is None else f', "width": {spelt(size[0])}, "height": {spelt(size[1])}'
-        yield f'{{"id": {identifier}, "file_name": {file_name}{sides}}}'
+        yield f'{{"id": {identifier}, "file_name": {file_name}{sides}{listed}}}'
 
 
 def _results(

@@ -127,6 +127,17 @@ def lost_columns(truth: GroundTruth | None, target: str) -> tuple[Note, ...]:
     return lost(what, np.ones(len(truth), np.bool_))
 
 
+def lost_lists(truth: GroundTruth, target: str) -> tuple[Note, ...]:
+    """Return a note of what images list of classes, and one of the groups of classes."""
+    lists = sum(len(pairs) for pairs in truth.listed.values())
+    what = f"images list classes as LVIS does, which {target} cannot hold"
+    groups = f"classes are in groups by frequency, which {target} cannot hold"
+    return (
+        *lost(what, np.ones(lists, np.bool_)),
+        *lost(groups, np.ones(len(truth.groups), np.bool_)),
+    )
+
+
 def lost_areas(truth: GroundTruth, target: str) -> tuple[Note, ...]:
     """Return the note of objects with an area of their own."""
     what = f"objects have an area other than their box's, which {target} cannot hold"

@@ -1,0 +1,47 @@
+"""LVIS through the commands: converted with its lists, gated by its groups."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from detap.formats.coco.tables import read_ground_truth
+from tests.cli.conftest import Ended
+
+LVIS = {
+    "images": [
+        {"id": 7, "width": 20, "height": 20, "neg_category_ids": [3]},
+        {"id": 2, "neg_category_ids": [], "not_exhaustive_category_ids": [1, 3]},
+    ],
+    "annotations": [{"id": 1, "image_id": 2, "category_id": 1, "bbox": [0, 0, 5, 5]}],
+    "categories": [{"id": 1, "name": "a", "frequency": "f"}, {"id": 3, "name": "b"}],
+}
+
+
+def test_coco_holds_the_lists_and_others_say_that_they_do_not(
+    tmp_path: Path, detap: Callable[..., Ended]
+) -> None:
+    path = tmp_path / "gt.json"
+    path.write_text(json.dumps(LVIS), "utf-8")
+    assert detap("convert", "--gt", path, "--to", "coco", "-o", tmp_path / "c").status == 0
+    truth, again = read_ground_truth(path), read_ground_truth(tmp_path / "c" / "instances.json")
+    assert again.groups == truth.groups == {1: "frequent"}
+    assert {name: pairs.tolist() for name, pairs in again.listed.items()} == {
+        "negative": [[1, 1]],
+        "not_exhaustive": [[0, 0], [0, 1]],
+    }
+    said = detap("convert", "--gt", path, "--to", "voc", "-o", tmp_path / "v").err
+    assert "images list classes as LVIS does, which voc cannot hold (3)" in said
+    assert "classes are in groups by frequency, which voc cannot hold" in said
+
+
+def test_a_group_is_a_number_like_others(tmp_path: Path, detap: Callable[..., Ended]) -> None:
+    path, results, report = (tmp_path / name for name in ("gt.json", "dt.json", "r.json"))
+    path.write_text(json.dumps(LVIS), "utf-8")
+    results.write_text("[]", "utf-8")  # of which the reference makes an IndexError
+    command = ["eval", "--gt", path, "--dt", results, "--protocol", "lvis", "-o", report]
+    ended = detap(*command, "--fail-under", "APf=0.5")
+    assert ended.status == 1
+    assert "APf is 0.0000 < 0.5" in ended.err
+    found = json.loads(report.read_text("utf-8"))
+    assert (found["summary"]["APf"], found["summary"]["APr"]) == (0.0, None)
+    assert "APf" not in found["classes"][0]
