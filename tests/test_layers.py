@@ -33,6 +33,7 @@ FLOORS = (
         "formats.voc",
         "formats.yolo",
         "formats.kitti",
+        "formats.dota",
         "formats.arrow",
         "formats.coco",
         "formats",

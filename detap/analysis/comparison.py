@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
 from detap.core.evidence import Evidence
-from detap.core.overlap import overlaps
 from detap.decimals import same
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -160,13 +159,7 @@ def _other_overlap(scene: Scene, rows: Integers, positive: Flags) -> Floats:
         there = truth_rows[slice(*np.searchsorted(truth_image, [image, image + 1]))]
         if not len(there):
             continue
-        table = overlaps(
-            detections.corners[rows[here]],
-            truths.corners[there],
-            detection_areas=detections.overlap_area[rows[here]],
-            truth_areas=truths.overlap_area[there],
-            pixel_edge=scene.protocol.pixel_edge,
-        )
+        table = scene.overlaps((detections, truths), rows[here], there, absorbing=False)
         same = detections.label[rows[here]][:, None] == truths.label[there][None]
         best[here] = np.where(same, 0.0, table).max(axis=1)
     return best

@@ -193,6 +193,7 @@ def threshold_of(rules: Protocol, iou: float | None) -> int:
         Where the protocol ranks no detections, or has no such threshold.
     """
     rules.refuse_unranked(NOT_ANALYSED)
+    rules.refuse_shapes()
     if iou is None:
         return rules.threshold_index(USUAL_IOU) or 0
     index = rules.threshold_index(iou)

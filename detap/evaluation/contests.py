@@ -173,14 +173,7 @@ class _Pair:
         self.truths = truths
         self.starts = np.flatnonzero(np.diff(orders.within.first[self.rows], prepend=-1))
         self.tops = self.rows[self.starts]
-        self.overlap = overlaps(
-            detections.corners[self.rows],
-            orders.truths.corners[truths],
-            detection_areas=detections.overlap_area[self.rows],
-            truth_areas=orders.truths.overlap_area[truths],
-            absorbing=scene.absorbing[truths],
-            pixel_edge=rules.pixel_edge,
-        )
+        self.overlap = scene.overlaps((detections, orders.truths), self.rows, truths)
         thresholds = np.array(rules.search_thresholds)[:, None, None]
         strict = rules.strict_iou
         self.reached: Flags = np.asarray(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, score
-from detap.core.overlap import pixel_areas
+from detap.core.overlap import overlaps, pixel_areas
 from detap.core.rules import Rules
 from detap.errors import Note, UsageError
 from detap.protocols import Protocol
@@ -20,6 +20,10 @@ from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integ
 
 if TYPE_CHECKING:  # a plain run keeps none
     from detap.core.evidence import Cell, Evidence
+    from detap.core.matching import Pairs
+
+
+Rows = NDArray[np.integer[Any]]
 
 
 _LISTS = {
@@ -110,7 +114,11 @@ class Scene:
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the columns of the detections and of the ground truths."""
         truth, claim = self.ground_truth, self.detections
-        if self.protocol.pixel_edge:
+        if self.protocol.overlap == "polygon":
+            from detap.core.polygons import polygon_areas  # seldom needed
+
+            claim_area, truth_area = map(polygon_areas, self.polygons())
+        elif self.protocol.pixel_edge:
             truth_area, claim_area = pixel_areas(truth.corners), pixel_areas(claim.corners)
         else:
             truth_area, claim_area = truth.box_area, claim.box_area
@@ -139,6 +147,58 @@ class Scene:
             ),
         )
 
+    def polygons(self) -> tuple[Floats, Floats]:
+        """Return the quadrilaterals (N, 8) of the detections and of the ground truths."""
+        from detap.core.polygons import rectangles  # seldom needed
+
+        tables = self.detections, self.ground_truth
+        claim, truth = (
+            rectangles(table.corners) if table.polygons is None else table.polygons
+            for table in tables
+        )
+        return claim, truth
+
+    def pairs(self, detections: Boxes, truths: Boxes) -> "Pairs | None":
+        """Return the overlaps of what :meth:`boxes` gives, where they are not those of boxes."""
+        if self.protocol.overlap == "box":
+            return None
+        from detap.core.polygons import polygon_pairs  # seldom needed
+
+        polygons = self.polygons()
+        return polygon_pairs(detections, truths, polygons=polygons, absorbing=self.absorbing)
+
+    def overlaps(
+        self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows, *, absorbing: bool = True
+    ) -> Floats:
+        """Return the overlap (n, g) of some detections with some ground truths, of any class.
+
+        Parameters
+        ----------
+        boxes : pair of Boxes
+            As :meth:`boxes` gives them.
+        rows, truths : (n,) and (g,) array of int
+        absorbing : bool
+            Whether ground truths absorb that do.
+        """
+        detections, of_truth = boxes
+        flags = self.absorbing[truths] & absorbing
+        if self.protocol.overlap == "polygon":
+            from detap.core.polygons import polygon_overlaps  # seldom needed
+
+            shape = len(rows), len(truths)
+            claim, truth = self.polygons()
+            i, j = (grid.ravel() for grid in np.indices(shape))
+            found = polygon_overlaps(claim[rows[i]], truth[truths[j]], flags[j])
+            return found.reshape(shape)
+        return overlaps(
+            detections.corners[rows],
+            of_truth.corners[truths],
+            detection_areas=detections.overlap_area[rows],
+            truth_areas=of_truth.overlap_area[truths],
+            absorbing=flags,
+            pixel_edge=self.protocol.pixel_edge,
+        )
+
     def score(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
         """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
@@ -151,6 +211,7 @@ class Scene:
             images=len(self.ground_truth.images),
             classes=len(self.classes),
             rules=rules_of(self.protocol),
+            pairs=self.pairs(detections, truths),
             threads=self.threads,
             evidence=evidence,
             curves=curves,
@@ -302,6 +363,12 @@ class Scene:
             if without:
                 message = "classes are in no group by frequency, and in none of APr, APc, APf"
                 found.append(Note("classes-without-group", message, len(without)))
+        tables = (truth, self.detections)
+        if rules.overlap == "box" and any(table.polygons is not None for table in tables):
+            count = sum(len(table) for table in tables if table.polygons is not None)
+            how = "--overlap polygon" if rules.pairing == "ranked" else "--protocol dota"
+            message = f"quadrilaterals count as the boxes around them; {how} compares themselves"
+            found.append(Note("polygons-as-boxes", message, count))
         for flag in ("difficult", "crowd"):
             count = int(getattr(truth, flag).sum())
             if count and flag not in rules.neutral:
@@ -394,6 +461,8 @@ def _as_written(table: Detections, rules: Protocol) -> Detections:
         corners = _through_text(table.corners, rules.box_decimals)
         sides = corners[:, 2:] - corners[:, :2]
         table = replace(table, corners=corners, box_area=sides[:, 0] * sides[:, 1])
+        if table.polygons is not None:
+            table = replace(table, polygons=_through_text(table.polygons, rules.box_decimals))
     return table
 
 

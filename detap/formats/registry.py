@@ -304,6 +304,12 @@ ATTRIBUTE_FLAGS = Option(
     sides=(TRUTH,),
 )
 
+ANGLE_UNIT = Option(
+    "angle_unit",
+    "Files have cx cy w h angle in place of eight coordinates, and this is the unit of the angle.",
+    choices=("degrees", "radians"),
+)
+
 FORMATS: dict[str, Format] = {}
 """The formats by name, in the order in which they are told from files."""
 
@@ -432,6 +438,19 @@ register(
         options=(IMAGE_SET,),
         aside="detap.formats.kitti.aside",
         sniff="detap.formats.kitti.sniff",
+    )
+)
+register(
+    Format(
+        "dota",
+        "DOTA",
+        "detap.formats.dota.tables",
+        "dota",
+        suffixes=(".txt",),
+        folders=True,
+        options=(IMAGE_SET, ANGLE_UNIT),
+        aside="detap.formats.dota.aside",
+        sniff="detap.formats.dota.sniff",
     )
 )
 

@@ -63,7 +63,7 @@ class Protocol(Rules):
     presets: ClassVar[dict[str, "Protocol"]] = {}
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("pixel_edge",),
+        ("overlap", "pixel_edge"),
         ("neutral", "absorbing"),
         ("candidate", "equal_iou"),
         ("interpolation", "recall_grid", "precision_guard"),
@@ -104,6 +104,11 @@ class Protocol(Rules):
         "Thresholds are lowered to this.",
         "Thresholds are lowered to this, so that a threshold of 1 can be met despite rounding.",
         kind=Number(0, 1, above=True, metavar="IOU"),
+    )
+    overlap: Literal["box", "polygon"] = axis(
+        "box",
+        "What overlaps: boxes, or quadrilaterals (rotated boxes).",
+        "What overlaps: boxes; or quadrilaterals, such as rotated boxes. A plain box is one too.",
     )
     pixel_edge: bool = axis(
         False,
@@ -319,6 +324,8 @@ class Protocol(Rules):
                 )
         if by_truth:
             self._check_points()
+        if self.overlap != "box":
+            self._check_overlap()
 
     def _refuse_other(self, names: tuple[str, ...]) -> None:
         """Refuse axes that the pairing does not look at: they would seem to have been heeded."""
@@ -328,6 +335,16 @@ class Protocol(Rules):
                     f"{entry.name.replace('_', ' ')} has no say where pairing is {self.pairing}: "
                     f"leave out {entry.option}, or start from another --protocol"
                 )
+
+    def _check_overlap(self) -> None:
+        if self.pairing != "ranked":
+            raise UsageError(
+                f"overlap {self.overlap} goes with pairing ranked, not with {self.pairing}"
+            )
+        if self.pixel_edge:
+            raise UsageError(
+                f"pixel edge has no say where overlap is {self.overlap}: add --no-pixel-edge"
+            )
 
     def _check_points(self) -> None:
         if len(self.iou_thresholds) > 1:
@@ -384,6 +401,24 @@ class Protocol(Rules):
             )
 
     @property
+    def judges_boxes(self) -> bool:
+        """Whether each detection is right or wrong by itself, and by its box."""
+        return self.pairing == "ranked" and self.overlap == "box"
+
+    def refuse_shapes(self) -> None:
+        """Refuse what looks at the boxes around boxes: of other shapes that would mislead.
+
+        Raises
+        ------
+        UsageError
+        """
+        if self.overlap != "box":
+            raise UsageError(
+                f"protocol {self.name} compares by {self.overlap}, and this analysis knows boxes "
+                "alone: leave it out, or evaluate with --overlap box"
+            )
+
+    @property
     def asks_of_objects(self) -> bool:
         """Whether the ranges ask more of an object than its area."""
         return any(getattr(self, name) for name in _BY_RANGE)
@@ -392,11 +427,13 @@ class Protocol(Rules):
         """Return these rules with other values in some fields, and with what goes with them.
 
         An interpolation brings a recall grid of as many levels; ground truths that are no longer
-        neutral no longer absorb; a threshold is that of all classes.
+        neutral no longer absorb; a threshold is that of all classes; polygons have no pixel edge.
         """
         if "iou_thresholds" in changes and "class_iou" not in changes and self.class_iou:
             threshold = changes["iou_thresholds"][0]
             changes["class_iou"] = tuple((name, threshold) for name, _ in self.class_iou)
+        if changes.get("overlap", "box") != "box":
+            changes.setdefault("pixel_edge", False)
         if "interpolation" in changes and "recall_grid" not in changes:
             changes["recall_grid"] = self._grid_of(changes["interpolation"])
         if "neutral" in changes and "absorbing" not in changes:

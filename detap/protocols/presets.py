@@ -86,6 +86,20 @@ _KITTI = Protocol(
     residue=_SUMS,
 )
 
+_DOTA = Protocol(
+    name="dota",
+    overlap="polygon",
+    strict_iou=True,
+    neutral=("difficult",),
+    interpolation="11-point",
+    recall_grid="arange",
+    absent_class="zero",
+    headline="mAP",
+    source="CAPTAIN-WHU/DOTA_devkit 9938855, dota_evaluation_task1.py",
+    tolerance=1e-9,
+    residue="its overlaps, which it sums from the origin of coordinates, and " + _TIES,
+)
+
 Protocol.presets |= {
     rules.name: rules
     for rules in (
@@ -118,6 +132,15 @@ Protocol.presets |= {
             not_exhaustive="neutral",
             class_groups="frequency",
             source="lvis 0.5.3, LVISEval with iou_type bbox",
+        ),
+        _DOTA,
+        replace(
+            _DOTA,
+            name="dota-allpoint",
+            interpolation="all-point",
+            recall_grid="linspace",
+            absent_class="undefined",
+            source="the same, with use_07_metric=False",
         ),
         _KITTI,
         replace(

@@ -87,9 +87,13 @@ class _Table:
         Where the rows came from; empty for arrays.
     notes : tuple of Note
         What the reader noticed.
+    polygons : (N, 8) float64 or None
+        Four corners x1, y1, ... x4, y4 of each row, around which `corners` are; None where rows
+        are plain boxes.
     """
 
     _title: ClassVar[str]
+    _columns: ClassVar[tuple[str, ...]]
 
     image: Integers
     label: Integers
@@ -100,6 +104,7 @@ class _Table:
     class_ids: tuple[Name, ...]
     files: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
+    polygons: Floats | None = None
 
     def __post_init__(self) -> None:
         for what in ("image", "images", "classes"):
@@ -112,7 +117,8 @@ class _Table:
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return every column with one entry per row, by name."""
-        raise NotImplementedError  # pragma: no cover - both subclasses answer
+        columns = {name: getattr(self, name) for name in self._columns}
+        return columns if self.polygons is None else columns | {"polygons": self.polygons}
 
     @property
     def filled(self) -> Flags:
@@ -130,8 +136,11 @@ class _Table:
         return self.with_columns({name: column[rows] for name, column in self.columns().items()})
 
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
-        """Return the table with other columns, named as in :meth:`columns`, and other fields."""
-        return replace(self, **columns, **changes)
+        """Return the table with other columns, named as in :meth:`columns`, and other fields.
+
+        Polygons that are not given are left out.
+        """
+        return replace(self, **({"polygons": None} | dict(columns)), **changes)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -162,6 +171,10 @@ class GroundTruth(_Table):
     """
 
     _title = "ground truth"
+    _columns = (
+        *("image", "label", "corners", "box_area", "area"),
+        *("crowd", "difficult", "ignore", "group_of", "zero_id"),
+    )
 
     area: Floats
     crowd: Flags
@@ -182,15 +195,13 @@ class GroundTruth(_Table):
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return every column with one entry per row, by name."""
-        names = ("image", "label", "corners", "box_area", "area")
-        flags = ("crowd", "difficult", "ignore", "group_of", "zero_id")
-        return {name: getattr(self, name) for name in names + flags} | dict(self.extra)
+        return super().columns() | dict(self.extra)
 
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
         """Return the table with other columns; extra ones that are not given are left out."""
         extra = {name: columns[name] for name in self.extra if name in columns}
         own = {name: column for name, column in columns.items() if name not in extra}
-        return replace(self, **own, extra=extra, **changes)
+        return super().with_columns(own, extra=extra, **changes)
 
     def in_lists(
         self, name: str, image: Integers, label: Integers, *, or_present: bool = False
@@ -331,14 +342,9 @@ class Detections(_Table):
     """
 
     _title = "detections"
+    _columns = ("image", "label", "corners", "box_area", "score")
 
     score: Floats = field(default_factory=lambda: np.zeros(0))
-
-    def columns(self) -> dict[str, NDArray[Any]]:
-        """Return every column with one entry per row, by name."""
-        return {
-            name: getattr(self, name) for name in ("image", "label", "corners", "box_area", "score")
-        }
 
     @classmethod
     def from_arrays(

@@ -13,7 +13,7 @@ from detap.protocols import PRESETS
 from tests.analysis.data import fixture
 from tests.cases import Case, Found, Truth, cases
 
-RANKED = [name for name, rules in PRESETS.items() if rules.pairing == "ranked"]
+RANKED = [name for name, rules in PRESETS.items() if rules.judges_boxes]
 
 
 def test_the_case_worked_by_hand() -> None:

@@ -48,6 +48,8 @@ class Objects(NamedTuple):
         Width and height of each image in pixels, NaN where unknown.
     box_area : (N,) float64 or None
         Width times height in the file's own encoding, where that is another than `encoding`.
+    polygons : (N, 8) float64 or None
+        Four corners of each row, around which the box is, and of which the area is.
     extra : mapping of str to (N,) float64
         Further columns of ground truth, as the table has them.
     """
@@ -62,6 +64,7 @@ class Objects(NamedTuple):
     flags: Mapping[str, Flags] = MappingProxyType({})
     sizes: Floats | None = None
     box_area: Floats | None = None
+    polygons: Floats | None = None
     extra: Mapping[str, Floats] = MappingProxyType({})
 
     def tabled(self) -> dict[str, Any]:
@@ -72,6 +75,7 @@ class Objects(NamedTuple):
             "label": self.label,
             "corners": corners,
             "box_area": areas if self.box_area is None else self.box_area,
+            "polygons": self.polygons,
         }
 
 
@@ -131,7 +135,7 @@ def ground_truth(
         images=objects.images,
         classes=objects.classes,
         class_ids=objects.classes,
-        area=columns["box_area"].copy(),
+        area=_areas(objects, columns["box_area"]),
         image_sizes=objects.sizes,
         extra=objects.extra,
         files=files,
@@ -145,6 +149,14 @@ def ground_truth(
             ),
         ),
     )
+
+
+def _areas(objects: Objects, box_area: Floats) -> Floats:
+    if objects.polygons is None:
+        return box_area.copy()
+    from detap.core.polygons import polygon_areas  # seldom needed
+
+    return polygon_areas(objects.polygons)
 
 
 def detections(

@@ -179,10 +179,10 @@ class _Job:
 def _read_class_files(job: _Job) -> Detections:
     folder, truth = job.folder, job.truth
     of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
-    _check_classes(folder, of_stem, job.names, job.problems)
+    check_classes(folder, of_stem, job.problems, job.names)
     job.problems.raise_any()
     images = [str(name) for name in truth.images]
-    form = LineForm("image", True, job.boxes, _image_resolver(truth, job.problems), images)
+    form = LineForm("image", True, job.boxes, image_resolver(truth, job.problems), images)
     rows = job.rows(form)
     if job.problems.count and not len(rows):
         _lead_with_images(job)
@@ -197,9 +197,13 @@ def _read_class_files(job: _Job) -> Detections:
     return _detections(job, _Found(form, rows, image, rows.file, called), notes)
 
 
-def _check_classes(
-    folder: Folder, of_stem: Mapping[str, ClassOfFile], names: ClassNames, problems: Problems
+def check_classes(
+    folder: Folder,
+    of_stem: Mapping[str, ClassOfFile],
+    problems: Problems,
+    names: ClassNames = ClassNames(),  # noqa: B008 - it is never changed
 ) -> None:
+    """Add to the problems the files of a folder whose class is in doubt, or another's too."""
     first: dict[str, str] = {}
     for stem, found in of_stem.items():
         file = folder.file(folder.members[stem])
@@ -223,7 +227,7 @@ def _read_image_files(job: _Job) -> Detections:
     number = {name: at for at, name in enumerate(truth.images)}
     of_file = np.array([number.get(stem, -1) for stem in folder.members], np.int32)
     image = of_file[rows.file]
-    resolve_image = _image_resolver(truth, job.problems)
+    resolve_image = image_resolver(truth, job.problems)
     stems = list(folder.members.items())
     for at in np.unique(rows.file[image < 0]).tolist():
         stem, member = stems[at]
@@ -252,7 +256,7 @@ def _lead_with_images(job: _Job) -> None:
         job.problems.lead = found
 
 
-def _image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
+def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
     """Return what turns the first column of a line into an image of the ground truth."""
     images = frozenset(truth.images)
 

@@ -1,7 +1,7 @@
 """What is to be written, and the names that it gets in files."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
 from typing import NamedTuple
 
@@ -136,6 +136,15 @@ def lost_lists(truth: GroundTruth, target: str) -> tuple[Note, ...]:
         *lost(what, np.ones(lists, np.bool_)),
         *lost(groups, np.ones(len(truth.groups), np.bool_)),
     )
+
+
+def lost_polygons(
+    tables: Iterable[GroundTruth | Detections | None], target: str
+) -> tuple[Note, ...]:
+    """Return the note of quadrilaterals, of which the boxes around them are written."""
+    count = sum(len(t) for t in tables if t is not None and t.polygons is not None)
+    what = f"quadrilaterals are written as the boxes around them: {target} is written as boxes"
+    return lost(what, np.ones(count, np.bool_))
 
 
 def lost_areas(truth: GroundTruth, target: str) -> tuple[Note, ...]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from detap.errors import InputError, Note, UsageError
 from detap.formats.registry import FORMATS
 from detap.formats.writing import coco, voc, yolo
-from detap.formats.writing.content import Content, lost_columns, lost_lists
+from detap.formats.writing.content import Content, lost_columns, lost_lists, lost_polygons
 from detap.formats.writing.folder import check_new, write_new
 from detap.spelling import near
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -102,6 +102,7 @@ def convert(
     notes += lost_columns(ground_truth, to)
     if ground_truth is not None and to != "coco":
         notes += lost_lists(ground_truth, to)
+    notes += lost_polygons((ground_truth, detections), to)
     if accept is not None:
         accept(tuple(notes))
     written = write_new(target, found, single=single)

@@ -1,0 +1,1 @@
+"""DOTA's labels and Task1 results: text files of rotated boxes."""

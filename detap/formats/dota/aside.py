@@ -1,0 +1,26 @@
+"""DOTA, aside from reading it: detections by themselves."""
+
+import os
+from typing import Any
+
+from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.formats.text.folder import detections_folder
+from detap.formats.text.layout import class_of_stem
+from detap.tables.detection import GroundTruth
+
+
+def named(
+    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
+) -> tuple[dict[str, Any], GroundTruth]:
+    """Return the images and classes that results name; what is wrong the reader says."""
+    folder = detections_folder(os.fspath(path))
+    texts = (
+        read_bytes(folder.file(member), limits).decode("utf-8-sig", "replace")
+        for member in folder.members.values()
+    )
+    images = {
+        columns[0] for text in texts for line in text.split("\n") if (columns := line.split())
+    }
+    classes = {class_of_stem(stem, ()).name for stem in folder.members}
+    return {**options, "limits": limits}, empty_truth(images, classes)

@@ -1,0 +1,106 @@
+"""What a line of DOTA's is: eight coordinates, or five numbers of a rotated box, and what else."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from detap.core.polygons import bounds, turned
+from detap.errors import UsageError
+from detap.formats.named.problems import shown
+from detap.formats.reading.appearances import BYTE_ORDER_MARK
+from detap.formats.text.lines import LineFault, LineForm, columns_of, numbers_of
+from detap.tables.detection import Flags, Floats
+
+CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
+ROTATED = ("cx", "cy", "w", "h", "angle")
+ANGLES = ("degrees", "radians")
+
+_HEAD = (b"imagesource:", b"gsd:")
+"""What the first lines of a file of labels may begin with."""
+
+
+@dataclass(frozen=True, slots=True)
+class DotaForm(LineForm):
+    """Lines of a quadrilateral: of labels behind it the class, of results before it the image.
+
+    `encoding` is "polygon", or the unit of the angle of five numbers.
+    """
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """The names of the columns of the quadrilateral."""
+        return CORNERS if self.encoding == "polygon" else ROTATED
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        if self.scored:
+            return ("image", "score", *self.shape)
+        return (*self.shape, "class", "difficult")
+
+    def read_line(self, text: str) -> tuple[str, list[float], bool]:
+        """Return the name, the numbers and whether the object is difficult."""
+        columns = columns_of(text)
+        due = len(self.columns)
+        if len(columns) != due and (self.scored or len(columns) != due - 1):
+            raise LineFault(*self._wrong_count(columns))
+        if self.scored:
+            name, values = self.name(columns[0]), numbers_of(self.columns[1:], columns[1:])
+            return name, values, False
+        width = len(self.shape)
+        difficult = columns[width + 1] if len(columns) == due else "0"
+        if difficult not in {"0", "1"}:
+            message = f"difficult {shown(difficult)} is neither 0 nor 1"
+            raise LineFault(message, f"write `{' '.join(self.columns)}`")
+        return columns[width], numbers_of(self.shape, columns[:width]), difficult == "1"
+
+    def _wrong_count(self, columns: list[str]) -> tuple[str, str]:
+        due, count = len(self.columns), len(columns)
+        least = f"{due} are" if self.scored else f"{due} (or {due - 1} without difficult) are"
+        message = f"has {count} column{'s' * (count != 1)}, {least} due"
+        remedy = f"write `{' '.join(self.columns)}`"
+        if self.encoding == "polygon" and count in (due - 3, due - 4 + self.scored):
+            message += ": it may have five numbers, as rotated boxes have"
+            remedy += ", or say what the angle is in (angle_unit, --angle-unit)"
+        elif any("," in column for column in columns):
+            remedy += ", separated by spaces"
+        return message, remedy
+
+    def polygons(self, values: Floats) -> Floats:
+        """Return the quadrilaterals (N, 8) that numbers (N, 8 or 5) are."""
+        if self.encoding == "polygon":
+            return np.ascontiguousarray(values)
+        boxes = values.copy()
+        if self.encoding == "degrees":
+            boxes[:, 4] = np.radians(boxes[:, 4])
+        return turned(boxes)
+
+    def faults(self, values: Floats) -> list[tuple[Flags, str]]:
+        """Return what may be wrong about numbers (N, 8 or 5), and of which it is so."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            corners = bounds(self.polygons(values))
+            sides = corners[:, 2:] - corners[:, :2]
+            wide = ~np.isfinite(sides[:, 0] * sides[:, 1])
+        found = [(wide, "the area of the box overflows")]
+        if self.encoding != "polygon":
+            negative = (values[:, 2] < 0) | (values[:, 3] < 0)
+            found.append((negative, "the box has a negative side"))
+        return found
+
+
+def encoding_of(angle_unit: str | None) -> str:
+    """Return the encoding that goes with the unit of an angle; without it, eight coordinates."""
+    if angle_unit is not None and angle_unit not in ANGLES:
+        raise UsageError(f"angle unit {angle_unit!r} is unknown; use one of {', '.join(ANGLES)}")
+    return angle_unit or "polygon"
+
+
+def without_head(data: bytes) -> bytes:
+    """Return a file of labels with the lines at its head blank that say where the image is from."""
+    lines = data.removeprefix(BYTE_ORDER_MARK).split(b"\n")
+    for at, line in enumerate(lines):
+        if line.strip().lower().startswith(_HEAD):
+            lines[at] = b""
+        elif line.strip():
+            break
+    return b"\n".join(lines)

@@ -1,0 +1,254 @@
+"""DOTA: a folder of labels, and one of Task1 results, to tables.
+
+Reference: parse_gt and voc_eval of dota_evaluation_task1.py, CAPTAIN-WHU/DOTA_devkit; Xia et al.,
+DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
+"""
+
+import os
+from collections.abc import Sequence
+
+import numpy as np
+
+from detap.core.polygons import bounds, crossing, polygon_areas
+from detap.errors import Note
+from detap.formats.dota.lines import DotaForm, encoding_of, without_head
+from detap.formats.named.notes import told
+from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
+from detap.formats.named.problems import Problems
+from detap.formats.named.sides import Stand
+from detap.formats.reading import stream as files
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.text.detections import check_classes, image_resolver
+from detap.formats.text.folder import (
+    Folder,
+    Path,
+    Selection,
+    detections_folder,
+    files_of,
+    select_images,
+)
+from detap.formats.text.layout import class_of_stem
+from detap.formats.text.lines import read_lines
+from detap.formats.text.notes import folder_notes
+from detap.formats.text.places import Places
+from detap.formats.text.rows import (
+    Budget,
+    Rows,
+    content,
+    in_order,
+    merge,
+    no_rows,
+    read_text,
+    renumbered,
+)
+from detap.spelling import some
+from detap.tables.detection import Detections, Floats, GroundTruth, SourceFile
+
+LABELS = ("labelTxt", "")
+"""Where below a folder that is given the files may be."""
+
+
+def read_ground_truth(
+    path: Path,
+    *,
+    image_set: Path | None = None,
+    angle_unit: str | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> GroundTruth:
+    """Read DOTA's labels: a text file for each image, ``x1 y1 ... x4 y4 class difficult`` a line.
+
+    Lines ``imagesource:`` and ``gsd:`` may stand at the head. Without ``difficult``, as in labels
+    of some tools, an object is not difficult. Areas are those of the quadrilaterals, and boxes
+    those around them.
+
+    Parameters
+    ----------
+    path : str or path
+        The folder of the files, or the one that ``labelTxt`` is in.
+    image_set : str or path, optional
+        A file with one image a line. All files of the folder without it.
+    angle_unit : {"degrees", "radians"}, optional
+        For lines of ``cx cy w h angle class difficult``: what the angle is in, by which the width
+        is turned from the x axis to the y axis.
+    as_is : bool
+        Whether what only looks wrong is taken as it is; here nothing does.
+    limits : Limits
+        What is accepted at most.
+
+    Returns
+    -------
+    GroundTruth
+        Images in the order of the image set, else sorted by name; classes sorted by name; rows in
+        the order of the images, and of the file within each. A file without lines is of an image
+        without objects.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit. A line of fewer columns is one: the reference
+        skips it, and with it an object that is to be found.
+    """
+    path = os.fspath(path)
+    form = DotaForm("class", False, encoding_of(angle_unit), str)
+    folder = _labels(path)
+    problems = Problems(limits.problems)
+    selection = select_images(folder, image_set, problems, limits)
+    problems.raise_any()
+    rows = _read_labels(folder, form, selection, problems, limits)
+    places = Places(folder, selection.members, rows, form, limits)
+    _refuse(rows.values, places, form, problems)
+    if not len(rows) and not limits.empty:
+        message = f"has no object in its {len(selection.images)} files of labels"
+        files.refuse(path, message, "give the labels that belong to these detections")
+    polygons = form.polygons(rows.values)
+    classes, label = in_order(rows.name, rows.names)
+    objects = Objects(
+        images=selection.images,
+        classes=classes,
+        image=rows.file,
+        label=label,
+        boxes=bounds(polygons),
+        flags={"difficult": rows.flag},
+        polygons=polygons,
+    )
+    chosen = (SourceFile(selection.file, selection.records),) if selection.file else ()
+    sources = (folder.source(selection.members, len(rows)), *chosen)
+    notes = (*folder_notes(folder, selection, rows.file, 0), *_notes(polygons, "ground-truth"))
+    return ground_truth(objects, Stand(path, limits, as_is, places.place), sources, notes)
+
+
+def _labels(path: str) -> Folder:
+    """Return the text files of labels."""
+    if path == files.STDIN:
+        files.refuse(path, "cannot hold DOTA's labels: they are files", "give their folder")
+    there = [name for name in LABELS if not name or os.path.isdir(os.path.join(path, name))]
+    folders = (files_of(path, name, ".txt") for name in there)
+    found = next((folder for folder in folders if folder.members), None)
+    if found is None:
+        message, remedy = "has no labels: no file ends with .txt", "give the folder of labelTxt"
+        files.refuse(path, message, remedy)
+    return found
+
+
+def _read_labels(
+    folder: Folder, form: DotaForm, selection: Selection, problems: Problems, limits: Limits
+) -> Rows:
+    """Return the rows of labels. Numbers come first, which the scanner has no line for."""
+    careful = {}
+    budget = Budget(folder.given, limits, 0)
+    for number, member in enumerate(selection.members):
+        file = folder.file(member)
+        data = content(file, problems, limits)
+        if data is not None:
+            careful[number] = read_lines(without_head(data), file, form, problems)
+            budget.spend(len(careful[number].names))
+    return merge(no_rows(len(form.shape)), careful)
+
+
+def read_detections(
+    path: Path,
+    truth: GroundTruth,
+    *,
+    angle_unit: str | None = None,
+    as_is: bool = False,
+    limits: Limits = DEFAULT_LIMITS,
+) -> Detections:
+    """Read DOTA's Task1 results: a file for each class, ``image score x1 y1 ... x4 y4`` a line.
+
+    Parameters
+    ----------
+    path : str or path
+        A folder of files called ``Task1_<class>.txt``, or one of them.
+    truth : GroundTruth
+        What they are about: its images and classes.
+    angle_unit : {"degrees", "radians"}, optional
+        For lines of ``image score cx cy w h angle``, as :func:`read_ground_truth` has it.
+    as_is, limits
+        As :func:`read_ground_truth` has them.
+
+    Returns
+    -------
+    Detections
+        Numbered as `truth`; classes that it lacks are behind its own. Rows are in the order of the
+        files' names, and of the lines within each.
+
+    Raises
+    ------
+    InputError
+        With every problem found, up to the limit.
+    """
+    path = os.fspath(path)
+    folder = detections_folder(path)
+    problems = Problems(limits.problems)
+    of_stem = {stem: class_of_stem(stem, frozenset(truth.classes)) for stem in folder.members}
+    check_classes(folder, of_stem, problems)
+    problems.raise_any()
+    images = [str(name) for name in truth.images]
+    resolve = image_resolver(truth, problems)
+    form = DotaForm("image", True, encoding_of(angle_unit), resolve, images)
+    members = tuple(folder.members.values())
+    rows = read_text(folder, form, members, problems, limits)
+    if problems.strangers and not len(rows):
+        problems.lead = nothing_in_common(path, problems.strangers, truth)
+    places = Places(folder, members, rows, form, limits)
+    _refuse(rows.values[:, 1:], places, form, problems)
+    polygons = form.polygons(rows.values[:, 1:])
+    called = [found.name for found in of_stem.values()]
+    classes, label = in_order(rows.file, called)
+    objects = Objects(
+        images=truth.images,
+        classes=classes,
+        image=renumbered(rows.name, rows.names, images),
+        label=label,
+        boxes=bounds(polygons),
+        score=rows.values[:, 0].copy(),
+        polygons=polygons,
+    )
+    return detections(
+        objects,
+        truth,
+        Stand(path, limits, as_is, places.place),
+        (folder.source(members, len(rows)),),
+        (*_file_notes(folder, called, truth), *_notes(polygons, "detections")),
+    )
+
+
+def _file_notes(folder: Folder, called: Sequence[str], truth: GroundTruth) -> tuple[Note, ...]:
+    absent = [name for name in truth.classes if name not in called]
+    message = f"classes of the ground truth have no detections file, their AP is 0: {some(absent)}"
+    aside = "entries of the folder are no detections"
+    return told(
+        Note("classes-without-file", message, len(absent)),
+        Note("left-aside", aside, folder.aside, warning=False),
+    )
+
+
+def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
+    """Say of quadrilaterals (N, 8) that they cross themselves, or have no area."""
+    crossed = crossing(polygons)
+    flat = ~crossed & (polygon_areas(polygons) == 0)
+    what = kind.replace("-", " ")
+    return told(
+        Note(
+            f"{kind}-crossed",
+            f"quadrilaterals of the {what} cross themselves, as a bow tie does: their corners are "
+            "in no order around them, and what turns the other way counts against the rest",
+            int(np.count_nonzero(crossed)),
+        ),
+        Note(
+            f"{kind}-flat",
+            f"quadrilaterals of the {what} have no area: they overlap nothing",
+            int(np.count_nonzero(flat)),
+            warning=kind == "ground-truth",
+        ),
+    )
+
+
+def _refuse(values: Floats, places: Places, form: DotaForm, problems: Problems) -> None:
+    """Refuse rows with faults in their numbers, and all that was found before."""
+    problems.raise_any()
+    for flags, message in form.faults(values):
+        for row in np.flatnonzero(flags).tolist():
+            problems.add(*places.place(row), message, "correct the line")
+    problems.raise_any()

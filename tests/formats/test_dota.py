@@ -1,0 +1,312 @@
+"""DOTA's labels and Task1 results: what is read, and what each kind of bad input gets."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from detap.errors import InputError, UsageError
+from detap.evaluation.detection import evaluate
+from detap.formats.dota.aside import named
+from detap.formats.dota.sniff import fits
+from detap.formats.dota.tables import read_detections, read_ground_truth
+from detap.formats.reading.stream import Limits
+from detap.formats.registry import told
+from detap.tables.detection import Detections, GroundTruth
+from detap.tables.joining import join_detections, join_ground_truths
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+HEAD = "imagesource:GoogleEarth\ngsd:0.146"
+SHIP = "0 0 10 0 10 10 0 10"
+DIAMOND = "100 95 105 100 100 105 95 100"
+BOW_TIE = "0 0 10 10 10 0 0 10"
+
+
+def written(folder: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text + "\n" * bool(text), encoding="utf-8")
+    return folder
+
+
+def labels_of(folder: Path, *lines: str) -> Path:
+    return written(folder, {"P1.txt": "\n".join(lines)})
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    first = f"{HEAD}\n{SHIP} ship 0\n{DIAMOND} plane 1"
+    return written(tmp_path / "data", {"labelTxt/P1.txt": first, "labelTxt/P2.txt": HEAD}) / (
+        "labelTxt"
+    )
+
+
+@pytest.fixture
+def truth(labels: Path) -> GroundTruth:
+    return read_ground_truth(labels)
+
+
+def results(folder: Path, **classes: str) -> Path:
+    return written(folder / "task1", {f"Task1_{name}.txt": text for name, text in classes.items()})
+
+
+def refused(read: Callable[[], Any]) -> str:
+    with pytest.raises(InputError) as caught:
+        read()
+    return "\n".join(str(problem) for problem in caught.value.problems)
+
+
+def test_a_label_is_a_quadrilateral_and_the_box_around_it(truth: GroundTruth) -> None:
+    assert truth.images == ("P1", "P2")
+    assert truth.classes == ("plane", "ship")
+    assert truth.label.tolist() == [1, 0]
+    assert truth.polygons is not None
+    assert truth.polygons.tolist() == [
+        [0, 0, 10, 0, 10, 10, 0, 10],
+        [100, 95, 105, 100, 100, 105, 95, 100],
+    ]
+    assert truth.corners.tolist() == [[0, 0, 10, 10], [95, 95, 105, 105]]
+    assert truth.area.tolist() == [100, 50]
+    assert truth.box_area.tolist() == [100, 100]
+    assert truth.difficult.tolist() == [False, True]
+    assert {note.code: note.count for note in truth.notes} == {"images-without-objects": 1}
+
+
+def test_the_folder_around_labels_will_do(labels: Path, truth: GroundTruth) -> None:
+    around = read_ground_truth(labels.parent)
+    assert_array_equal(around.polygons, truth.polygons)
+    assert around.files[0].members == ("labelTxt/P1.txt", "labelTxt/P2.txt")
+
+
+def test_a_result_is_a_quadrilateral_with_a_score(truth: GroundTruth, tmp_path: Path) -> None:
+    folder = results(tmp_path, ship=f"P1 0.9 {SHIP}\nP2 .5 {DIAMOND}", plane="")
+    found = read_detections(folder, truth)
+    assert found.score.tolist() == [0.9, 0.5]
+    assert found.image.tolist() == [0, 1]
+    assert found.label.tolist() == [1, 1]
+    assert found.polygons is not None
+    assert found.polygons[1].tolist() == [100, 95, 105, 100, 100, 105, 95, 100]
+    assert found.corners[1].tolist() == [95, 95, 105, 105]
+    assert not found.notes
+
+
+def test_difficult_may_be_absent_and_the_head_too(tmp_path: Path) -> None:
+    truth = read_ground_truth(labels_of(tmp_path, f"{SHIP} ship"))
+    assert truth.difficult.tolist() == [False]
+
+
+def test_an_image_set_chooses_images(labels: Path, tmp_path: Path) -> None:
+    chosen = written(tmp_path, {"set.txt": "P1"})
+    assert read_ground_truth(labels, image_set=chosen / "set.txt").images == ("P1",)
+
+
+def test_rotated_boxes_of_five_numbers(tmp_path: Path) -> None:
+    folder = labels_of(tmp_path / "gt", HEAD, "5 5 20 10 90 ship 0", "5 5 20 10 0 ship 1")
+    truth = read_ground_truth(folder, angle_unit="degrees")
+    assert truth.polygons is not None
+    assert truth.polygons[0] == pytest.approx([10, -5, 10, 15, 0, 15, 0, -5])
+    assert truth.polygons[1].tolist() == [-5, 0, 15, 0, 15, 10, -5, 10]
+    found = results(tmp_path, ship=f"P1 .9 5 5 20 10 {np.pi / 2}")
+    table = read_detections(found, truth, angle_unit="radians")
+    assert table.polygons is not None
+    assert table.polygons[0] == pytest.approx(truth.polygons[0])
+    negative = labels_of(tmp_path / "negative", "5 5 -20 10 90 ship 0")
+    assert "line 1: the box has a negative side" in refused(
+        lambda: read_ground_truth(negative, angle_unit="radians")
+    )
+    with pytest.raises(UsageError, match="angle unit 'turns' is unknown; use one of degrees, rad"):
+        read_ground_truth(folder, angle_unit="turns")
+
+
+@pytest.mark.parametrize(
+    ("line", "due"),
+    [
+        (f"{SHIP}", "has 8 columns, 10 (or 9 without difficult) are due"),
+        ("0 0 10 0 10 10 0 ship 0", "y4 'ship' is not a number"),
+        (f"{SHIP} ship 0 1", "has 11 columns"),
+        (f"{SHIP} ship 2", "difficult '2' is neither 0 nor 1"),
+        (f"{SHIP} ship yes", "difficult 'yes' is neither 0 nor 1"),
+        ("0 0 nan 0 10 10 0 10 ship 0", "x2 'nan' is not a finite number"),
+        ("0 0 1,5 0 10 10 0 10 ship 0", "a point is due, not a comma"),
+        ("0,0,10,0,10,10,0,10,ship,0", "separated by spaces"),
+        ("5 5 20 10 90 ship 0", "five numbers, as rotated boxes have"),
+        ("0 0 1e200 0 1e200 1e200 0 1e200 ship 0", "the area of the box overflows"),
+        (f"{SHIP} ship 0\ngsd:0.1", "line 2: has 1 column"),
+    ],
+)
+def test_labels_that_are_refused(tmp_path: Path, line: str, due: str) -> None:
+    text = refused(lambda: read_ground_truth(labels_of(tmp_path, line)))
+    assert due in text
+    assert "P1.txt, line" in text or "P1.txt: line" in text
+
+
+def test_a_class_that_is_a_number_is_a_class(tmp_path: Path) -> None:
+    truth = read_ground_truth(labels_of(tmp_path, f"{SHIP} 1 0", f"{DIAMOND} 0 1"))
+    assert truth.classes == ("0", "1")
+    assert truth.difficult.tolist() == [False, True]
+
+
+def test_labels_that_are_absent(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "no file ends with .txt" in refused(lambda: read_ground_truth(tmp_path / "empty"))
+    assert "they are files" in refused(lambda: read_ground_truth("-"))
+    only_head = labels_of(tmp_path / "head", HEAD)
+    assert "has no object in its 1 files" in refused(lambda: read_ground_truth(only_head))
+    many = labels_of(tmp_path / "many", f"{SHIP} ship 0", f"{SHIP} ship 0")
+    limits = Limits(records=1)
+    assert "more than 1 records" in refused(lambda: read_ground_truth(many, limits=limits))
+    binary = labels_of(tmp_path / "binary", "\x80\x04pickle")
+    assert "P1.txt" in refused(lambda: read_ground_truth(binary))
+
+
+@pytest.mark.parametrize(
+    ("line", "due"),
+    [
+        (f"P1 {SHIP}", "has 9 columns, 10 are due"),
+        (f"P1 .9 {SHIP} 1", "has 11 columns"),
+        ("P1 .9 5 5 20 10 .5", "five numbers, as rotated boxes have"),
+        (f"P1 high {SHIP}", "score 'high' is not a number"),
+        (f"P9 .9 {SHIP}", "image 'P9' is not in the ground truth"),
+        ("P1 .9 0 0 1e200 0 1e200 1e200 0 1e200", "the area of the box overflows"),
+    ],
+)
+def test_results_that_are_refused(truth: GroundTruth, tmp_path: Path, line: str, due: str) -> None:
+    folder = results(tmp_path, ship=line)
+    text = refused(lambda: read_detections(folder, truth))
+    assert due in text
+    assert "Task1_ship.txt" in text
+
+
+def test_two_files_of_a_class_are_refused(truth: GroundTruth, tmp_path: Path) -> None:
+    folder = results(tmp_path, ship=f"P1 .9 {SHIP}")
+    written(folder, {"Task2_ship.txt": f"P1 .9 {SHIP}"})
+    text = refused(lambda: read_detections(folder, truth))
+    assert "is of the class 'ship', as" in text
+
+
+def test_what_is_odd_is_said(truth: GroundTruth, tmp_path: Path) -> None:
+    flat = "0 0 10 0 5 0 7 0"
+    folder = results(tmp_path, ship=f"P1 .9 {BOW_TIE}\nP1 .8 {flat}", boat=f"P1 .9 {SHIP}")
+    notes = {note.code: note for note in read_detections(folder, truth).notes}
+    assert notes["detections-crossed"].count == 1
+    assert "in no order around them" in notes["detections-crossed"].message
+    assert notes["detections-flat"].count == 1
+    assert notes["unknown-classes"].count == 1
+    assert "plane" in notes["classes-without-file"].message
+    odd = read_ground_truth(labels_of(tmp_path / "odd", f"{BOW_TIE} ship", f"{flat} ship"))
+    codes = {note.code: note.warning for note in odd.notes}
+    assert codes["ground-truth-crossed"]
+    assert codes["ground-truth-flat"]
+
+
+def test_careful_and_scanned_lines_are_the_same(truth: GroundTruth, tmp_path: Path) -> None:
+    text = f"P1 0.25 {DIAMOND}\nP2 .5 0.1 0.2 10.3 .4 10.5 10.6 .7 10.8"
+    plain = read_detections(results(tmp_path / "a", ship=text), truth)
+    careful = read_detections(results(tmp_path / "b", ship="\ufeff" + text + "\r"), truth)
+    for name, column in plain.columns().items():
+        assert_array_equal(careful.columns()[name], column)
+
+
+def test_tables_keep_their_quadrilaterals(truth: GroundTruth, tmp_path: Path) -> None:
+    one = truth.select(np.array([1]))
+    assert one.polygons is not None
+    assert one.polygons.tolist() == [[100, 95, 105, 100, 100, 105, 95, 100]]
+    other = read_ground_truth(labels_of(tmp_path / "more", f"{SHIP} ship 0"))
+    renamed = GroundTruth(**{**vars(other), "images": ("P3",)})
+    joined = join_ground_truths([truth, renamed])
+    assert joined.polygons is not None
+    assert joined.polygons.shape == (3, 8)
+    boxes = GroundTruth.from_arrays(image=["P4"], label=["ship"], boxes=[[0, 0, 1, 1]])
+    assert join_ground_truths([truth, boxes]).polygons is None
+    found = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
+    plain = Detections.from_arrays(image=["P2"], label=["ship"], boxes=[[0, 0, 1, 1]], score=[1])
+    assert join_detections([found, plain.numbered_as(truth)], truth).polygons is None
+
+
+def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> None:
+    assert told(labels).name == "dota"
+    assert told(labels.parent).name == "dota"
+    assert told(None, results(tmp_path, ship=f"P1 .9 {SHIP}")).name == "dota"
+    for text in (
+        "car 1 2 3 4",
+        "0 .1 .2 .3 .4",
+        "0 " + ".5 " * 8,
+        "0 .5 " + ".5 " * 8,
+        "P1 0.9 1 2 3 4",
+        "",
+    ):
+        other = written(tmp_path / "other", {"1.txt": text})
+        assert not fits(str(other), "ground truth"), text
+    assert not fits(str(tmp_path / "absent"), "ground truth")
+
+
+def test_detections_by_themselves(tmp_path: Path) -> None:
+    options, empty = named(results(tmp_path, ship=f"P1 .9 {SHIP}\nP2 .5 {SHIP}"))
+    assert empty.images == ("P1", "P2")
+    assert empty.classes == ("ship",)
+    assert "limits" in options
+
+
+def test_other_protocols_see_the_boxes_around_and_say_so(
+    truth: GroundTruth, tmp_path: Path
+) -> None:
+    # A square of which the diamond is half: as boxes they are the same.
+    found = read_detections(results(tmp_path, plane="P1 .9 95 95 105 95 105 105 95 105"), truth)
+    normal = truth.select(np.array([1]))
+    normal = GroundTruth(**{**vars(normal), "difficult": np.zeros(1, np.bool_)})
+    boxes = evaluate(normal, found, "coco")
+    assert boxes.true_positives[0] == 1
+    notes = {note.code: note for note in boxes.notes}
+    assert notes["polygons-as-boxes"].count == 2
+    assert "--overlap polygon" in notes["polygons-as-boxes"].message
+    whole = evaluate(normal, found, "dota")
+    assert whole.true_positives[0] == 0
+    assert not [note for note in whole.notes if note.code == "polygons-as-boxes"]
+
+
+def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_path: Path) -> None:
+    found = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
+    out = tmp_path / "report.json"
+    given = ("--gt", str(labels), "--dt", str(found))
+    ended = detap("eval", *given, "-o", str(out))
+    assert ended.status == 0, ended.err
+    report = json.loads(out.read_text())
+    assert report["signature"].startswith("protocol:dota|")
+    # The plane is difficult: its class has nothing to find, and 0 in the mean.
+    assert report["summary"] == {"mAP": 0.5}
+    for option in ("--errors", "--confusion", "--calibration", "--examples"):
+        ended = detap("eval", *given, option)
+        assert ended.status == 2, option
+        assert "compares by polygon, and this analysis knows boxes alone" in ended.err
+        assert detap("eval", *given, option, "--overlap", "box").status == 0  # as it says
+    ended = detap("eval", *given, "--tie-range", "--curves", str(tmp_path / "curves.csv"))
+    assert ended.status == 0, ended.err
+    for command in (["check", *given], ["check", "--dt", str(found)]):
+        ended = detap(*command)
+        assert ended.status == 0, ended.err
+
+
+def test_a_partial_is_the_whole(detap: Run, labels: Path, tmp_path: Path) -> None:
+    found = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
+    part, out = str(tmp_path / "a.part"), tmp_path / "merged.json"
+    given = ("--gt", str(labels), "--dt", str(found))
+    assert detap("eval", *given, "--partial", part).status == 0
+    ended = detap("merge", part, "-o", str(out))
+    assert ended.status == 0, ended.err
+    assert json.loads(out.read_text())["summary"] == {"mAP": 0.5}
+
+
+def test_converting_says_what_is_lost(detap: Run, labels: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "voc")
+    ended = detap("convert", "--gt", str(labels), "--to", "voc", "-o", out)
+    assert ended.status == 0
+    assert "quadrilaterals" in ended.err
