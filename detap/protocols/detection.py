@@ -105,15 +105,15 @@ class Protocol(Rules):
         "Thresholds are lowered to this, so that a threshold of 1 can be met despite rounding.",
         kind=Number(0, 1, above=True, metavar="IOU"),
     )
-    overlap: Literal["box", "polygon"] = axis(
-        "box",
-        "What overlaps: boxes, or quadrilaterals (rotated boxes).",
-        "What overlaps: boxes; or quadrilaterals, such as rotated boxes. A plain box is one too.",
-    )
     pixel_edge: bool = axis(
         False,
         "Width is x2 - x1 + 1, in whole pixels.",
         "Corners are the first and the last pixel: width = x2 \N{MINUS SIGN} x1 + 1.",
+    )
+    overlap: Literal["box", "polygon"] = axis(
+        "box",
+        "What overlaps: boxes, or quadrilaterals (rotated boxes).",
+        "What overlaps: boxes; or quadrilaterals, such as rotated boxes. A plain box is one too.",
     )
     candidate: Literal["best", "best-free"] = axis(
         "best",
