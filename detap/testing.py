@@ -113,6 +113,10 @@ def assert_detections(
     )
     if not limits:
         raise UsageError(f"assert_detections needs a limit: {', '.join(LIMITS)}")
+    if protocol is not None:
+        from detap.protocols import Protocol  # only when called
+
+        reading = {**reading, **Protocol.of(protocol).reading}
     truth, found, file_format = _tables(ground_truth, detections, reading)
     before = _earlier(baseline, truth)
     demands = Demands.of(

@@ -92,7 +92,9 @@ def reading_names() -> list[str]:
 
 def axis_names() -> list[str]:
     """Return the options of a detection protocol, in one line."""
-    return [", ".join(["`--protocol`", *(_spellings(axis) for axis in axes(Protocol))])]
+    return [
+        ", ".join(["`--protocol`", "`--iou-type`", *(_spellings(axis) for axis in axes(Protocol))])
+    ]
 
 
 def change_names() -> list[str]:

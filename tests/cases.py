@@ -13,8 +13,19 @@ from hypothesis import strategies as st
 from detap.protocols import PRESETS
 from detap.tables.detection import Detections, GroundTruth
 
-BY_IMAGE = {name: rules for name, rules in PRESETS.items() if rules.pairing != "ground-truth"}
-"""The presets under which no image decides what becomes of another's boxes."""
+PLAIN = {
+    name: rules
+    for name, rules in PRESETS.items()
+    if rules.overlap == "box" and rules.verified == "all" and rules.not_exhaustive == "counted"
+}
+"""The presets that boxes and flags are enough for: the cases here have no other shapes, nor lists
+of what was looked for in an image. What the others promise is in tests/parity, by their names."""
+
+BY_IMAGE = {name: rules for name, rules in PLAIN.items() if rules.pairing != "ground-truth"}
+"""Those of them under which no image decides what becomes of another's boxes."""
+
+RANKED = {name: rules for name, rules in PLAIN.items() if rules.pairing == "ranked"}
+"""Those of them under which each detection is right or wrong by itself."""
 
 Table = TypeVar("Table", GroundTruth, Detections)
 XYWH = tuple[float, float, float, float]

@@ -20,7 +20,7 @@ FLOORS = (
     ("report.page", "report.sinks", "report.sections", "report"),
     ("gates",),
     ("ranking", "analysis.explanation", "analysis"),
-    ("evaluation.loop", "evaluation.partial", "evaluation"),
+    ("evaluation.loop", "evaluation.partial", "evaluation", "evaluation.overlaps"),
     ("analysis.examination",),
     (
         "formats.writing",

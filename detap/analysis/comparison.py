@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
 from detap.core.evidence import Evidence
+from detap.core.matching import Pairs
 from detap.decimals import same
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -148,6 +149,8 @@ def _kinds(scene: Scene, evidence: Evidence, wrong: Integers, place: int) -> NDA
 def _other_overlap(scene: Scene, rows: Integers, positive: Flags) -> Floats:
     """Return the largest overlap of each detection with a ground truth of another class."""
     detections, truths = scene.boxes()
+    if scene.pairs_of_any_class is not None:
+        return _other_overlap_of_pairs(scene.pairs_of_any_class, scene, positive)[rows]
     best = np.zeros(len(rows))
     order = np.argsort(detections.image[rows], kind="stable")
     of_image = detections.image[rows][order]
@@ -162,6 +165,16 @@ def _other_overlap(scene: Scene, rows: Integers, positive: Flags) -> Floats:
         table = scene.overlaps((detections, truths), rows[here], there, absorbing=False)
         same = detections.label[rows[here]][:, None] == truths.label[there][None]
         best[here] = np.where(same, 0.0, table).max(axis=1)
+    return best
+
+
+def _other_overlap_of_pairs(pairs: Pairs, scene: Scene, positive: Flags) -> Floats:
+    """Return the same for all detections, (N,) float64."""
+    detections, truths = scene.boxes()
+    claims = np.repeat(np.arange(len(detections.label)), np.diff(pairs.start))
+    other = (detections.label[claims] != truths.label[pairs.truth]) & positive[pairs.truth]
+    best = np.zeros(len(detections.label))
+    np.maximum.at(best, claims[other], pairs.overlap[other])
     return best
 
 

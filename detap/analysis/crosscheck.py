@@ -38,6 +38,7 @@ _FREE = frozenset(
         "detection_limits",
         "class_agnostic",
         "id_zero",
+        "detection_area",
     }
 )
 """Axes of a protocol in which pycocotools follows; in all others it is the coco preset."""
@@ -126,7 +127,7 @@ ZERO = "it takes a match with the annotation of id 0 for none"
 
 def check_supported(rules: Protocol) -> None:
     """Raise UsageError where pycocotools has no such protocol."""
-    preset = PRESETS["coco"]
+    preset = PRESETS["coco" if rules.overlap == "box" else "coco-segm"]
     other = [
         entry.name.replace("_", "-")
         for entry in axes(Protocol)
@@ -248,17 +249,43 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     truth_records = _records(truths, truth_boxes, area=areas, iscrowd=truths.crowd.astype(int))
     for row in np.flatnonzero(zero).tolist():
         truth_records[row]["id"] = 0
-    claim_records = _records(claims, claim_boxes, area=claims.box_area, score=claims.score)
+    claim_records = _records(
+        claims, claim_boxes, area=result._scene.boxes()[0].area, score=claims.score
+    )
+    masked = result.protocol.overlap == "mask"
+    if masked:
+        _put_masks(truths, truth_records)
+        _put_masks(claims, claim_records)
+        truth_inexact = claim_inexact = 0
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(
-            _coco(truths, claims.classes, truth_records),
-            _coco(truths, claims.classes, claim_records),
-            "bbox",
+            _coco(truths, claims, truth_records),
+            _coco(truths, claims, claim_records),
+            "segm" if masked else "bbox",
         )
         _set_parameters(evaluation.params, result)
         evaluation.evaluate()
         evaluation.accumulate()
     return evaluation.eval, truth_inexact + claim_inexact
+
+
+def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -> None:
+    """Give records their masks: polygons as they are, runs compressed."""
+    from pycocotools import mask  # noqa: PLC0415 - an import of its own weight
+
+    masks = table.masks
+    assert masks is not None
+    assert table.mask is not None
+    ends = np.concatenate([[0], masks.ring_end])
+    for record, number in zip(records, table.mask.tolist(), strict=True):
+        rings = range(*masks.ring_start[number : number + 2].tolist())
+        size = masks.sizes[number].tolist()
+        runs = masks.runs[slice(*masks.run_start[number : number + 2].tolist())]
+        record["segmentation"] = (
+            [masks.points[ends[ring] : ends[ring + 1]].ravel().tolist() for ring in rings]
+            if rings
+            else mask.frPyObjects({"size": size, "counts": runs.tolist()}, *size)
+        )
 
 
 def _records(
@@ -274,14 +301,26 @@ def _records(
     return [{"id": n, **dict(zip(values, row, strict=True))} for n, row in enumerate(rows, 1)]
 
 
-def _coco(truths: GroundTruth, classes: tuple[str, ...], records: list[dict[str, Any]]) -> Any:
+def _sizes(*tables: GroundTruth | Detections) -> NDArray[np.int32]:
+    """Return height and width of each image as its masks have them, (I, 2); 0 where it has none."""
+    found = np.zeros((len(tables[0].images), 2), np.int32)
+    for table in tables:
+        if table.masks is not None:
+            found[table.image] = table.masks.sizes[table.mask]
+    return found
+
+
+def _coco(truths: GroundTruth, claims: Detections, records: list[dict[str, Any]]) -> Any:
     from pycocotools.coco import COCO  # noqa: PLC0415 - as above
 
     # Not COCO.loadRes, which fails on an empty list.
     coco = COCO()
     coco.dataset = {
-        "images": [{"id": number} for number in range(1, len(truths.images) + 1)],
-        "categories": [{"id": number} for number in range(1, len(classes) + 1)],
+        "images": [
+            {"id": number, "height": height, "width": width}
+            for number, (height, width) in enumerate(_sizes(truths, claims).tolist(), 1)
+        ],
+        "categories": [{"id": number} for number in range(1, len(claims.classes) + 1)],
         "annotations": records,
     }
     coco.createIndex()

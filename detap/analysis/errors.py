@@ -351,7 +351,7 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integ
     of the matching: a detection that has no match leaves AP where one of them covers it.
     """
     result.protocol.refuse_unranked(NOT_ANALYSED)
-    result.protocol.refuse_shapes()
+    result.protocol.refuse_other_overlaps("type the errors by the protocol: --errors")
     scene = result._scene
     rules = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~scene.neutral).astype(np.int32)

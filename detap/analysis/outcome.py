@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from detap.core.evidence import Evidence
 from detap.core.matching import Boxes
-from detap.core.nearest import Surroundings
+from detap.core.nearest import PairedSurroundings, Surroundings
 from detap.core.overlap import paired_overlaps
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -151,6 +151,8 @@ class Outcome:
         """Return the overlap of some detections with the ground truths they were matched to."""
         detections, truths = self.boxes
         found = self.truth[rows]
+        if self.scene.pairs is not None:
+            return self.scene.pairs.between(rows, found, len(truths.image))
         return paired_overlaps(
             detections.corners[rows],
             truths.corners[found],
@@ -167,6 +169,9 @@ class Outcome:
 
     def surroundings_among(self, among: Flags, *, absorbing: bool = False) -> Surroundings:
         """Return some ground truths, to be asked which is nearest to a detection."""
+        pairs = self.scene.pairs_of_any_class
+        if pairs is not None:
+            return PairedSurroundings(pairs, *self.boxes, among, taken=self.found)
         return Surroundings(
             self.boxes[1],
             self.images,
@@ -193,7 +198,6 @@ def threshold_of(rules: Protocol, iou: float | None) -> int:
         Where the protocol ranks no detections, or has no such threshold.
     """
     rules.refuse_unranked(NOT_ANALYSED)
-    rules.refuse_shapes()
     if iou is None:
         return rules.threshold_index(USUAL_IOU) or 0
     index = rules.threshold_index(iou)

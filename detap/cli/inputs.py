@@ -26,6 +26,7 @@ from detap.formats.several import (
 )
 
 if TYPE_CHECKING:
+    from detap.protocols import Protocol
     from detap.tables.detection import Detections, GroundTruth, Name
 
 _LIMITS = {
@@ -86,6 +87,11 @@ class Inputs(NamedTuple):
             reading = {"limits": part_limits(inputs.limits, gt)}
             inputs = inputs._replace(reading={**inputs.reading, **reading})
         return inputs._replace(gt=gt, dt=members(dt, inputs.format_of))
+
+    def scored_by(self, *protocols: "Protocol") -> "Inputs":
+        """Return the same, with what any of the protocols asks for beside boxes."""
+        asked = {name: value for rules in protocols for name, value in rules.reading.items()}
+        return self._replace(reading={**self.reading, **asked}) if asked else self
 
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, by their path or what :meth:`begin` made of it."""

@@ -5,13 +5,14 @@ command line it wins.
 """
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
 
 from detap.cli.completing import files
 from detap.cli.session import Session
 from detap.cli.values import Given, Path, Target, Value, Whole
+from detap.errors import UsageError
 from detap.formats.reading.stream import MOST_RECORDS
 from detap.formats.registry import FORMATS, Format
 from detap.formats.registry import Option as FormatOption
@@ -25,6 +26,17 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
 _PATHS = ("path", "path or text", "target")
+
+
+class Sibling(NamedTuple):
+    """What overlaps, and what the name of a preset ends in."""
+
+    overlap: str
+    suffix: str
+
+
+SIBLINGS = {"bbox": Sibling("box", ""), "segm": Sibling("mask", "-segm")}
+"""What people call it."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 Decorator = Callable[[Decorated], Decorated]
@@ -297,8 +309,15 @@ def _option_of(axis: Axis) -> Decorator[Any]:
     )
 
 
-protocol_options = axis_options(
-    Protocol, "DETAP_PROTOCOL", "By default voc2012 for VOC, kitti for KITTI, else coco."
+protocol_options = stack(
+    axis_options(
+        Protocol, "DETAP_PROTOCOL", "By default voc2012 for VOC, kitti for KITTI, else coco."
+    ),
+    _axis(
+        "--iou-type",
+        type=click.Choice(list(SIBLINGS)),
+        help="Boxes or masks: the preset of that kind beside the one named: coco, coco-segm.",
+    ),
 )
 
 selection_options = stack(
@@ -410,8 +429,26 @@ def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
     UsageError
         Where the preset is unknown or the fields contradict each other.
     """
-    rules = kind.preset(options.pop("preset") or default)
+    rules = _sibling(kind.preset(options.pop("preset") or default), options.pop("iou_type", None))
     return rules.with_changes(**changes_from(options, kind))
+
+
+def _sibling(rules: Any, iou_type: str | None) -> Any:
+    """Return the preset beside another that differs in what overlaps."""
+    if iou_type is None or rules.overlap == SIBLINGS[iou_type].overlap:
+        return rules
+    stem = rules.name.removesuffix(SIBLINGS[_type_of(rules)].suffix)
+    name = stem + SIBLINGS[iou_type].suffix
+    if name not in rules.presets:
+        raise UsageError(
+            f"--iou-type {iou_type}: there is no protocol {name}; --overlap "
+            f"{SIBLINGS[iou_type].overlap} departs from {rules.name}"
+        )
+    return rules.preset(name)
+
+
+def _type_of(rules: Any) -> str:
+    return next(name for name, kind in SIBLINGS.items() if kind.overlap == rules.overlap)
 
 
 def changes_from(options: dict[str, Any], kind: type[Rules]) -> dict[str, Any]:

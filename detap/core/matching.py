@@ -6,7 +6,7 @@ G ground truths, P candidate pairs, C cells of area range and threshold. Undefin
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,22 @@ class Pairs(NamedTuple):
     start: NDArray[np.int64]
     truth: Integers
     overlap: Floats
+
+    def between(self, rows: NDArray[Any], found: NDArray[Any], truths: int) -> Floats:
+        """Return the overlap of each detection with a ground truth of its own; 0 where unlisted.
+
+        Parameters
+        ----------
+        rows, found : (n,) integer
+            Of the detections and of the ground truths, of which there are `truths`.
+        """
+        claims = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+        listed = claims * truths + self.truth
+        wanted = rows.astype(np.int64) * truths + found
+        at = np.minimum(np.searchsorted(listed, wanted), max(len(listed) - 1, 0))
+        if not len(listed):
+            return np.zeros(len(wanted))
+        return np.where(listed[at] == wanted, self.overlap[at], 0.0)
 
     def check(self, detections: Boxes, truths: Boxes) -> None:
         """Raise ValueError where these are no pairs of these detections and ground truths."""

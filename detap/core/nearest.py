@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _nearest
-from detap.core.matching import Boxes
+from detap.core.matching import Boxes, Pairs
 from detap.core.threads import share, thread_count
 
 Floats = NDArray[np.float64]
@@ -212,6 +212,106 @@ class Surroundings:
             rows, *_columns(detections), threshold, strict, last_of_equal, others_only, left, truth
         )
         return truth
+
+
+class PairedSurroundings(Surroundings):
+    """The same where a kernel found what overlaps.
+
+    Parameters
+    ----------
+    pairs : Pairs
+        Of detections and ground truths of an image, whatever their classes; nothing absorbs.
+    detections, truths : Boxes
+        N and G rows.
+    among, taken : (G,) bool
+        As for :class:`Surroundings`.
+    """
+
+    def __init__(
+        self, pairs: Pairs, detections: Boxes, truths: Boxes, among: Flags, *, taken: Flags
+    ) -> None:
+        claims = np.repeat(np.arange(len(detections.label)), np.diff(pairs.start))
+        kept = among[pairs.truth]
+        self._claim, self._truth = claims[kept], pairs.truth[kept]
+        self._overlap = pairs.overlap[kept]
+        self._own = detections.label[self._claim] == truths.label[self._truth]
+        self._taken = taken[self._truth] & self._own
+        self._start = np.searchsorted(self._claim, np.arange(len(detections.label) + 1))
+
+    def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
+        """As :meth:`Surroundings.nearest`."""
+        del threads
+        own, taken, other = (self._best(kind) for kind in (self._own, self._taken, ~self._own))
+        truths = own[0][rows], taken[0][rows], other[0][rows]
+        return Nearest(*truths, own[1][rows], taken[1][rows], other[1][rows])
+
+    def _best(self, entries: Flags) -> tuple[Integers, Floats]:
+        """Return the ground truth of largest overlap of each detection, and that overlap."""
+        count = len(self._start) - 1
+        truth, value = np.full(count, -1, np.int32), np.zeros(count)
+        claim, overlap = self._claim[entries], self._overlap[entries]
+        order = np.lexsort((-overlap, claim))  # stable: of equal ones the first stays first
+        first = order[np.flatnonzero(np.diff(claim[order], prepend=-1))]
+        truth[claim[first]], value[claim[first]] = self._truth[entries][first], overlap[first]
+        return truth, value
+
+    def blame(
+        self,
+        detections: Boxes,
+        rows: Integers,
+        *,
+        near: float,
+        threshold: float,
+        strict: bool = False,
+        threads: int | None = None,
+    ) -> Blame:
+        """As :meth:`Surroundings.blame`."""
+        here = self.nearest(detections, rows, threads=threads)
+
+        def reaches(values: Floats) -> Flags:
+            return np.asarray(values > threshold if strict else values >= threshold)
+
+        rules = (
+            (here.own_overlap >= near) & (here.own_overlap <= threshold),
+            reaches(here.other_overlap),
+            reaches(here.taken_overlap),
+            np.maximum(here.own_overlap, here.other_overlap) <= near,
+        )
+        count = len(detections.image)
+        found = Blame(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count))
+        kinds = LOCALISATION, CLASSIFICATION, DUPLICATE, BACKGROUND
+        found.kind[rows] = np.select(rules, kinds, BOTH)
+        found.target[rows] = np.select(rules[:3], (here.own, here.other, here.taken), -1)
+        values = here.own_overlap, here.other_overlap, here.taken_overlap
+        found.overlap[rows] = np.select(rules[:3], values, 0.0)
+        return found
+
+    def claims(
+        self,
+        detections: Boxes,
+        rows: Integers,
+        free: Flags,
+        threshold: float,
+        *,
+        strict: bool = False,
+        last_of_equal: bool = False,
+        others_only: bool = False,
+    ) -> Integers:
+        """As :meth:`Surroundings.claims`."""
+        del detections
+        fits = self._overlap > threshold if strict else self._overlap >= threshold
+        if others_only:
+            fits = fits & ~self._own
+        left, found = free.copy(), np.full(len(rows), -1, np.int32)
+        for place, row in enumerate(rows.tolist()):
+            span = slice(self._start[row], self._start[row + 1])
+            truths = self._truth[span][fits[span]]
+            overlap = np.where(left[truths], self._overlap[span][fits[span]], 0.0)
+            if overlap.any():
+                best = np.flatnonzero(overlap == overlap.max())
+                found[place] = truths[best[-1 if last_of_equal else 0]]
+                left[found[place]] = False
+        return found
 
 
 def _by_pieces(work: Callable[[int, int], None], count: int, threads: int | None) -> None:

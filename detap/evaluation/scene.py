@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, score
-from detap.core.overlap import overlaps, pixel_areas
+from detap.core.overlap import overlaps
 from detap.core.rules import Rules
 from detap.errors import Note, UsageError
+from detap.evaluation.overlaps import shapes_of
+from detap.evaluation.overlaps.boxes import Shapes
 from detap.protocols import Protocol
 from detap.protocols.axes import exact
 from detap.tables.columns import MOST_ROWS, check_threads
@@ -114,19 +116,12 @@ class Scene:
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the columns of the detections and of the ground truths."""
         truth, claim = self.ground_truth, self.detections
-        if self.protocol.overlap == "polygon":
-            from detap.core.polygons import polygon_areas  # seldom needed
-
-            claim_area, truth_area = map(polygon_areas, self.polygons())
-        elif self.protocol.pixel_edge:
-            truth_area, claim_area = pixel_areas(truth.corners), pixel_areas(claim.corners)
-        else:
-            truth_area, claim_area = truth.box_area, claim.box_area
-        decisive = claim_area
+        claim_area, truth_area = self.shapes.areas()
+        decisive = self.shapes.deciding(claim_area)
         if self.protocol.not_exhaustive == "neutral":
             # An area within no range: what is outside counts neither way where it has no match.
             open_ended = truth.in_lists("not_exhaustive", claim.image, claim.label)
-            decisive = np.where(open_ended, np.nan, claim_area)
+            decisive = np.where(open_ended, np.nan, decisive)
         annotated = truth.area if self.protocol.area_source == "annotation" else truth_area
         return (
             Boxes(
@@ -147,61 +142,58 @@ class Scene:
             ),
         )
 
-    def polygons(self) -> tuple[Floats, Floats]:
-        """Return the quadrilaterals (N, 8) of the detections and of the ground truths."""
-        from detap.core.polygons import rectangles  # seldom needed
+    @cached_property
+    def shapes(self) -> Shapes:
+        """What the rows are, and how much they overlap."""
+        return shapes_of(self.ground_truth, self.detections, self.protocol, self.threads)
 
-        tables = self.detections, self.ground_truth
-        claim, truth = (
-            rectangles(table.corners) if table.polygons is None else table.polygons
-            for table in tables
-        )
-        return claim, truth
+    @cached_property
+    def pairs(self) -> "Pairs | None":
+        """What overlaps of the same image and class; None where boxes say so themselves."""
+        return self._pairs((0.0,))
 
-    def pairs(self, detections: Boxes, truths: Boxes) -> "Pairs | None":
-        """Return the overlaps of what :meth:`boxes` gives, where they are not those of boxes."""
-        if self.protocol.overlap == "box":
-            return None
-        from detap.core.polygons import polygon_pairs  # seldom needed
+    def _pairs(self, thresholds: Sequence[float]) -> "Pairs | None":
+        return self.shapes.pairs(self.boxes(), self.absorbing, min(thresholds))
 
-        polygons = self.polygons()
-        return polygon_pairs(detections, truths, polygons=polygons, absorbing=self.absorbing)
+    @cached_property
+    def pairs_of_any_class(self) -> "Pairs | None":
+        """The same of whatever classes, where nothing absorbs."""
+        claims, truths = (side._replace(label=np.zeros_like(side.label)) for side in self.boxes())
+        return self.shapes.pairs((claims, truths), np.zeros_like(self.absorbing), 0.0)
 
     def overlaps(
         self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows, *, absorbing: bool = True
     ) -> Floats:
-        """Return the overlap (n, g) of some detections with some ground truths, of any class.
+        """Return the overlap (n, g) of some detections with some ground truths of their image.
 
         Parameters
         ----------
         boxes : pair of Boxes
             As :meth:`boxes` gives them.
         rows, truths : (n,) and (g,) array of int
+            Of the same class where ground truths absorb, of any where not.
         absorbing : bool
             Whether ground truths absorb that do.
         """
         detections, of_truth = boxes
-        flags = self.absorbing[truths] & absorbing
-        if self.protocol.overlap == "polygon":
-            from detap.core.polygons import polygon_overlaps  # seldom needed
-
-            shape = len(rows), len(truths)
-            claim, truth = self.polygons()
-            i, j = (grid.ravel() for grid in np.indices(shape))
-            found = polygon_overlaps(claim[rows[i]], truth[truths[j]], flags[j])
-            return found.reshape(shape)
+        pairs = self.pairs if absorbing else self.pairs_of_any_class
+        if pairs is not None:
+            claim, truth = np.repeat(rows, len(truths)), np.tile(truths, len(rows))
+            return pairs.between(claim, truth, len(of_truth.image)).reshape(len(rows), len(truths))
         return overlaps(
             detections.corners[rows],
             of_truth.corners[truths],
             detection_areas=detections.overlap_area[rows],
             truth_areas=of_truth.overlap_area[truths],
-            absorbing=flags,
+            absorbing=self.absorbing[truths] & absorbing,
             pixel_edge=self.protocol.pixel_edge,
         )
 
     def score(self, *, evidence: "Iterable[Cell] | None" = None, curves: bool = True) -> Scores:
         """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
+        # Evidence has the largest overlap of each detection, a table no more than what matches.
+        pairs = self.pairs if evidence is not None else self._pairs(self.protocol.search_thresholds)
         return score(
             detections,
             truths,
@@ -211,7 +203,7 @@ class Scene:
             images=len(self.ground_truth.images),
             classes=len(self.classes),
             rules=rules_of(self.protocol),
-            pairs=self.pairs(detections, truths),
+            pairs=pairs,
             threads=self.threads,
             evidence=evidence,
             curves=curves,
@@ -363,12 +355,7 @@ class Scene:
             if without:
                 message = "classes are in no group by frequency, and in none of APr, APc, APf"
                 found.append(Note("classes-without-group", message, len(without)))
-        tables = (truth, self.detections)
-        if rules.overlap == "box" and any(table.polygons is not None for table in tables):
-            count = sum(len(table) for table in tables if table.polygons is not None)
-            how = "--overlap polygon" if rules.pairing == "ranked" else "--protocol dota"
-            message = f"quadrilaterals count as the boxes around them; {how} compares themselves"
-            found.append(Note("polygons-as-boxes", message, count))
+        found += self.shapes.notes()
         for flag in ("difficult", "crowd"):
             count = int(getattr(truth, flag).sum())
             if count and flag not in rules.neutral:

@@ -109,6 +109,8 @@ class Format(NamedTuple):
         over those without.
     sniffs_files : bool
         Whether it looks into files too, of its suffixes.
+    masks : bool
+        Whether its readers take ``masks=True`` and then give masks beside boxes.
     """
 
     name: str
@@ -124,6 +126,7 @@ class Format(NamedTuple):
     by_ids: bool = False
     sniff: str = ""
     sniffs_files: bool = False
+    masks: bool = False
 
     def reader(self) -> Any:
         """Import the module that reads it."""
@@ -219,6 +222,9 @@ class Format(NamedTuple):
         return found
 
     def _of(self, side: str, reading: Mapping[str, Any]) -> dict[str, Any]:
+        if reading.get("masks") and not self.masks:
+            titles = " and ".join(entry.title for entry in FORMATS.values() if entry.masks)
+            raise UsageError(f"masks are read from {titles} files; these are read as {self.name}")
         own = {option.name for option in self.options if side in option.sides}
         others = {option.name for option in options()} - own
         return {name: value for name, value in reading.items() if name not in others}
@@ -331,6 +337,7 @@ register(
         aside="detap.formats.coco.aside",
         ahead="detap.formats.coco.prefetch",
         by_ids=True,
+        masks=True,
     )
 )
 register(

@@ -196,7 +196,7 @@ def _images(
     labels: Sequence[int], threshold: int, now: Result, then: Result | None
 ) -> tuple[Mistaken, ...]:
     """Return the images with most mistakes at a threshold, or most more than before."""
-    if not now.protocol.judges_boxes or not all(r.has_boxes for r in (now, then) if r):
+    if now.protocol.pairing != "ranked" or not all(r.has_boxes for r in (now, then) if r):
         return ()
     counts = mistakes(now, threshold=threshold).of_classes(labels)
     if then is not None:

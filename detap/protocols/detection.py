@@ -37,6 +37,13 @@ _OF_GROUND_TRUTH = ("class_iou", "neighbour_classes", *_BY_RANGE)
 _OF_LISTS = ("verified", "not_exhaustive", "class_groups")
 """What needs classes, and detections that rank."""
 
+_NOT_OF_OVERLAP = {
+    "box": ("detection_area",),
+    "mask": ("pixel_edge", "box_decimals"),
+    "polygon": ("pixel_edge", "detection_area"),
+}
+"""What each overlap does not look at."""
+
 _OF_RANKING = (
     "candidate",
     "equal_iou",
@@ -63,7 +70,7 @@ class Protocol(Rules):
     presets: ClassVar[dict[str, "Protocol"]] = {}
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("overlap", "pixel_edge"),
+        ("overlap", "detection_area", "pixel_edge"),
         ("neutral", "absorbing"),
         ("candidate", "equal_iou"),
         ("interpolation", "recall_grid", "precision_guard"),
@@ -110,10 +117,18 @@ class Protocol(Rules):
         "Width is x2 - x1 + 1, in whole pixels.",
         "Corners are the first and the last pixel: width = x2 \N{MINUS SIGN} x1 + 1.",
     )
-    overlap: Literal["box", "polygon"] = axis(
+    overlap: Literal["box", "mask", "polygon"] = axis(
         "box",
-        "What overlaps: boxes, or quadrilaterals (rotated boxes).",
-        "What overlaps: boxes; or quadrilaterals, such as rotated boxes. A plain box is one too.",
+        "What overlaps: boxes, masks, or quadrilaterals (rotated boxes).",
+        "What overlaps: boxes; masks, pixel by pixel, as COCO files have them in polygons and run "
+        "lengths of either kind; or quadrilaterals, such as rotated boxes, of which a plain box is "
+        "one too.",
+    )
+    detection_area: Literal["box", "pixels"] = axis(
+        "box",
+        "The area that decides the range of an unmatched mask: its row's bbox, or its pixels.",
+        "The area that decides the range of an unmatched mask: of the `bbox` where its row has "
+        "one, else its pixels; or always its pixels.",
     )
     candidate: Literal["best", "best-free"] = axis(
         "best",
@@ -308,9 +323,10 @@ class Protocol(Rules):
         if not set(self.absorbing) <= set(self.neutral):
             raise UsageError("only neutral ground truths can absorb detections")
         by_truth = self.pairing == "ground-truth"
-        self._refuse_other(_OF_RANKING if by_truth else _OF_GROUND_TRUTH)
+        self._refuse_other(_OF_RANKING if by_truth else _OF_GROUND_TRUTH, "pairing")
         if self.pairing == "coverage":
-            self._refuse_other(_OF_LISTS)
+            self._refuse_other(_OF_LISTS, "pairing")
+        self._check_overlap()
         if self.class_agnostic and (self.verified, self.not_exhaustive) != ("all", "counted"):
             raise UsageError(
                 "what was looked for in an image is said class by class: to score classes as one, "
@@ -324,26 +340,22 @@ class Protocol(Rules):
                 )
         if by_truth:
             self._check_points()
-        if self.overlap != "box":
-            self._check_overlap()
 
-    def _refuse_other(self, names: tuple[str, ...]) -> None:
-        """Refuse axes that the pairing does not look at: they would seem to have been heeded."""
+    def _refuse_other(self, names: tuple[str, ...], where: str) -> None:
+        """Refuse what the value of another axis does not look at: it would seem to be heeded."""
         for entry in axes(Protocol):
             if entry.name in names and getattr(self, entry.name) != entry.default:
                 raise UsageError(
-                    f"{entry.name.replace('_', ' ')} has no say where pairing is {self.pairing}: "
-                    f"leave out {entry.option}, or start from another --protocol"
+                    f"{entry.name.replace('_', ' ')} has no say where {where} is "
+                    f"{getattr(self, where)}: leave out {entry.option}, or start from another "
+                    "--protocol"
                 )
 
     def _check_overlap(self) -> None:
-        if self.pairing != "ranked":
+        self._refuse_other(_NOT_OF_OVERLAP[self.overlap], "overlap")
+        if self.overlap != "box" and self.pairing != "ranked":
             raise UsageError(
                 f"overlap {self.overlap} goes with pairing ranked, not with {self.pairing}"
-            )
-        if self.pixel_edge:
-            raise UsageError(
-                f"pixel edge has no say where overlap is {self.overlap}: add --no-pixel-edge"
             )
 
     def _check_points(self) -> None:
@@ -400,13 +412,8 @@ class Protocol(Rules):
                 f"detection is right or wrong by itself; {remedy}"
             )
 
-    @property
-    def judges_boxes(self) -> bool:
-        """Whether each detection is right or wrong by itself, and by its box."""
-        return self.pairing == "ranked" and self.overlap == "box"
-
-    def refuse_shapes(self) -> None:
-        """Refuse what looks at the boxes around boxes: of other shapes that would mislead.
+    def refuse_other_overlaps(self, remedy: str) -> None:
+        """Refuse what asks how boxes lie to each other, where something else overlaps.
 
         Raises
         ------
@@ -414,9 +421,13 @@ class Protocol(Rules):
         """
         if self.overlap != "box":
             raise UsageError(
-                f"protocol {self.name} compares by {self.overlap}, and this analysis knows boxes "
-                "alone: leave it out, or evaluate with --overlap box"
+                f"protocol {self.name} scores {self.overlap}s, and this looks at boxes; {remedy}"
             )
+
+    @property
+    def reading(self) -> dict[str, bool]:
+        """What readers must be asked for beside boxes, as options of theirs."""
+        return {"masks": True} if self.overlap == "mask" else {}
 
     @property
     def asks_of_objects(self) -> bool:
@@ -427,13 +438,14 @@ class Protocol(Rules):
         """Return these rules with other values in some fields, and with what goes with them.
 
         An interpolation brings a recall grid of as many levels; ground truths that are no longer
-        neutral no longer absorb; a threshold is that of all classes; polygons have no pixel edge.
+        neutral no longer absorb; a threshold is that of all classes; axes that another overlap does
+        not look at fall back.
         """
+        for name in _NOT_OF_OVERLAP.get(changes.get("overlap", ""), ()):
+            changes.setdefault(name, getattr(Protocol, name))
         if "iou_thresholds" in changes and "class_iou" not in changes and self.class_iou:
             threshold = changes["iou_thresholds"][0]
             changes["class_iou"] = tuple((name, threshold) for name, _ in self.class_iou)
-        if changes.get("overlap", "box") != "box":
-            changes.setdefault("pixel_edge", False)
         if "interpolation" in changes and "recall_grid" not in changes:
             changes["recall_grid"] = self._grid_of(changes["interpolation"])
         if "neutral" in changes and "absorbing" not in changes:

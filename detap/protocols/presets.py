@@ -123,6 +123,12 @@ Protocol.presets |= {
         ),
         replace(
             _COCO,
+            name="coco-segm",
+            overlap="mask",
+            source="pycocotools 2.0.11, COCOeval with iouType segm",
+        ),
+        replace(
+            _COCO,
             name="lvis",
             neutral=("ignore",),
             absorbing=(),

@@ -27,6 +27,7 @@ from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.doubts import AS_IS, backward, backward_note, too_many
+from detap.tables.masks import Masks
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -90,10 +91,14 @@ class _Table:
     polygons : (N, 8) float64 or None
         Four corners x1, y1, ... x4, y4 of each row, around which `corners` are; None where rows
         are plain boxes.
+    mask : (N,) int32 or None
+        Index into `masks`; None where no masks were read.
+    masks : Masks or None
     """
 
     _title: ClassVar[str]
     _columns: ClassVar[tuple[str, ...]]
+    _optional: ClassVar[tuple[str, ...]] = ("polygons", "mask")
 
     image: Integers
     label: Integers
@@ -105,6 +110,8 @@ class _Table:
     files: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
     polygons: Floats | None = None
+    mask: Integers | None = None
+    masks: Masks | None = None
 
     def __post_init__(self) -> None:
         for what in ("image", "images", "classes"):
@@ -116,9 +123,9 @@ class _Table:
         return len(self.image)
 
     def columns(self) -> dict[str, NDArray[Any]]:
-        """Return every column with one entry per row, by name."""
-        columns = {name: getattr(self, name) for name in self._columns}
-        return columns if self.polygons is None else columns | {"polygons": self.polygons}
+        """Return every column with one entry per row, by name; those that it has not, left out."""
+        names = self._columns + self._optional
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     def filled(self) -> Flags:
@@ -138,9 +145,10 @@ class _Table:
     def with_columns(self, columns: Mapping[str, Any], **changes: Any) -> Self:
         """Return the table with other columns, named as in :meth:`columns`, and other fields.
 
-        Polygons that are not given are left out.
+        Optional ones that are not given are left out.
         """
-        return replace(self, **({"polygons": None} | dict(columns)), **changes)
+        absent: dict[str, Any] = dict.fromkeys(self._optional)
+        return replace(self, **(absent | dict(columns)), **changes)
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -339,12 +347,17 @@ class Detections(_Table):
     ----------
     score : (N,) float64
         Confidence, in whatever unit: only its order counts.
+    area : (N,) float64 or None
+        What decides its range where it goes unmatched: of a mask without a box its pixels; None
+        where it is the box's area for all.
     """
 
     _title = "detections"
     _columns = ("image", "label", "corners", "box_area", "score")
+    _optional = ("area", "polygons", "mask")
 
     score: Floats = field(default_factory=lambda: np.zeros(0))
+    area: Floats | None = None
 
     @classmethod
     def from_arrays(

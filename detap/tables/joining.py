@@ -22,6 +22,7 @@ from detap.tables.detection import (
     distinct_name,
 )
 from detap.tables.doubts import AS_IS
+from detap.tables.masks import Masks
 
 Table = TypeVar("Table", GroundTruth, Detections)
 
@@ -263,6 +264,11 @@ def _stacked(
         for name in tables[0].columns()
         if name not in ("image", "label") and all(name in table.columns() for table in tables)
     }
+    if "mask" in columns:
+        first = np.cumsum([0, *(len(table.masks or ()) for table in tables)], dtype=np.int32)
+        numbers = [table.mask + n for table, n in zip(tables, first, strict=False)]
+        columns["mask"] = np.concatenate(numbers)
+        more["masks"] = Masks.joined([table.masks for table in tables if table.masks is not None])
     return tables[0].with_columns(
         columns,
         image=np.concatenate([_renumbered(t.image, t.images, images) for t in tables]),

@@ -9,11 +9,8 @@ from detap.analysis.confusion import Cell, confusion
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate
-from detap.protocols import PRESETS
 from tests.analysis.data import fixture
-from tests.cases import Case, Found, Truth, cases
-
-RANKED = [name for name, rules in PRESETS.items() if rules.judges_boxes]
+from tests.cases import RANKED, Case, Found, Truth, cases
 
 
 def test_the_case_worked_by_hand() -> None:
@@ -53,7 +50,7 @@ def test_left_over_detections_take_the_nearest_of_another_class() -> None:
     assert kept.matrix.tolist() == [[0, 1, 1], [0, 0, 0], [0, 1, 0]]
 
 
-@given(cases(), st.sampled_from(RANKED), st.sampled_from([None, 0.3]))
+@given(cases(), st.sampled_from([*RANKED]), st.sampled_from([None, 0.3]))
 def test_sums_are_ground_truths_and_detections(case: Case, rules: str, score: float | None) -> None:
     outcome = Outcome.of(evaluate(*case.tables(), rules))
     labels = outcome.boxes[0].label

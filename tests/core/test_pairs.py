@@ -13,10 +13,8 @@ from detap.core.matching import Boxes, Pairs, score
 from detap.core.overlap import overlaps
 from detap.evaluation.scene import Scene, rules_of
 from detap.protocols import PRESETS, Protocol
-from tests.cases import Case, Found, Truth, cases
+from tests.cases import RANKED, Case, Found, Truth, cases
 from tests.parity.compare import assert_same_bits
-
-RANKED = [preset for preset in PRESETS.values() if preset.pairing == "ranked"]
 
 
 def pairs_of(scene: Scene) -> Pairs:
@@ -60,7 +58,7 @@ def run(scene: Scene, pairs: Pairs | None, **changes: Any) -> Scores:
     )
 
 
-@given(cases(), st.sampled_from([*RANKED, replace(PRESETS["coco"], class_agnostic=True)]))
+@given(cases(), st.sampled_from([*RANKED.values(), replace(PRESETS["coco"], class_agnostic=True)]))
 def test_overlaps_of_boxes_handed_over_as_pairs_change_nothing(case: Case, rules: Protocol) -> None:
     scene = Scene(*case.tables(), rules, None)
     ours, theirs = run(scene, pairs_of(scene)), run(scene, None)

@@ -12,13 +12,12 @@ from detap.core.evidence import Evidence
 from detap.core.finishing import Scores, finish
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, on_images, select
-from detap.protocols import PRESETS, Protocol, protocol
-from tests.cases import Case, cases
+from detap.protocols import Protocol, protocol
+from tests.cases import RANKED, Case, cases
 from tests.parity.compare import assert_same_bits
 
-RANKED = [preset for preset in PRESETS.values() if preset.pairing == "ranked"]
 ANY_RULES = [
-    *RANKED,
+    *RANKED.values(),
     replace(protocol("coco"), class_agnostic=True),
     replace(protocol("voc2012"), class_agnostic=True),
     replace(protocol("coco"), ties="file"),

@@ -15,13 +15,12 @@ from hypothesis import strategies as st
 from detap.evaluation.detection import Result, evaluate
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
-from detap.protocols import ANY_AREA, PRESETS, Interpolation, Protocol, protocol
-from tests.cases import Case, Found, Truth, cases
+from detap.protocols import ANY_AREA, Interpolation, Protocol, protocol
+from tests.cases import RANKED, Case, Found, Truth, cases
 from tests.oracle.curves import non_interpolated
 from tests.parity.compare import assert_same_bits
 
-RANKED = [preset for preset in PRESETS.values() if preset.pairing == "ranked"]
-rules_of_any_preset = st.sampled_from(RANKED)
+rules_of_any_preset = st.sampled_from([*RANKED.values()])
 ROUNDING = 1e-12  # sums of up to 101 shares, taken in different orders
 
 
@@ -39,7 +38,11 @@ def assert_same_result(left: Result, right: Result) -> None:
         assert_same_bits(getattr(left, name), getattr(right, name), name)
 
 
-@given(cases(distinct_scores=True), st.sampled_from([*RANKED, protocol("proposals")]), st.data())
+@given(
+    cases(distinct_scores=True),
+    st.sampled_from([*RANKED.values(), protocol("proposals")]),
+    st.data(),
+)
 def test_the_order_of_images_and_rows_changes_nothing(
     case: Case, rules: Protocol, data: st.DataObject
 ) -> None:

@@ -13,13 +13,12 @@ from detap.protocols import (
     ALL_AREAS,
     ANY_AREA,
     COCO_AREAS,
-    PRESETS,
     AreaRange,
     Protocol,
     protocol,
 )
 from detap.tables.detection import Detections, GroundTruth
-from tests.cases import BY_IMAGE, Case, cases, crowded_cases
+from tests.cases import BY_IMAGE, RANKED, Case, cases, crowded_cases
 from tests.oracle import score
 from tests.parity.compare import assert_same_bits
 from tests.parity.test_coco import in_file_order
@@ -72,13 +71,10 @@ def _compare_curves(ours: Result, hits: dict[tuple[int, int], list[bool]]) -> No
         assert (np.diff(curve.score) <= 0).all()
 
 
-BY_BOX = [name for name, rules in BY_IMAGE.items() if rules.overlap == "box"]
-
-
 @st.composite
 def any_protocol(draw: st.DrawFn) -> Protocol:
     """Draw a preset with any of its axes changed."""
-    rules = draw(st.sampled_from([p for p in PRESETS.values() if p.judges_boxes]))
+    rules = draw(st.sampled_from([*RANKED.values()]))
     bands = ((ANY_AREA,), (ALL_AREAS,), COCO_AREAS, (ALL_AREAS, AreaRange("x", 4.0, 800.0, "x")))
     flags = st.sampled_from(((), ("difficult",), ("crowd",), ("crowd", "difficult"), ("ignore",)))
     axes: dict[str, st.SearchStrategy[Any]] = {
@@ -114,7 +110,7 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
     return replace(rules, **changes)
 
 
-@pytest.mark.parametrize("name", BY_BOX)
+@pytest.mark.parametrize("name", BY_IMAGE)
 @given(cases(), st.sampled_from(THREADS))
 @settings(max_examples=40)
 def test_every_preset(name: str, case: Case, threads: int) -> None:
@@ -164,7 +160,7 @@ def test_proposals(
 @settings(max_examples=10)
 def test_threads_change_no_bit(case: Case) -> None:
     truth, detections = case.tables()
-    for name in BY_BOX:
+    for name in BY_IMAGE:
         one = evaluate(truth, detections, name, threads=1, matches=True)
         for threads in (2, 3, 8):
             more = evaluate(truth, detections, name, threads=threads, matches=True)

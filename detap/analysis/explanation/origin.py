@@ -109,7 +109,7 @@ def origin(
         Where no protocol has a number of that name.
     """
     search = _Search(tables, wanted, at, frozenset(changes), threads)
-    presets = [rules.with_changes(**changes) for rules in Protocol.presets.values()]
+    presets = [rules.with_changes(**changes) for rules in _presets()]
     tried = search.score(_Trial(rules) for rules in presets)
     if not tried:
         presets[0].measure(str(at))
@@ -231,7 +231,7 @@ class _Search:
 
     def _values(self, axis: Axis) -> Iterable[Any]:
         """Return what an axis can be changed to: its choices, or what any preset has."""
-        if axis.name in self.fixed or axis.name == "headline":
+        if axis.name in self.fixed or axis.name in ("headline", "overlap", "detection_area"):
             return ()
         if isinstance(axis.kind, Flags):
             return ((), *((flag,) for flag in occurring(FLAGS, self.tables[0])))
@@ -239,7 +239,7 @@ class _Search:
             return (False, True)
         if isinstance(axis.kind, Choice):
             return axis.kind.choices
-        return dict.fromkeys(getattr(rules, axis.name) for rules in Protocol.presets.values())
+        return dict.fromkeys(getattr(rules, axis.name) for rules in _presets())
 
     def changed_twice(self, ones: Sequence[_Trial]) -> list[_Trial]:
         """Score presets with two axes changed: the likeliest, were their changes to add up."""
@@ -276,3 +276,8 @@ def _changed(rules: Protocol, changes: Mapping[str, Any]) -> Iterator[Protocol]:
     """Give a protocol with other values, where it can have them."""
     with suppress(UsageError):
         yield rules.with_changes(**changes)
+
+
+def _presets() -> list[Protocol]:
+    """Return the presets that score boxes: a number of masks is none of boxes."""
+    return [rules for rules in Protocol.presets.values() if rules.overlap == "box"]

@@ -120,6 +120,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
+    inputs = inputs.scored_by(rules)
     if options["resolve_drop"] is not None and not options["resamples"]:
         raise UsageError("--resolve-drop needs resamples: leave --resamples 0 out")
     outputs = Outputs.from_options(options, [*inputs.paths(), *inputs.meant(second)])

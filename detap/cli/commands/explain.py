@@ -144,11 +144,17 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     outputs.refuse_others("an explanation", FORMATS)
     outputs.check()
     if reports:
-        question = partial(_account, [_report(path) for path in reports])
+        records = [_report(path) for path in reports]
+        scored = [Protocol.recorded(record["protocol"]) for record in records]
+        question = partial(_account, records)
     elif number is None:
-        question = partial(_difference, [_protocol(text, changes) for text in ends])
+        scored = [_protocol(text, changes) for text in ends]
+        question = partial(_difference, scored)
     else:
+        scored = [Protocol.preset("coco").with_changes(**changes)]
         question = partial(_origin, Wanted.of(number), changes)
+    if inputs is not None:
+        inputs = inputs.scored_by(*scored)
     _explain((inputs, outputs), question, options, session)
 
 

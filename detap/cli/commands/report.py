@@ -126,6 +126,7 @@ def command(session: Session, /, **options: Any) -> None:
     inputs = Inputs.from_options(options)
     slicing = Gates.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
+    inputs = inputs.scored_by(rules)
     if before == "-":
         raise UsageError("--baseline-detections cannot come from stdin")
     if pictures is not None and not os.path.isdir(pictures):

@@ -60,6 +60,7 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     """
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
+    inputs = inputs.scored_by(rules)
     outputs = Outputs.from_options(options, inputs.paths())
     outputs.refuse_others("an image", FORMATS)
     outputs.check()

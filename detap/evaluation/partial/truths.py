@@ -40,7 +40,8 @@ class Whole(NamedTuple):
             taken = blake2b(digest_size=32)
             names = [truth.images, truth.class_ids, truth.classes]
             taken.update(json.dumps(names).encode())
-            for name, column in truth.columns().items():
+            masks = {} if truth.masks is None else vars(truth.masks)
+            for name, column in (truth.columns() | masks).items():
                 kind = column.dtype.newbyteorder("<")
                 taken.update(name.encode())
                 taken.update(np.ascontiguousarray(column, kind).data)

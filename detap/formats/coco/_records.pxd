@@ -12,6 +12,7 @@ from detap.formats.reading._bytes cimport ALL_BITS, Bytes, is_digit, is_word, lo
 from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
 )
+from detap.formats.coco._shapes cimport Shapes, forget, read_shape
 from detap.formats.reading._numbers cimport read_integer, read_number
 
 
@@ -21,7 +22,7 @@ cdef enum:
 
 cdef enum Field:
     OTHER, ID, IMAGE_ID, CATEGORY_ID, BBOX, AREA, ISCROWD, IGNORE, ISGROUPOF, SCORE, WIDTH, HEIGHT
-    NAME, NEGATIVE, NOT_EXHAUSTIVE
+    NAME, NEGATIVE, NOT_EXHAUSTIVE, SEGMENTATION
 
 cdef enum Kind:
     RESULT, ANNOTATION, IMAGE, CATEGORY, SKIPPED
@@ -52,10 +53,11 @@ cdef struct Row:
     uint8_t crowd, ignore, group_of
     Text name
     Bytes[2] listed             # where the lists of categories begin
+    Shapes shapes               # of all rows, where they are wanted
     uint32_t seen               # bits by field
 
 
-cdef inline Field _field(Kind kind, Bytes key, Py_ssize_t length) noexcept nogil:
+cdef inline Field _field(Kind kind, bint masks, Bytes key, Py_ssize_t length) noexcept nogil:
     """Tell which value a key announces; the key is without its quotes."""
     if kind == IMAGE:
         if is_word(key, length, b"id", 2):
@@ -77,6 +79,8 @@ cdef inline Field _field(Kind kind, Bytes key, Py_ssize_t length) noexcept nogil
         return CATEGORY_ID
     if is_word(key, length, b"bbox", 4):
         return BBOX
+    if masks and is_word(key, length, b"segmentation", 12):
+        return SEGMENTATION
     if kind == RESULT:
         return SCORE if is_word(key, length, b"score", 5) else OTHER
     if is_word(key, length, b"id", 2):
@@ -105,7 +109,7 @@ cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
 
 
 cdef inline Bytes _learn(
-    Cursor *cursor, Shape *shape, int place, Kind kind, Bytes start
+    Cursor *cursor, Shape *shape, int place, Kind kind, bint masks, Bytes start
 ) noexcept nogil:
     """Read the next key, and keep it as what the next record has in this place.
 
@@ -127,7 +131,7 @@ cdef inline Bytes _learn(
     for i in range(place):
         if shape.slots[i].hashed == slot.hashed:
             return fail(cursor, key)
-    slot.field = _field(kind, key + 1, p - key - 2)
+    slot.field = _field(kind, masks, key + 1, p - key - 2)
     p = skip_colon(cursor, p)
     if p == NULL:
         return NULL
@@ -241,6 +245,8 @@ cdef inline Bytes _read_value(
         return _read_score(cursor, p, &row.score)
     if field == OTHER:
         return skip_value(cursor, p, depth)
+    if field == SEGMENTATION:
+        return read_shape(cursor, p, &row.shapes, depth)
     if field == ID:
         return _read_identifier(cursor, p, &row.id, &row.id_text)
     if field == AREA:
@@ -271,6 +277,7 @@ cdef inline Bytes read_record(
         return fail(cursor, p)
     p += 1
     row.seen = 0
+    forget(&row.shapes)
     while True:
         if place < shape.count and _matches(p, &shape.slots[place]):
             p += shape.slots[place].length
@@ -278,7 +285,7 @@ cdef inline Bytes read_record(
             q = skip_space(p)
             if q[0] == c'}':
                 return q + 1
-            p = _learn(cursor, shape, place, kind, p)
+            p = _learn(cursor, shape, place, kind, row.shapes.wanted, p)
             if p == NULL:
                 return NULL
         p = _read_value(cursor, row, shape.slots[place].field, p, depth + 1)

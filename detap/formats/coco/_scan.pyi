@@ -6,6 +6,7 @@ from detap.tables.detection import Name
 class _Scan:
     regular: bool
     repeated: int
+    listed: int
     @property
     def count(self) -> int: ...
     @property
@@ -21,8 +22,10 @@ class _Scan:
         most_bytes: int,
         most_records: int,
         nesting: int,
+        masks: bool = False,
     ) -> None: ...
     def run(self) -> bool: ...
+    def outlines_of(self, count: int) -> tuple[Column, ...] | None: ...
 
 CAN_SPLIT: bool
 

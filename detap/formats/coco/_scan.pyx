@@ -14,13 +14,15 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
+from detap.formats.coco._shapes cimport Shapes
 from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._columns cimport grow, take
 from detap.formats.reading._id_tables cimport IdTable, are_distinct, ascend, listed, renumber
 from detap.formats.json._grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
 from detap.formats.coco._records cimport (
     ANNOTATION, AREA, BBOX, CATEGORY, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD,
-    ISGROUPOF, Kind, NAME, NEGATIVE, RESULT, Row, SCORE, SKIPPED, Shape, Text, WIDTH, put_corners,
+    ISGROUPOF, Kind, NAME, NEGATIVE, RESULT, Row, SCORE, SEGMENTATION, SKIPPED, Shape, Text, WIDTH,
+    put_corners,
     read_record,
 )
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
@@ -109,6 +111,15 @@ cdef IdTable _numbering(const Names *names, Py_ssize_t named, Py_ssize_t count, 
     return listed([place.get(name, -1) for name in _strings(names)])
 
 
+cdef struct Outlines:
+    # Where the shapes of rows are, of those rows that have one.
+    int32_t *sizes
+    int64_t *run_start
+    int64_t *ring_start
+    uint8_t *has                # of all rows
+    Py_ssize_t count, room, has_room
+
+
 cdef class _Scan:
     """What both scanners share: the bytes at hand, and the steps through a document.
 
@@ -122,6 +133,8 @@ cdef class _Scan:
         Where there is no descriptor: gives the next bytes, at most as many as asked for.
     most_bytes, most_records, nesting : int
         The limits.
+    masks : bool
+        Whether `segmentation` is read; otherwise only its syntax is checked.
 
     Attributes
     ----------
@@ -133,6 +146,8 @@ cdef class _Scan:
         Bytes stepped over once more than they need have been, as their block ended too early.
     images, categories : bytes
         The lists under these keys of the outermost object, where they are kept.
+    listed : int
+        How many rows have polygons, or run lengths as a list.
     """
 
     cdef int descriptor
@@ -155,15 +170,18 @@ cdef class _Scan:
     cdef Kept kept_images, kept_categories
     cdef Names image_names, category_names      # where ids are strings
     cdef Py_ssize_t named_images, named_categories
+    cdef Outlines outlines
     cdef readonly bint regular
     cdef readonly uint64_t repeated
+    cdef readonly Py_ssize_t listed
 
-    def __cinit__(self, int descriptor, reader, most_bytes, most_records, nesting):
+    def __cinit__(self, int descriptor, reader, most_bytes, most_records, nesting, masks=False):
         self.descriptor = descriptor
         self.reader = reader
         self.most_bytes = most_bytes
         self.most_records = most_records
         self.cursor.deepest = min(nesting, 64)
+        self.row.shapes.wanted = masks
         names_open(&self.image_names)
         names_open(&self.category_names)
 
@@ -171,6 +189,13 @@ cdef class _Scan:
         free(self.bytes)
         free(self.kept_images.bytes)
         free(self.kept_categories.bytes)
+        free(self.row.shapes.runs.at)
+        free(self.row.shapes.points)
+        free(self.row.shapes.rings)
+        free(self.outlines.sizes)
+        free(self.outlines.run_start)
+        free(self.outlines.ring_start)
+        free(self.outlines.has)
         names_close(&self.image_names)
         names_close(&self.category_names)
 
@@ -382,6 +407,68 @@ cdef class _Scan:
             return self.array(SKIPPED, 2)
         return self.skip()
 
+    cdef bint commit_shape(self) noexcept nogil:
+        """Keep the shape of `row`, if it has one, as that of the next row."""
+        cdef Shapes *shapes = &self.row.shapes
+        cdef Outlines *to = &self.outlines
+        cdef Py_ssize_t i = to.count
+        cdef bint has = self.row.seen & (1 << <int>SEGMENTATION) != 0
+        if not shapes.wanted:
+            return True
+        if self.rows >= to.has_room:
+            to.has_room = max(2 * to.has_room, <Py_ssize_t>8192)
+            if not grow(<void **>&to.has, to.has_room, 1):
+                return False
+        to.has[self.rows] = has
+        if not has:
+            return True
+        if i + 1 >= to.room:
+            to.room = max(2 * to.room, <Py_ssize_t>8192)
+            if not (grow(<void **>&to.sizes, to.room, 2 * sizeof(int32_t))
+                    and grow(<void **>&to.run_start, to.room, sizeof(int64_t))
+                    and grow(<void **>&to.ring_start, to.room, sizeof(int64_t))):
+                return False
+        if i == 0:
+            to.run_start[0] = to.ring_start[0] = 0
+        to.sizes[2 * i], to.sizes[2 * i + 1] = <int32_t>shapes.height, <int32_t>shapes.width
+        to.run_start[i + 1] = shapes.runs.count
+        to.ring_start[i + 1] = shapes.rings_count
+        shapes.kept_runs = shapes.runs.count
+        shapes.kept_points = shapes.points_count
+        shapes.kept_rings = shapes.rings_count
+        self.listed += shapes.listed
+        to.count = i + 1
+        return True
+
+    def outlines_of(self, Py_ssize_t count):
+        """Return the shapes of so many rows, all that there are; None where none were wanted.
+
+        Returns
+        -------
+        tuple or None
+            Whether each row has one; and of those that do, as
+            :class:`detap.tables.masks.Masks` has them: sizes (0 for polygons), run_start, runs,
+            ring_start, ring_end, points.
+        """
+        cdef Outlines *of = &self.outlines
+        cdef Shapes *shapes = &self.row.shapes
+        if not shapes.wanted:
+            return None
+        if of.count == 0:
+            if not (grow(<void **>&of.run_start, 1, sizeof(int64_t))
+                    and grow(<void **>&of.ring_start, 1, sizeof(int64_t))):
+                raise MemoryError
+            of.run_start[0] = of.ring_start[0] = 0
+        return (
+            take(<void **>&of.has, count, 1, 1, b"?"),
+            take(<void **>&of.sizes, of.count, 2, 4, b"i"),
+            take(<void **>&of.run_start, of.count + 1, 1, 8, b"q"),
+            take(<void **>&shapes.runs.at, shapes.kept_runs, 1, 4, b"I"),
+            take(<void **>&of.ring_start, of.count + 1, 1, 8, b"q"),
+            take(<void **>&shapes.rings, shapes.kept_rings, 1, 8, b"q"),
+            take(<void **>&shapes.points, shapes.kept_points // 2, 2, 8, b"d"),
+        )
+
     cdef bint is_repeated(self) noexcept nogil:
         cdef int i
         for i in range(self.top_count):
@@ -539,12 +626,16 @@ cdef class ResultsScan(_Scan):
     cdef bint commit(self, Kind kind) noexcept nogil:
         cdef Py_ssize_t i = self.rows
         cdef Row *row = &self.row
-        cdef uint32_t due = (1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>BBOX
-                             | 1 << <int>SCORE)
+        cdef uint32_t due = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>SCORE
+        cdef bint boxless = not row.seen & (1 << <int>BBOX)
         if row.seen & due != due or i == self.most_records:
             return False
-        if i == self.room and not self.enlarge():
+        if boxless and not row.seen & (1 << <int>SEGMENTATION):
             return False
+        if i == self.room and not self.enlarge() or not self.commit_shape():
+            return False
+        if boxless:     # its mask has the box
+            row.box = [0.0, 0.0, NAN, NAN]
         self.areas[i] = put_corners(row, self.corners + 4 * i)
         self.images[i] = row.image
         self.categories[i] = row.category
@@ -718,6 +809,7 @@ def class_names(bytes categories):
     cursor.deepest = 64
     cursor.keys = 0
     shape.count = 0
+    memset(&row.shapes, 0, sizeof(Shapes))
     p = skip_space(p + 1)
     while p[0] != c']':
         p = read_record(&cursor, &shape, &row, CATEGORY, p, 3)
@@ -957,9 +1049,11 @@ cdef class TruthScan(_Scan):
         cdef Truth *to = &self.truth
         cdef uint32_t seen = row.seen
         cdef uint32_t due = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>BBOX
+        if self.row.shapes.wanted:
+            due |= 1 << <int>SEGMENTATION
         if seen & due != due or i == self.most_records:
             return False
-        if i == self.room and not self.enlarge():
+        if i == self.room and not self.enlarge() or not self.commit_shape():
             return False
         to.box_areas[i] = put_corners(row, to.corners + 4 * i)
         to.areas[i] = to.box_areas[i]

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -169,8 +169,12 @@ def _distinct_names(
     return tuple(distinct), notes
 
 
-def detection_table(columns: DetectionColumns, truth: GroundTruth, source: Source) -> Detections:
+def detection_table(
+    columns: DetectionColumns, truth: GroundTruth, source: Source, **more: Any
+) -> Detections:
     """Return the table of what was read, rid of unknown classes, with all that is to be said of it.
+
+    What else the table has of each row is given by name.
 
     Raises
     ------
@@ -193,6 +197,7 @@ def detection_table(columns: DetectionColumns, truth: GroundTruth, source: Sourc
         class_ids=truth.class_ids,
         files=(source.file,),
         score=columns.score,
+        **more,
     )
     if columns.unknown:
         table = table.select(columns.label < len(truth.class_ids))

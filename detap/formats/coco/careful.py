@@ -24,6 +24,7 @@ from detap.formats.coco.columns import (
     listed_names,
     listed_pairs,
 )
+from detap.formats.coco.outlines import OutlinesReader, Shape
 from detap.formats.coco.values import (
     Record,
     WrongError,
@@ -50,6 +51,14 @@ from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth, Name, distinct_name
 
 _NEARBY = 1000
+
+
+def _shape(record: Record, outlines: OutlinesReader) -> Shape:
+    if "segmentation" not in record:
+        raise WrongError(
+            "segmentation is missing", "give every object its mask, or score boxes: --overlap box"
+        )
+    return outlines.drawn(record["segmentation"])
 
 
 class _Names:
@@ -139,10 +148,13 @@ class _Records:
 class _TruthReader:
     """An instances file, being read."""
 
-    def __init__(self, cursor: JsonText, problems: Problems, limits: Limits) -> None:
+    def __init__(
+        self, cursor: JsonText, problems: Problems, limits: Limits, masks: bool = False
+    ) -> None:
         self.limits = limits
         self.cursor = cursor
         self.problems = problems
+        self.outlines = OutlinesReader() if masks else None
         self.parts = {
             name: _Records(name, cursor, problems, limits)
             for name in ("images", "annotations", "categories")
@@ -215,6 +227,7 @@ class _TruthReader:
         label = identifier_of(record, "category_id")
         x, y, width, height = box_of(record)
         area = area_of(record, width, height)
+        shape = None if self.outlines is None else _shape(record, self.outlines)
         flags = {name: name in record and flag_of(record, name) for name in self.flags}
         if identifier is not None and not self.parts["annotations"].is_new(
             identifier, record, number
@@ -231,6 +244,8 @@ class _TruthReader:
         self.label.add(label)
         self.box.extend((x, y, width, height))
         self.area.append(area)
+        if self.outlines is not None:
+            self.outlines.add(shape)
         for name, column in self.flags.items():
             column.append(flags[name])
         self.origin.append(number)
@@ -268,6 +283,7 @@ class _TruthReader:
             counts=self.counts,
             repeated={name: part.repeated for name, part in self.parts.items()},
             groups=self.groups,
+            outlines=None if self.outlines is None else self.outlines.columns(),
         )
         for name, by_image in self.lists.items():
             columns = _with_list(columns, name, by_image)
@@ -357,7 +373,7 @@ def _other_kind(name: Name, known: Sequence[Name]) -> str:
     return f": it is {kinds[0]}, they are {kinds[1]}"
 
 
-def read_truth(data: bytes, file: str, limits: Limits) -> TruthColumns:
+def read_truth(data: bytes, file: str, limits: Limits, *, masks: bool = False) -> TruthColumns:
     """Read an instances file.
 
     Parameters
@@ -368,6 +384,8 @@ def read_truth(data: bytes, file: str, limits: Limits) -> TruthColumns:
         What messages call it.
     limits : Limits
         `records`, `nesting` and `problems` are obeyed.
+    masks : bool
+        Whether segmentations are read.
 
     Raises
     ------
@@ -376,7 +394,7 @@ def read_truth(data: bytes, file: str, limits: Limits) -> TruthColumns:
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    reader = _TruthReader(cursor, problems, limits)
+    reader = _TruthReader(cursor, problems, limits, masks)
     with document:
         first = cursor.peek()
         if first == "[":
@@ -415,10 +433,14 @@ def read_categories(data: bytes) -> dict[Name, str | None] | None:
 class _ResultsReader:
     """A results file, being read."""
 
-    def __init__(self, cursor: JsonText, problems: Problems, limits: Limits) -> None:
+    def __init__(
+        self, cursor: JsonText, problems: Problems, limits: Limits, masks: bool = False
+    ) -> None:
         self.cursor = cursor
         self.problems = problems
         self.limits = limits
+        self.masks = masks
+        self.outlines = OutlinesReader()
         self.records = _Records("", cursor, problems, limits)
         self.found: list[str] = []
         self.categories: list[Any] = []
@@ -458,8 +480,14 @@ class _ResultsReader:
         self.unscored += "score" not in record
         image = identifier_of(record, "image_id")
         label = identifier_of(record, "category_id")
-        x, y, width, height = box_of(record)
+        masked = "segmentation" in record
+        boxless = masked and "bbox" not in record
+        x, y, width, height = (0.0, 0.0, np.nan, np.nan) if boxless else box_of(record)
+        shape = None
+        if boxless or (masked and self.masks):
+            shape = self.outlines.drawn(record["segmentation"])
         score = score_of(required(record, "score"))
+        self.outlines.add(shape)
         self.image.add(image)
         self.label.add(label)
         self.box.extend((x, y, width, height))
@@ -508,6 +536,7 @@ class _ResultsReader:
             unknown=unknown,
             file_names=listed,
             categories=listed_names(self.categories, "name"),
+            outlines=self.outlines.columns() if self.masks or any(self.outlines.has) else None,
         )
 
     def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
@@ -610,6 +639,7 @@ def read_results(
     truth: GroundTruth,
     *,
     by_name: bool = False,
+    masks: bool = False,
 ) -> DetectionColumns:
     """Read a results file, numbering images and categories as the ground truth does.
 
@@ -621,10 +651,12 @@ def read_results(
         Its images and classes are what the rows are numbered by.
     by_name : bool
         Whether categories are looked up elsewhere: then each is an unknown one.
+    masks : bool
+        Whether segmentations are read also of rows that have a box.
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    reader = _ResultsReader(cursor, problems, limits)
+    reader = _ResultsReader(cursor, problems, limits, masks)
     with document:
         if cursor.peek() not in ("[", "{"):
             raise NotJsonError(cursor.index, "is no JSON array", SHAPE_OF_RESULTS)

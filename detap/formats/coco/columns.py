@@ -14,6 +14,31 @@ SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categor
 SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
 
 
+class Outlines(NamedTuple):
+    """The segmentations of a file, M of its N rows having one.
+
+    Attributes
+    ----------
+    has : (N,) bool
+        Whether a row has one.
+    sizes : (M, 2) int32
+        Height and width as run lengths give them; 0 for polygons.
+    run_start, runs, ring_start, ring_end, points
+        As :class:`detap.tables.masks.Masks` has them.
+    listed : int
+        How many are polygons, or run lengths as a list.
+    """
+
+    has: Flags
+    sizes: Integers
+    run_start: NDArray[np.int64]
+    runs: NDArray[np.uint32]
+    ring_start: NDArray[np.int64]
+    ring_end: NDArray[np.int64]
+    points: Floats
+    listed: int
+
+
 class TruthColumns(NamedTuple):
     """An instances file; G annotations in file order, I images and K categories by ascending id.
 
@@ -53,6 +78,8 @@ class TruthColumns(NamedTuple):
         As :class:`detap.tables.detection.GroundTruth` has it.
     groups : mapping of int or str to str
         Likewise.
+    outlines : Outlines or None
+        Where masks are wanted; each row has one.
     """
 
     image_ids: tuple[Name, ...]
@@ -75,6 +102,7 @@ class TruthColumns(NamedTuple):
     difficult: Flags | None = None
     listed: Mapping[str, Integers] = MappingProxyType({})
     groups: Mapping[Name, str] = MappingProxyType({})
+    outlines: Outlines | None = None
 
 
 class DetectionColumns(NamedTuple):
@@ -89,7 +117,7 @@ class DetectionColumns(NamedTuple):
     corners : (N, 4) float64
         x, y, x + w, y + h.
     box_area : (N,) float64
-        w * h.
+        w * h; NaN where the row has no box, but a mask.
     score : (N,) float64
     unknown : dict of int or str to int
         How many detections each category has that the ground truth does not list, in the order
@@ -98,6 +126,8 @@ class DetectionColumns(NamedTuple):
         What the results file itself calls each image, if it lists any; else empty.
     categories : dict of int or str to str
         What it calls each category.
+    outlines : Outlines or None
+        Where masks are wanted, or a row has no box.
     """
 
     image: Integers
@@ -108,6 +138,7 @@ class DetectionColumns(NamedTuple):
     unknown: dict[Name, int]
     file_names: Mapping[Name, str]
     categories: Mapping[Name, str] = MappingProxyType({})
+    outlines: Outlines | None = None
 
 
 LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_category_ids"}

@@ -41,14 +41,24 @@ class Handle(Generic[Scan]):
         As it was given.
     limits : Limits
         What is accepted at most.
+    masks : bool
+        Whether segmentations are read.
     sha256 : str
         Of standard input, which cannot be read again, and of a file where `limits` ask for it; else
         empty.
     """
 
-    def __init__(self, path: str | os.PathLike[str], scanner: type[Scan], limits: Limits) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        scanner: type[Scan],
+        limits: Limits,
+        *,
+        masks: bool = False,
+    ) -> None:
         self.path = os.fspath(path)
         self.limits = limits
+        self.masks = masks
         self.sha256 = ""
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
@@ -91,9 +101,10 @@ class Handle(Generic[Scan]):
             return block
 
         once = self.path == STDIN
-        scan = new_scan(self._scanner, stream, keep if once else stream.read)
+        read = keep if once else stream.read
+        scan = new_scan(self._scanner, stream, read, masks=self.masks)
         self._at_work = scan, stream.size
-        if run(scan, stream):
+        if scan.run() if self.masks else run(scan, stream):
             self._scan = scan
         elif once:
             self._blocks.append(stream.read_all())
@@ -143,12 +154,17 @@ class Handle(Generic[Scan]):
 
 
 def new_scan(
-    scanner: type[Scan], stream: Stream, read: Callable[[int], bytes] | None = None
+    scanner: type[Scan],
+    stream: Stream,
+    read: Callable[[int], bytes] | None = None,
+    *,
+    masks: bool = False,
 ) -> Scan:
     """Return a scan of a stream, by its descriptor if it has one."""
     limits = stream.limits
     reader = None if stream.descriptor >= 0 else read
-    return scanner(stream.descriptor, reader, limits.file_bytes, limits.records, limits.nesting)
+    most = limits.file_bytes, limits.records, limits.nesting
+    return scanner(stream.descriptor, reader, *most, masks)
 
 
 def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
@@ -187,17 +203,17 @@ def _run_split(scan: ResultsScan, stream: Stream, start: int) -> bool:
 
 
 def ground_truth(
-    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS, **_: Any
+    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS, masks: bool = False, **_: Any
 ) -> Handle[TruthScan]:
     """Begin to read an instances file; give the handle to `coco.read_ground_truth`.
 
-    Of the reader's options none but the limits matters so early; so for detections.
+    Of the reader's options the limits and `masks` matter so early; so for detections.
     """
-    return Handle(path, TruthScan, limits)
+    return Handle(path, TruthScan, limits, masks=masks)
 
 
 def detections(
-    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS, **_: Any
+    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS, masks: bool = False, **_: Any
 ) -> Handle[ResultsScan]:
     """Begin to read a results file; give the handle to `coco.read_detections`."""
-    return Handle(path, ResultsScan, limits)
+    return Handle(path, ResultsScan, limits, masks=masks)

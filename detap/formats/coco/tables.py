@@ -18,6 +18,7 @@ from detap.formats.coco.columns import (
     LISTS,
     SHAPE_OF_RESULTS,
     DetectionColumns,
+    Outlines,
     TruthColumns,
     groups_of,
     listed_names,
@@ -38,6 +39,7 @@ def read_ground_truth(
     *,
     class_names: Path | None = None,
     as_is: bool = False,
+    masks: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read an instances file.
@@ -55,6 +57,8 @@ def read_ground_truth(
     as_is : bool
         Whether boxes of a negative width or height count however many there are: as boxes that
         overlap nothing. By default one in twenty is an error.
+    masks : bool
+        Whether the masks are read, which every annotation then has; a handle knows it already.
     limits : Limits
         What is accepted at most.
 
@@ -64,18 +68,26 @@ def read_ground_truth(
         With every problem of the file, up to `limits.problems`.
     """
     del class_names
-    handle = path if isinstance(path, Handle) else prefetch.ground_truth(path, limits)
+    handle = path if isinstance(path, Handle) else prefetch.ground_truth(path, limits, masks)
     columns = scanned_truth(handle.result())
     if columns is None:
         from detap.formats.coco import careful
 
-        columns = careful.read_truth(handle.content(), shown(handle.path), handle.limits)
+        columns = careful.read_truth(
+            handle.content(), shown(handle.path), handle.limits, masks=handle.masks
+        )
     origin = columns.origin
 
     def place(row: int) -> str:
         return f"annotations[{row if origin is None else origin[row]}]"
 
-    return truth_table(columns, _source(handle, columns.records, as_is, place))
+    source = _source(handle, columns.records, as_is, place)
+    table = truth_table(columns, source)
+    if columns.outlines is None:
+        return table
+    from detap.formats.coco.shaping import shaped_truth  # only where masks are scored
+
+    return shaped_truth(table, columns, source)
 
 
 def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
@@ -120,6 +132,7 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         origin=None,
         counts=counts,
         groups=_groups(scan.categories),
+        outlines=_outlines(scan, records),
     )
     for name, (lists, of_image, of_label) in zip(LISTS, listed, strict=True):
         found = listed_pairs(np.asarray(of_image), np.asarray(of_label), lists, name, found)
@@ -133,6 +146,14 @@ def _groups(listed: bytes) -> dict[Name, str]:
     from detap.formats.coco import careful
 
     return groups_of(careful.read_listed(listed))
+
+
+def _outlines(scan: TruthScan | ResultsScan, rows: int) -> Outlines | None:
+    found = scan.outlines_of(rows)
+    if found is None:
+        return None
+    has, sizes, run_start, runs, ring_start, ring_end, points = map(np.asarray, found)
+    return Outlines(has, sizes, run_start, runs, ring_start, ring_end, points, scan.listed)
 
 
 def _categories(listed: bytes) -> dict[Name, str | None] | None:
@@ -153,6 +174,7 @@ def read_detections(
     dt_class_names: Path | None = None,
     first_category_id: int | str | None = None,
     as_is: bool = False,
+    masks: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read a results file: a list of detections, or an object that holds one.
@@ -179,6 +201,9 @@ def read_detections(
     as_is : bool
         Whether to take category ids at their word that all look one off, with a warning, and
         negative sides as :func:`read_ground_truth` does.
+    masks : bool
+        Whether masks are read; a row without one then has its box as its mask. A row without a box
+        has that of its mask, in any case.
     limits : Limits
         What is accepted at most.
 
@@ -187,7 +212,7 @@ def read_detections(
     InputError
         With every problem of the file, up to `limits.problems`.
     """
-    handle = path if isinstance(path, Handle) else prefetch.detections(path, limits)
+    handle = path if isinstance(path, Handle) else prefetch.detections(path, limits, masks)
     refuse_same_file(handle.path, truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(truth, listed)
@@ -197,7 +222,7 @@ def read_detections(
         from detap.formats.coco import careful
 
         columns = careful.read_results(
-            handle.content(), file, handle.limits, truth, by_name=by_name
+            handle.content(), file, handle.limits, truth, by_name=by_name, masks=handle.masks
         )
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -208,9 +233,13 @@ def read_detections(
         naming = calls.Naming(file, columns.categories, names, first, as_is)
         columns, notes = calls.by_name(columns, truth, naming)
         sources = names.source()
-    table = detection_table(
-        columns, truth, _source(handle, len(columns.image), as_is, "[{}]".format)
-    )
+    source = _source(handle, len(columns.image), as_is, "[{}]".format)
+    if columns.outlines is None:
+        table = detection_table(columns, truth, source)
+    else:
+        from detap.formats.coco.shaping import masked_table  # only where there are masks
+
+        table = masked_table(columns, truth, source, keep=handle.masks)
     notes = (*table.notes, *notes, *_file_name_notes(columns, truth))
     return replace(table, notes=notes, files=(*table.files, *sources))
 
@@ -227,6 +256,7 @@ def scanned_detections(
     """Return what the fast reader read; None where the careful one must."""
     if scan is None or 0 < scan.texts < scan.count:
         return None
+    count = scan.count
     file_names: dict[Name, str] = {}
     categories: dict[Name, str] = {}
     listed: list[Any] = []
@@ -265,6 +295,7 @@ def scanned_detections(
         unknown=unknown,
         file_names=file_names,
         categories=categories,
+        outlines=_outlines(scan, count),
     )
 
 

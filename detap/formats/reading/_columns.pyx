@@ -8,7 +8,7 @@ from libc.stdlib cimport free, realloc
 cdef class Column:
     """A column of numbers, which numpy views without copying.
 
-    Shape (N,) or (N, width); formats ``d``, ``i``, ``q`` and ``?`` of the struct module.
+    Shape (N,) or (N, width); formats ``d``, ``i``, ``I``, ``q`` and ``?`` of the struct module.
     """
 
     def __dealloc__(self):

@@ -59,10 +59,9 @@ def page_data(report: "Report", material: "Material") -> dict[str, Any]:
         "gallery": None,
     }
     try:
-        outcome = Outcome.of(result)
+        return model | _analysed(Outcome.of(result), material)
     except UsageError as error:
         return model | {"refused": str(error)}
-    return model | _analysed(outcome, material)
 
 
 def _analysed(outcome: Outcome, material: "Material") -> dict[str, Any]:

@@ -1,0 +1,20 @@
+"""What a mask's runs are made of: run-length strings decoded, polygons rasterised."""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+
+
+cdef struct Runs:
+    # Pixels column by column: so many without, so many within, and so on.
+    uint32_t *at
+    Py_ssize_t count
+    Py_ssize_t room
+
+
+cdef enum Fault:
+    SOUND, NO_MEMORY, NO_DIGIT, CUT_OFF, NEGATIVE, TOO_LONG
+
+
+cdef bint put_run(Runs *runs, uint32_t length) noexcept nogil
+cdef Fault decode(
+    const uint8_t *text, Py_ssize_t length, bint escaped, int64_t pixels, Runs *to
+) noexcept nogil

@@ -1,0 +1,677 @@
+"""Masks as runs of pixels, column by column: decoded, rasterised, overlapped. See masks.py.
+
+A run list begins with pixels outside the mask and alternates. Two masks are compared by walking
+both lists at once, so that nothing of the size of an image is ever held.
+
+The scanner of COCO files decodes with this while numpy is still being imported: it is imported
+where arrays are made.
+"""
+
+from cython cimport final
+from libc.math cimport ceil, floor
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free, llabs, malloc, qsort, realloc
+from libc.string cimport memcpy, memset
+
+
+cdef enum:
+    TAKEN_AT_ONCE = 32      # cells of image and class
+    FINER = 5               # edges are traced at so many steps a pixel
+
+
+# --- run lists
+
+
+cdef bint put_run(Runs *runs, uint32_t length) noexcept nogil:
+    """Append a run; False when out of memory."""
+    cdef uint32_t *grown
+    if runs.count == runs.room:
+        runs.room = max(2 * runs.room, <Py_ssize_t>256)
+        grown = <uint32_t *>realloc(runs.at, runs.room * sizeof(uint32_t))
+        if grown == NULL:
+            return False
+        runs.at = grown
+    runs.at[runs.count] = length
+    runs.count += 1
+    return True
+
+
+cdef Fault decode(
+    const uint8_t *text, Py_ssize_t length, bint escaped, int64_t pixels, Runs *to
+) noexcept nogil:
+    """Append the runs that COCO's run-length string has.
+
+    Each run is a number in digits of five bits, the lowest first, a sixth bit says that more
+    follow; from the fourth run on it is the difference to the run two places before. `escaped` is
+    text as JSON has it, where a backslash stands twice; any other escape is no digit.
+    """
+    cdef Py_ssize_t first = to.count, at = 0
+    cdef int64_t value, total = 0
+    cdef int shift, digit
+    while at < length:
+        value, shift = 0, 0
+        while True:
+            if at == length:
+                return CUT_OFF
+            if escaped and text[at] == c'\\':
+                at += 1
+                if at == length or text[at] != c'\\':
+                    return NO_DIGIT
+            digit = text[at] - 48
+            at += 1
+            if digit < 0 or digit > 63:
+                return NO_DIGIT
+            if shift > 35:
+                return TOO_LONG
+            value |= <int64_t>(digit & 31) << shift
+            shift += 5
+            if not digit & 32:
+                break
+        if digit & 16:
+            value -= <int64_t>1 << shift
+        if to.count - first > 2:
+            value += to.at[to.count - 2]
+        if value < 0:
+            return NEGATIVE
+        total += value
+        if total > pixels:
+            return TOO_LONG
+        if not put_run(to, <uint32_t>value):
+            return NO_MEMORY
+    return SOUND
+
+
+cdef int64_t area_of(const uint32_t *runs, Py_ssize_t count) noexcept nogil:
+    """Return how many pixels a mask has."""
+    cdef int64_t total = 0
+    cdef Py_ssize_t i = 1
+    while i < count:
+        total += runs[i]
+        i += 2
+    return total
+
+
+cdef struct Bounds:
+    # The first and the last column and row; none where the first is beyond the last.
+    int64_t left, top, right, bottom
+
+
+cdef Bounds bounds_of(const uint32_t *runs, Py_ssize_t count, uint32_t height) noexcept nogil:
+    """Return the columns and rows that a mask spans; a run that goes on in the next spans all."""
+    cdef Bounds found
+    cdef uint32_t begin, end, left, right, at = 0
+    cdef Py_ssize_t i = 1
+    found.left = found.top = <int64_t>1 << 40
+    found.right = found.bottom = -1
+    while i < count:
+        begin = at + runs[i - 1]
+        at = begin + runs[i]
+        if runs[i]:
+            end = at - 1
+            left = begin // height
+            right = left if end - left * height < height else end // height
+            found.left = min(found.left, <int64_t>left)
+            found.right = max(found.right, <int64_t>right)
+            if right > left:
+                found.top = 0
+                found.bottom = height - 1
+            else:
+                found.top = min(found.top, <int64_t>(begin - left * height))
+                found.bottom = max(found.bottom, <int64_t>(end - left * height))
+        i += 2
+    return found
+
+
+cdef int64_t common_to(
+    const uint32_t *a, Py_ssize_t count_a, const uint32_t *b, Py_ssize_t count_b
+) noexcept nogil:
+    """Return how many pixels two masks of one size have in common."""
+    cdef int64_t begin_a, end_a, begin_b, end_b, total = 0
+    cdef Py_ssize_t i = 1, j = 1
+    if count_a < 2 or count_b < 2:
+        return 0
+    begin_a = a[0]
+    end_a = begin_a + a[1]
+    begin_b = b[0]
+    end_b = begin_b + b[1]
+    while True:
+        if end_a > begin_b and end_b > begin_a:
+            total += min(end_a, end_b) - max(begin_a, begin_b)
+        if end_a < end_b:
+            i += 2
+            if i >= count_a:
+                return total
+            begin_a = end_a + a[i - 1]
+            end_a = begin_a + a[i]
+        else:
+            j += 2
+            if j >= count_b:
+                return total
+            begin_b = end_b + b[j - 1]
+            end_b = begin_b + b[j]
+
+
+cdef bint unite(const Runs *a, const Runs *b, Runs *to) noexcept nogil:
+    """Write the union of two masks of one size; False when out of memory."""
+    cdef Py_ssize_t i = 0, j = 0
+    cdef uint32_t left_a = a.at[0], left_b = b.at[0], step, run = 0
+    cdef bint in_a = False, in_b = False, inside = False
+    to.count = 0
+    while True:
+        # An empty run only turns its mask over.
+        while left_a == 0 and i + 1 < a.count:
+            i += 1
+            left_a = a.at[i]
+            in_a = not in_a
+        while left_b == 0 and j + 1 < b.count:
+            j += 1
+            left_b = b.at[j]
+            in_b = not in_b
+        if left_a == 0 or left_b == 0:
+            return put_run(to, run)
+        if (in_a or in_b) != inside:
+            if not put_run(to, run):
+                return False
+            run = 0
+            inside = not inside
+        step = min(left_a, left_b)
+        run += step
+        left_a -= step
+        left_b -= step
+
+
+# --- polygons
+
+
+cdef int _compare(const void *a, const void *b) noexcept nogil:
+    cdef uint32_t x = (<const uint32_t *>a)[0], y = (<const uint32_t *>b)[0]
+    return (x > y) - (x < y)
+
+
+cdef bint cross(
+    int64_t column, int64_t row, int64_t height, Runs *to
+) noexcept nogil:
+    """Note that an edge crosses the middle of a column, from a row of the finer grid on."""
+    cdef double y = (row + 0.5) / FINER - 0.5
+    y = 0.0 if y < 0 else <double>height if y > height else ceil(y)
+    return put_run(to, <uint32_t>(column * height + <int64_t>y))
+
+
+cdef bint trace(
+    int64_t x, int64_t y, int64_t to_x, int64_t to_y, int64_t height, int64_t width, Runs *to
+) noexcept nogil:
+    """Note where an edge of the finer grid crosses the middles of columns.
+
+    The middle of column c lies between 5c + 2 and 5c + 3. The reference walks the longer side of
+    the edge, always upwards on it, and rounds the other by adding a half and cutting off: only the
+    steps at a middle matter, and which they are can be worked out.
+    """
+    cdef int64_t across = llabs(to_x - x), along = llabs(to_y - y), column, last, t
+    cdef double slope, reached
+    if across == 0:
+        return True
+    if (x > to_x) if across >= along else (y > to_y):
+        x, to_x = to_x, x
+        y, to_y = to_y, y
+    column = max((min(x, to_x) + 2) // FINER, 0)    # the first whose middle is not before
+    last = min((max(x, to_x) - 3) // FINER, width - 1)
+    if max(x, to_x) < 3:
+        return True
+    while FINER * column + 2 < min(x, to_x):
+        column += 1
+    if across >= along:
+        slope = <double>(to_y - y) / across
+        while column <= last:
+            t = FINER * column + 2 - x
+            if not cross(column, min(<int64_t>(y + slope * t + 0.5),
+                                     <int64_t>(y + slope * (t + 1) + 0.5)), height, to):
+                return False
+            column += 1
+        return True
+    slope = <double>(to_x - x) / along
+    while column <= last:
+        reached = FINER * column + 3
+        # The first step that stands beyond the middle, or before it where the edge goes left.
+        t = min(max(<int64_t>((reached - 0.5 - x) / slope), 1), along)
+        if slope > 0:
+            while t > 1 and x + slope * (t - 1) + 0.5 >= reached:
+                t -= 1
+            while t < along and x + slope * t + 0.5 < reached:
+                t += 1
+        else:
+            while t > 1 and x + slope * (t - 1) + 0.5 < reached:
+                t -= 1
+            while t < along and x + slope * t + 0.5 >= reached:
+                t += 1
+        if not cross(column, y + t - 1, height, to):
+            return False
+        column += 1
+    return True
+
+
+cdef bint rasterise(
+    const double *points, Py_ssize_t count, int64_t height, int64_t width, Runs *crossings, Runs *to
+) noexcept nogil:
+    """Write the runs of a polygon of `count` points; False when out of memory."""
+    cdef Py_ssize_t i, after
+    cdef uint32_t before = 0, position
+    crossings.count = to.count = 0
+    for i in range(count):
+        after = i + 1 if i + 1 < count else 0
+        if not trace(
+            <int64_t>(FINER * points[2 * i] + 0.5), <int64_t>(FINER * points[2 * i + 1] + 0.5),
+            <int64_t>(FINER * points[2 * after] + 0.5),
+            <int64_t>(FINER * points[2 * after + 1] + 0.5), height, width, crossings,
+        ):
+            return False
+    if not put_run(crossings, <uint32_t>(height * width)):
+        return False
+    qsort(crossings.at, crossings.count, sizeof(uint32_t), _compare)
+    # Each crossing turns inside to outside: two at one place leave all as it was.
+    i = 0
+    while i < crossings.count:
+        position = crossings.at[i]
+        if position != before or to.count == 0:
+            if not put_run(to, position - before):
+                return False
+            before = position
+        elif i + 1 < crossings.count:   # the last is no crossing but the end
+            to.count -= 1
+            before = position - to.at[to.count]
+        i += 1
+    return True
+
+
+# --- a store of masks
+
+
+cdef struct Shape:
+    const uint32_t *runs
+    Py_ssize_t count
+    int64_t area
+    Bounds bounds
+    bint known              # whether the runs are there, or only bounds
+
+
+cdef struct Scratch:
+    Runs crossings, part, united, found
+
+
+cdef Scratch _NO_SCRATCH
+memset(&_NO_SCRATCH, 0, sizeof(Scratch))
+
+
+cdef void _free(Scratch *scratch) noexcept nogil:
+    free(scratch.crossings.at)
+    free(scratch.part.at)
+    free(scratch.united.at)
+    free(scratch.found.at)
+
+
+@final
+cdef class Store:
+    """Masks as :class:`detap.tables.masks.Masks` has them."""
+
+    cdef const int32_t[:, ::1] sizes
+    cdef const int64_t[::1] run_start, ring_start, ring_end
+    cdef const uint32_t[::1] runs
+    cdef const double[::1] points
+
+    def __init__(self, sizes, run_start, runs, ring_start, ring_end, points):
+        self.sizes = sizes
+        self.run_start = run_start
+        self.runs = runs
+        self.ring_start = ring_start
+        self.ring_end = ring_end
+        self.points = points
+
+    cdef bint has_runs(self, Py_ssize_t mask) noexcept nogil:
+        return self.ring_start[mask + 1] == self.ring_start[mask]
+
+    cdef void guess(self, Py_ssize_t mask, Shape *to) noexcept nogil:
+        """Take the runs where they are there; else bounds that hold the polygons."""
+        cdef int64_t i = self.first_point(self.ring_start[mask])
+        cdef int64_t end = self.first_point(self.ring_start[mask + 1])
+        cdef double left = 1e300, top = 1e300, right = -1e300, bottom = -1e300
+        to.known = self.has_runs(mask)
+        if to.known:
+            to.count = self.run_start[mask + 1] - self.run_start[mask]
+            to.runs = &self.runs[self.run_start[mask]] if to.count else NULL
+            self.measure(mask, to)
+            return
+        while i < end:
+            left = min(left, self.points[2 * i])
+            right = max(right, self.points[2 * i])
+            top = min(top, self.points[2 * i + 1])
+            bottom = max(bottom, self.points[2 * i + 1])
+            i += 1
+        to.bounds.left = max(<int64_t>floor(left) - 1, 0)
+        to.bounds.top = max(<int64_t>floor(top) - 1, 0)
+        to.bounds.right = min(<int64_t>ceil(right) + 1, <int64_t>self.sizes[mask, 1] - 1)
+        to.bounds.bottom = min(<int64_t>ceil(bottom) + 1, <int64_t>self.sizes[mask, 0] - 1)
+        to.area = 0
+        to.runs = NULL
+        to.count = 0
+
+    cdef int64_t first_point(self, int64_t ring) noexcept nogil:
+        return self.ring_end[ring - 1] if ring else 0
+
+    cdef void measure(self, Py_ssize_t mask, Shape *to) noexcept nogil:
+        to.area = area_of(to.runs, to.count)
+        to.bounds = bounds_of(to.runs, to.count, self.sizes[mask, 0])
+
+    cdef bint draw(self, Py_ssize_t mask, Scratch *scratch) noexcept nogil:
+        """Put the union of a mask's polygons into `scratch.found`; False when out of memory."""
+        cdef int64_t ring = self.ring_start[mask], start, stop
+        cdef int64_t height = self.sizes[mask, 0], width = self.sizes[mask, 1]
+        cdef Runs swap
+        cdef bint first = True
+        while ring < self.ring_start[mask + 1]:
+            start, stop = self.first_point(ring), self.ring_end[ring]
+            if not rasterise(
+                &self.points[2 * start], stop - start, height, width, &scratch.crossings,
+                &scratch.part,
+            ):
+                return False
+            if first:
+                swap = scratch.found
+                scratch.found = scratch.part
+                scratch.part = swap
+            else:
+                if not unite(&scratch.found, &scratch.part, &scratch.united):
+                    return False
+                swap = scratch.found
+                scratch.found = scratch.united
+                scratch.united = swap
+            first = False
+            ring += 1
+        return True
+
+    def measured(self):
+        """Return of each mask its area (M,) int64, and left, top, width, height (M, 4) float64."""
+        import numpy as np
+
+        cdef Py_ssize_t count = self.sizes.shape[0], i
+        areas, boxes = np.zeros(count, np.int64), np.zeros((count, 4))
+        cdef int64_t[::1] area = areas
+        cdef double[:, ::1] box = boxes
+        cdef Shape shape
+        cdef Scratch scratch
+        cdef bint done = True
+        scratch = _NO_SCRATCH
+        with nogil:
+            for i in range(count):
+                self.guess(i, &shape)
+                if not shape.known:
+                    done = self.draw(i, &scratch)
+                    if not done:
+                        break
+                    shape.runs, shape.count = scratch.found.at, scratch.found.count
+                    self.measure(i, &shape)
+                area[i] = shape.area
+                if shape.area:
+                    box[i, 0], box[i, 1] = shape.bounds.left, shape.bounds.top
+                    box[i, 2] = shape.bounds.right - shape.bounds.left + 1
+                    box[i, 3] = shape.bounds.bottom - shape.bounds.top + 1
+            _free(&scratch)
+        if not done:
+            raise MemoryError
+        return areas, boxes
+
+    def runs_of(self, Py_ssize_t mask):
+        """Return the runs of a mask, (n,) uint32."""
+        import numpy as np
+
+        cdef Scratch scratch = _NO_SCRATCH
+        cdef bint done
+        if self.has_runs(mask):
+            return np.array(self.runs[self.run_start[mask] : self.run_start[mask + 1]])
+        with nogil:
+            done = self.draw(mask, &scratch)
+        try:
+            if not done:
+                raise MemoryError
+            return np.array(<uint32_t[: scratch.found.count]>scratch.found.at)
+        finally:
+            _free(&scratch)
+
+
+# --- pairs
+
+
+cdef struct Found:
+    int32_t *truth
+    double *overlap
+    Py_ssize_t count, room
+
+
+cdef bint _put(Found *found, int32_t truth, double overlap) noexcept nogil:
+    cdef void *grown
+    if found.count == found.room:
+        found.room = max(2 * found.room, <Py_ssize_t>8)
+        grown = realloc(found.truth, found.room * sizeof(int32_t))
+        if grown == NULL:
+            return False
+        found.truth = <int32_t *>grown
+        grown = realloc(found.overlap, found.room * sizeof(double))
+        if grown == NULL:
+            return False
+        found.overlap = <double *>grown
+    found.truth[found.count] = truth
+    found.overlap[found.count] = overlap
+    found.count += 1
+    return True
+
+
+@final
+cdef class Pairing:
+    """The overlaps of detections and ground truths of one image and class, cell by cell.
+
+    Parameters
+    ----------
+    claims, truths : Store
+    claim_mask, truth_mask : (N,) and (G,) int32
+        The mask of each row.
+    claim_rows, truth_rows : int32
+        Rows, cell by cell, ascending in each.
+    claim_start, truth_start : (C + 1,) int64
+        Where each cell begins in them.
+    absorbing : (G,) uint8
+    lowest : float
+        Overlaps below are left out; so are those of nothing.
+    counts : (N,) int64
+        Filled with how many pairs each detection has.
+    """
+
+    cdef Store claims, truths
+    cdef const int32_t[::1] claim_mask, truth_mask, claim_rows, truth_rows
+    cdef const int64_t[::1] claim_start, truth_start
+    cdef const uint8_t[::1] absorbing
+    cdef double lowest
+    cdef int64_t[::1] counts
+    cdef Found *found
+    cdef Py_ssize_t cells, next
+    cdef bint failed
+
+    def __init__(
+        self, claims, truths, claim_mask, truth_mask, cells, absorbing, lowest, counts
+    ):
+        self.claims = claims
+        self.truths = truths
+        self.claim_mask = claim_mask
+        self.truth_mask = truth_mask
+        self.claim_rows, self.claim_start, self.truth_rows, self.truth_start = cells
+        self.absorbing = absorbing
+        self.lowest = lowest
+        self.counts = counts
+        self.cells = self.claim_start.shape[0] - 1
+        self.found = <Found *>calloc(max(self.cells, 1), sizeof(Found))
+        if self.found == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef Py_ssize_t i
+        if self.found != NULL:
+            for i in range(self.cells):
+                free(self.found[i].truth)
+                free(self.found[i].overlap)
+            free(self.found)
+
+    def work(self):
+        """Take cells until none is left; threads may share them."""
+        cdef Py_ssize_t first, last, cell
+        cdef bint done = True
+        cdef Scratch scratch
+        scratch = _NO_SCRATCH
+        while done and not self.failed:
+            first = self.next
+            last = min(first + TAKEN_AT_ONCE, self.cells)
+            if first >= last:
+                break
+            self.next = last
+            with nogil:
+                for cell in range(first, last):
+                    done = self.pair(cell, &scratch)
+                    if not done:
+                        break
+        _free(&scratch)
+        if not done:
+            self.failed = True
+            raise MemoryError
+
+    cdef bint pair(self, Py_ssize_t cell, Scratch *scratch) noexcept nogil:
+        """Pair the rows of a cell; False when out of memory."""
+        cdef Py_ssize_t n = self.claim_start[cell + 1] - self.claim_start[cell]
+        cdef Py_ssize_t g = self.truth_start[cell + 1] - self.truth_start[cell]
+        cdef Shape *shapes = <Shape *>malloc((n + g) * sizeof(Shape))
+        cdef uint8_t *drawn = <uint8_t *>malloc(n + g)
+        cdef Py_ssize_t i
+        cdef bint done = shapes != NULL and drawn != NULL
+        if done:
+            for i in range(n):
+                self.claims.guess(self.claim_mask[self.claim_rows[self.claim_start[cell] + i]],
+                                  &shapes[i])
+                drawn[i] = 0
+            for i in range(g):
+                self.truths.guess(self.truth_mask[self.truth_rows[self.truth_start[cell] + i]],
+                                  &shapes[n + i])
+                drawn[n + i] = 0
+            done = self.compare(cell, shapes, drawn, n, g, scratch)
+            for i in range(n + g):
+                if drawn[i]:
+                    free(<void *>shapes[i].runs)
+        free(shapes)
+        free(drawn)
+        return done
+
+    cdef bint compare(
+        self, Py_ssize_t cell, Shape *shapes, uint8_t *drawn, Py_ssize_t n, Py_ssize_t g,
+        Scratch *scratch,
+    ) noexcept nogil:
+        cdef Py_ssize_t i, k
+        cdef int32_t claim, truth
+        cdef bint absorbs
+        cdef Shape *one
+        cdef Shape *other
+        cdef int64_t common, most, whole
+        cdef double overlap
+        for i in range(n):
+            claim = self.claim_rows[self.claim_start[cell] + i]
+            one = &shapes[i]
+            for k in range(g):
+                truth = self.truth_rows[self.truth_start[cell] + k]
+                other = &shapes[n + k]
+                absorbs = self.absorbing[truth]
+                if not self.may_reach(one, other, absorbs):
+                    continue
+                if not one.known:
+                    if not self.draw(self.claims, self.claim_mask[claim], one, scratch):
+                        return False
+                    drawn[i] = 1
+                if not other.known:
+                    if not self.draw(self.truths, self.truth_mask[truth], other, scratch):
+                        return False
+                    drawn[n + k] = 1
+                if not self.may_reach(one, other, absorbs):
+                    continue
+                common = common_to(one.runs, one.count, other.runs, other.count)
+                whole = one.area if absorbs else one.area + other.area - common
+                if common == 0:
+                    continue
+                overlap = <double>common / <double>whole
+                if overlap < self.lowest:
+                    continue
+                if not _put(&self.found[cell], truth, overlap):
+                    return False
+                self.counts[claim] += 1
+        return True
+
+    cdef bint may_reach(self, const Shape *one, const Shape *other, bint absorbs) noexcept nogil:
+        """Tell whether bounds and areas allow the lowest overlap that is wanted."""
+        cdef int64_t wide = min(one.bounds.right, other.bounds.right) + 1
+        cdef int64_t high = min(one.bounds.bottom, other.bounds.bottom) + 1
+        cdef int64_t common, whole
+        wide -= max(one.bounds.left, other.bounds.left)
+        high -= max(one.bounds.top, other.bounds.top)
+        if wide <= 0 or high <= 0:
+            return False
+        if not (one.known and other.known):
+            return True
+        common = min(wide * high, min(one.area, other.area))
+        whole = one.area if absorbs else one.area + other.area - common
+        return common > 0 and <double>common / <double>whole >= self.lowest
+
+    cdef bint draw(self, Store store, Py_ssize_t mask, Shape *to, Scratch *scratch) noexcept nogil:
+        """Rasterise a mask for this cell, which owns its runs."""
+        cdef uint32_t *runs
+        if not store.draw(mask, scratch):
+            return False
+        runs = <uint32_t *>malloc(max(scratch.found.count, 1) * sizeof(uint32_t))
+        if runs == NULL:
+            return False
+        memcpy(runs, scratch.found.at, scratch.found.count * sizeof(uint32_t))
+        to.runs, to.count, to.known = runs, scratch.found.count, True
+        store.measure(mask, to)
+        return True
+
+    def gather(self, const int64_t[::1] start, int32_t[::1] truth, double[::1] overlap):
+        """Write the pairs in the order of the detections' rows."""
+        cdef Py_ssize_t cell, i, at, count
+        cdef int32_t claim
+        for cell in range(self.cells):
+            at = 0
+            for i in range(self.claim_start[cell], self.claim_start[cell + 1]):
+                claim = self.claim_rows[i]
+                count = self.counts[claim]
+                if count:
+                    memcpy(&truth[start[claim]], self.found[cell].truth + at,
+                           count * sizeof(int32_t))
+                    memcpy(&overlap[start[claim]], self.found[cell].overlap + at,
+                           count * sizeof(double))
+                at += count
+
+
+FAULTS = {
+    <int>NO_DIGIT: "holds a character that is no digit of run lengths",
+    <int>CUT_OFF: "ends within a number",
+    <int>NEGATIVE: "holds a negative run",
+    <int>TOO_LONG: "runs beyond the mask",
+}
+
+
+def decoded(bytes text, int64_t pixels):
+    """Return the runs of a run-length string, (n,) uint32, or what is wrong with it."""
+    import numpy as np
+
+    cdef Runs runs
+    cdef Fault fault
+    runs.at, runs.count, runs.room = NULL, 0, 0
+    fault = decode(text, len(text), False, pixels, &runs)
+    try:
+        if fault == NO_MEMORY:
+            raise MemoryError
+        if fault != SOUND:
+            return FAULTS[<int>fault]
+        return np.array(<uint32_t[: runs.count]>runs.at) if runs.count else np.zeros(0, np.uint32)
+    finally:
+        free(runs.at)

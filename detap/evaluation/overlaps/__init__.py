@@ -1,0 +1,28 @@
+"""What overlaps: boxes, or another shape. A kind is one file and one line of the table."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from detap.evaluation.overlaps.boxes import Shapes
+from detap.protocols import Protocol
+from detap.tables.detection import Detections, GroundTruth
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_KINDS = {
+    "mask": ("masks", "MaskShapes"),
+    "polygon": ("polygons", "PolygonShapes"),
+}
+"""The file and the class of each value of the axis `overlap` but ``box``; seldom needed."""
+
+
+def shapes_of(
+    ground_truth: GroundTruth, detections: Detections, rules: Protocol, threads: int | None
+) -> Shapes:
+    """Return the shapes of two tables that a protocol compares."""
+    kind: Callable[..., Shapes] = Shapes
+    if rules.overlap in _KINDS:
+        file, name = _KINDS[rules.overlap]
+        kind = getattr(import_module(f"{__name__}.{file}"), name)
+    return kind(ground_truth, detections, rules, threads)

@@ -1,0 +1,74 @@
+"""Boxes, whose overlaps matching works out itself; what other shapes depart from."""
+
+from collections.abc import Iterator
+
+from detap.core.matching import Boxes, Pairs
+from detap.core.overlap import pixel_areas
+from detap.errors import Note
+from detap.protocols import Protocol
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth
+
+
+class Shapes:
+    """What the rows of two tables are, and how much they overlap: here, boxes.
+
+    Parameters
+    ----------
+    ground_truth, detections : GroundTruth and Detections
+        G and N rows.
+    rules : Protocol
+    threads : int or None
+        No result depends on it.
+    """
+
+    def __init__(
+        self,
+        ground_truth: GroundTruth,
+        detections: Detections,
+        rules: Protocol,
+        threads: int | None,
+    ) -> None:
+        self.ground_truth, self.detections = ground_truth, detections
+        self.rules, self.threads = rules, threads
+
+    def areas(self) -> tuple[Floats, Floats]:
+        """Return the areas of the N detections and of the G ground truths, in square pixels."""
+        tables = self.detections, self.ground_truth
+        claim, truth = (
+            pixel_areas(table.corners) if self.rules.pixel_edge else table.box_area
+            for table in tables
+        )
+        return claim, truth
+
+    def deciding(self, own: Floats) -> Floats:
+        """Return the areas (N,) that decide the ranges of unmatched detections.
+
+        Parameters
+        ----------
+        own : (N,) float64
+            Those of :meth:`areas`.
+        """
+        return own
+
+    def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs | None:
+        """Return what overlaps of the same image and class; None where boxes say so themselves.
+
+        Parameters
+        ----------
+        boxes : pair of Boxes
+            The columns of the detections and of the ground truths.
+        absorbing : (G,) bool
+        lowest : float
+            Overlaps below this may be left out, and what has nothing in common.
+        """
+        del boxes, absorbing, lowest
+        return None
+
+    def notes(self) -> Iterator[Note]:
+        """Say what of the shapes is worth knowing."""
+        tables = self.ground_truth, self.detections
+        count = sum(len(table) for table in tables if table.polygons is not None)
+        if count:
+            how = "--overlap polygon" if self.rules.pairing == "ranked" else "--protocol dota"
+            message = f"quadrilaterals count as the boxes around them; {how} compares themselves"
+            yield Note("polygons-as-boxes", message, count)

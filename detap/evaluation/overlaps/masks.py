@@ -1,0 +1,75 @@
+"""Masks, compared pixel by pixel."""
+
+from collections.abc import Iterator
+from functools import cached_property
+
+import numpy as np
+
+from detap.core.masks import mask_pairs, measured
+from detap.core.matching import Boxes, Pairs
+from detap.errors import Note, UsageError
+from detap.evaluation.overlaps.boxes import Shapes
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
+from detap.tables.masks import Masks
+
+
+class MaskShapes(Shapes):
+    """Masks; their boxes decide no overlap."""
+
+    @cached_property
+    def _pixels(self) -> Floats:
+        """How many pixels the mask of each detection has, (N,) float64."""
+        masks, number = _masks_of(self.detections)
+        return measured(masks.arrays)[0].astype(np.float64)[number]
+
+    def deciding(self, own: Floats) -> Floats:
+        """As :meth:`Shapes.deciding`: of a mask's own row, or its pixels."""
+        if self.rules.detection_area == "pixels":
+            return self._pixels
+        return own if self.detections.area is None else self.detections.area
+
+    def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs:
+        """As :meth:`Shapes.pairs`."""
+        claims, claim = _masks_of(self.detections)
+        truths, truth = _masks_of(self.ground_truth)
+        return mask_pairs(
+            *boxes,
+            masks=(claims.arrays, truths.arrays),
+            numbers=(claim, truth),
+            absorbing=absorbing,
+            lowest=lowest,
+            threads=self.threads,
+        )
+
+    def notes(self) -> Iterator[Note]:
+        """Say where the area of a box, and not of its mask, decides the range of a detection."""
+        rules = self.rules
+        if rules.detection_area != "box" or len(rules.area_ranges) < 2:
+            return
+        areas = self.deciding(self.areas()[0])
+        moved = [
+            ((areas >= band.low) & (areas <= band.high))
+            != ((self._pixels >= band.low) & (self._pixels <= band.high))
+            for band in rules.area_ranges
+        ]
+        count = int(np.count_nonzero(np.any(moved, axis=0)))
+        if count:
+            yield Note(
+                "detection-area-of-box",
+                "detections have a bbox whose area is of another range than their mask's: it "
+                "decides where they count if unmatched, as in pycocotools; --detection-area pixels "
+                "takes the mask's",
+                count,
+                warning=False,
+            )
+
+
+def _masks_of(table: GroundTruth | Detections) -> tuple[Masks, Integers]:
+    """Return the masks of a table, and which is whose."""
+    if not len(table):
+        return Masks.none(), table.label
+    if table.masks is None or table.mask is None:
+        raise UsageError(
+            f"the {table._title} have no masks: read COCO files with masks=True, or score boxes"
+        )
+    return table.masks, table.mask

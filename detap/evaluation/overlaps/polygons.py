@@ -1,0 +1,36 @@
+"""Quadrilaterals, such as rotated boxes."""
+
+from collections.abc import Iterator
+
+from detap.core.matching import Boxes, Pairs
+from detap.core.polygons import polygon_areas, polygon_pairs, rectangles
+from detap.errors import Note
+from detap.evaluation.overlaps.boxes import Shapes
+from detap.tables.detection import Flags, Floats
+
+
+class PolygonShapes(Shapes):
+    """Quadrilaterals; a plain box is one too."""
+
+    def _polygons(self) -> tuple[Floats, Floats]:
+        """Return those (N, 8) of the detections and (G, 8) of the ground truths."""
+        tables = self.detections, self.ground_truth
+        claim, truth = (
+            rectangles(table.corners) if table.polygons is None else table.polygons
+            for table in tables
+        )
+        return claim, truth
+
+    def areas(self) -> tuple[Floats, Floats]:
+        """As :meth:`Shapes.areas`."""
+        claim, truth = map(polygon_areas, self._polygons())
+        return claim, truth
+
+    def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs:
+        """As :meth:`Shapes.pairs`; none is left out that meets another."""
+        del lowest
+        return polygon_pairs(*boxes, polygons=self._polygons(), absorbing=absorbing)
+
+    def notes(self) -> Iterator[Note]:
+        """Say nothing: quadrilaterals are taken as they are."""
+        yield from ()

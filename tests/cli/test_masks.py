@@ -1,0 +1,134 @@
+"""Masks on the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ended, instances, results
+
+Detap = Callable[..., Ended]
+
+
+def ring(box: list[float]) -> list[list[float]]:
+    """Return a box as a polygon."""
+    x, y, w, h = box
+    return [[x, y, x + w, y, x + w, y + h, x, y + h]]
+
+
+@pytest.fixture
+def masks(tmp_path: Path) -> list[str]:
+    """Return the arguments for files in which every box is a mask too, the first one narrower."""
+    truth, found = instances(), results()
+    for row in (*truth["annotations"], *found):
+        row["segmentation"] = ring(row["bbox"])
+    found[0]["segmentation"] = ring([0, 0, 60, 100])
+    return written(tmp_path, truth, found)
+
+
+def written(folder: Path, truth: Any, found: Any) -> list[str]:
+    (folder / "gt.json").write_text(json.dumps(truth))
+    (folder / "dt.json").write_text(json.dumps(found))
+    return ["--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")]
+
+
+def summary(ended: Ended) -> dict[str, float]:
+    assert ended.status == 0, ended.err
+    numbers: dict[str, float] = json.loads(ended.out)["summary"]
+    return numbers
+
+
+@pytest.mark.parametrize("how", [["--iou-type", "segm"], ["--protocol", "coco-segm"]])
+def test_masks_are_scored(detap: Detap, masks: list[str], how: list[str]) -> None:
+    """The narrow mask (6,000 of 10,000 pixels) is enough at .5; at .75 it is a false positive."""
+    ended = detap("eval", *masks, *how, "-o", "json=-")
+    assert "protocol:coco-segm|" in json.loads(ended.out)["signature"]
+    boxes = summary(detap("eval", *masks, "-o", "json=-"))
+    found = summary(ended)
+    assert found["AP50"] == boxes["AP50"]
+    assert found["AP75"] < boxes["AP75"]
+
+
+def test_the_sibling_of_a_preset(detap: Detap, masks: list[str]) -> None:
+    same = ["--protocol", "coco-segm", "--iou-type", "bbox", "-o", "json=-"]
+    assert summary(detap("eval", *masks, *same)) == summary(detap("eval", *masks, "-o", "json=-"))
+    ended = detap("eval", *masks, "--protocol", "voc2012", "--iou-type", "segm")
+    assert ended.status == 2
+    assert (
+        "--iou-type segm: there is no protocol voc2012-segm; --overlap mask departs from voc2012"
+    ) in ended.err
+    ended = detap("eval", *masks, "--protocol", "voc2012", "--overlap", "mask", "-o", "json=-")
+    signature = json.loads(ended.out)["signature"]
+    assert signature.startswith("protocol:voc2012|overlap:mask|pixel-edge:no|")
+
+
+def test_several_inputs_of_masks(detap: Detap, masks: list[str], tmp_path: Path) -> None:
+    """Of two files of results, one image each, and a third image that none is about."""
+    truth, found = (json.loads(Path(path).read_text()) for path in masks[1::2])
+    truth["images"].append({"id": 3, "width": 9, "height": 9})
+    truth["annotations"].append(
+        {**truth["annotations"][0], "id": 9, "image_id": 3, "segmentation": ring([1, 1, 3, 3])}
+    )
+    whole = written(tmp_path, truth, found)
+    how = ["--iou-type", "segm", "-o", "json=-"]
+    due = summary(detap("eval", *whole, *how))
+    for image in (1, 2):
+        rows = [row for row in found if row["image_id"] == image]
+        (tmp_path / f"dt{image}.json").write_text(json.dumps(rows))
+    parts = [part for n in (1, 2) for part in ("--dt", str(tmp_path / f"dt{n}.json"))]
+    assert summary(detap("eval", *whole[:2], *parts, *how)) == due
+
+
+def test_malformed_masks_end_with_their_place(
+    detap: Detap, masks: list[str], tmp_path: Path
+) -> None:
+    found = results()
+    found[2]["segmentation"] = {"size": [480, 640], "counts": [5]}
+    arguments = written(tmp_path, json.loads(Path(masks[1]).read_text()), found)
+    ended = detap("eval", *arguments, "--iou-type", "segm")
+    assert ended.status == 2
+    assert "dt.json: [2]: counts sum to 5, and an image of size [480, 640] has 307200" in ended.err
+    assert detap("eval", *arguments).status == 0
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--errors"],
+        ["--confusion"],
+        ["--tie-range"],
+        ["--cross-check"],
+        ["--calibration"],
+        ["--fail-under", "AP50=0.3"],
+        ["--fail-under", "AP=0.01"],
+    ],
+)
+def test_questions_are_answered(detap: Detap, masks: list[str], asked: list[str]) -> None:
+    ended = detap("eval", *masks, "--iou-type", "segm", *asked)
+    assert ended.status == 0, ended.err
+
+
+def test_what_is_not_had_of_masks(detap: Detap, masks: list[str]) -> None:
+    ended = detap("eval", *masks, "--iou-type", "segm", "--errors", "tidecv")
+    assert ended.status == 2
+    assert "scores masks, and this looks at boxes; type the errors by the protocol" in ended.err
+
+
+def test_explaining_reads_masks_where_a_protocol_scores_them(
+    detap: Detap, masks: list[str]
+) -> None:
+    ended = detap("explain", *masks, "--from", "coco", "--to", "coco-segm")
+    assert ended.status == 0, ended.err
+    assert "overlap" in ended.out
+
+
+def test_an_image_and_the_page(detap: Detap, masks: list[str], tmp_path: Path) -> None:
+    ended = detap("show", "1", *masks, "--iou-type", "segm")
+    assert ended.status == 0, ended.err
+    assert "0.6000" in ended.out  # the narrow mask
+    page = tmp_path / "page.html"
+    ended = detap("eval", *masks, "--iou-type", "segm", "-o", str(page))
+    assert ended.status == 0, ended.err
+    assert page.stat().st_size > 1000

@@ -1,0 +1,247 @@
+"""Masks as runs: pycocotools.mask, bit for bit, and plain bitmaps."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from pycocotools import mask
+
+from detap.core import _masks
+from detap.core.masks import mask_pairs, measured, runs_of
+from detap.core.matching import Boxes, Pairs
+from detap.tables.masks import Masks
+
+Rings = list[list[float]]
+Bitmap = NDArray[np.bool_]
+
+
+def polygons(shapes: list[Rings], height: int, width: int) -> Masks:
+    rings = [ring for shape in shapes for ring in shape]
+    return Masks(
+        np.full((len(shapes), 2), (height, width), np.int32),
+        np.zeros(len(shapes) + 1, np.int64),
+        np.zeros(0, np.uint32),
+        np.cumsum([0, *map(len, shapes)]),
+        np.cumsum([len(ring) // 2 for ring in rings], dtype=np.int64),
+        np.array([value for ring in rings for value in ring], np.float64).reshape(-1, 2),
+    )
+
+
+def of_runs(runs: list[NDArray[np.uint32]], height: int, width: int) -> Masks:
+    return Masks(
+        np.full((len(runs), 2), (height, width), np.int32),
+        np.cumsum([0, *map(len, runs)]),
+        np.concatenate([*runs, np.zeros(0, np.uint32)]).astype(np.uint32),
+        np.zeros(len(runs) + 1, np.int64),
+        np.zeros(0, np.int64),
+        np.zeros((0, 2)),
+    )
+
+
+def runs(bitmap: Bitmap) -> NDArray[np.uint32]:
+    """Return the runs of a bitmap, column by column, by the definition."""
+    flat = np.concatenate([[False], bitmap.T.ravel()])
+    ends = np.flatnonzero(np.diff(flat))
+    return np.diff(np.concatenate([[0], ends, [bitmap.size]])).astype(np.uint32)
+
+
+def bitmap(found: NDArray[np.uint32], height: int, width: int) -> Bitmap:
+    flat = np.repeat(np.arange(len(found)) % 2 == 1, found.astype(np.int64))
+    return flat.reshape(width, height).T
+
+
+def boxes(
+    count: int, image: NDArray[Any] | None = None, label: NDArray[Any] | None = None
+) -> Boxes:
+    none = np.zeros(0)
+    zeros = np.zeros(count, np.int32)
+    image = zeros if image is None else image.astype(np.int32)
+    label = zeros if label is None else label.astype(np.int32)
+    return Boxes(image, label, none.reshape(0, 4), none, none, none)
+
+
+def paired(left: Masks, right: Masks, **more: Any) -> Pairs:
+    numbers = np.arange(len(left), dtype=np.int32), np.arange(len(right), dtype=np.int32)
+    more.setdefault("absorbing", np.zeros(len(right), np.bool_))
+    return mask_pairs(
+        boxes(len(left)),
+        boxes(len(right)),
+        masks=(left.arrays, right.arrays),
+        numbers=numbers,
+        **more,
+    )
+
+
+# Tenths and halves: the finer grid has fifths, and where an edge rounds is what is asked.
+coordinate = st.one_of(
+    st.integers(-8, 40).map(float),
+    st.integers(-16, 80).map(lambda n: n / 2),
+    st.integers(-80, 400).map(lambda n: n / 10),
+    st.floats(-20, 60),
+)
+ring = st.lists(coordinate, min_size=6, max_size=16).map(lambda c: c[: len(c) // 2 * 2])
+shape = st.lists(ring, min_size=1, max_size=4)
+side = st.integers(1, 37)
+
+
+@given(shape, side, side)
+def test_polygons_are_rasterised_as_pycocotools_does(rings: Rings, h: int, w: int) -> None:
+    found = polygons([rings], h, w)
+    due = mask.frPyObjects(rings, h, w)
+    due = mask.merge(due) if len(rings) > 1 else due[0]
+    ours = runs_of(found.arrays, 0)
+    assert mask.frPyObjects({"size": [h, w], "counts": ours.tolist()}, h, w) == due
+    area, box = measured(found.arrays)
+    assert area[0] == mask.area(due)
+    if area[0]:
+        assert box[0].tolist() == mask.toBbox(due).tolist()
+
+
+@given(shape, side, side)
+def test_the_order_of_polygons_changes_nothing(rings: Rings, h: int, w: int) -> None:
+    found = runs_of(polygons([rings], h, w).arrays, 0)
+    assert found.tolist() == runs_of(polygons([rings[::-1]], h, w).arrays, 0).tolist()
+
+
+@pytest.mark.parametrize(
+    ("rings", "pixels"),
+    [
+        ([[2, 2, 6, 2, 6, 6, 2, 6]], 16),
+        ([[2.49, 2.49, 6.49, 2.49, 6.49, 6.49, 2.49, 6.49]], 16),
+        ([[2.5, 2.5, 6.5, 2.5, 6.5, 6.5, 2.5, 6.5]], 16),
+        ([[0, 0, 4, 0, 0, 4]], 6),
+        ([[0, 0, 0.5, 0, 0.5, 0.5, 0, 0.5]], 1),
+        ([[-5, -5, 5, -5, 5, 5, -5, 5]], 25),
+        ([[0, 0, 4, 0, 4, 4, 0, 4], [2, 2, 6, 2, 6, 6, 2, 6]], 28),
+        ([[0, 0, 10, 0, 10, 10, 0, 10], [3, 3, 7, 3, 7, 7, 3, 7]], 100),
+    ],
+)
+def test_pixels_of_polygons(rings: Rings, pixels: int) -> None:
+    """The figures of the specification, worked by running pycocotools."""
+    assert measured(polygons([rings], 20, 20).arrays)[0][0] == pixels
+
+
+bitmaps = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(
+    lambda sides: st.lists(
+        st.lists(st.booleans(), min_size=sides[0] * sides[1], max_size=sides[0] * sides[1]).map(
+            lambda bits: np.array(bits, np.bool_).reshape(sides)
+        ),
+        min_size=2,
+        max_size=6,
+    )
+)
+
+
+@given(bitmaps, st.integers(1, 4), st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
+def test_overlaps_are_those_of_bitmaps(
+    maps: list[Bitmap], left: int, absorbs: bool, lowest: float
+) -> None:
+    """Union, intersection and area of runs are those of the pixels."""
+    height, width = maps[0].shape
+    left = min(left, len(maps) - 1)
+    sides = maps[:left], maps[left:]
+    stores = [of_runs([runs(one) for one in side], height, width) for side in sides]
+    assert measured(stores[0].arrays)[0].tolist() == [int(one.sum()) for one in sides[0]]
+    absorbing = np.full(len(sides[1]), absorbs)
+    pairs = paired(*stores, absorbing=absorbing, lowest=lowest)
+    found = {
+        (n, int(pairs.truth[at])): pairs.overlap[at]
+        for n in range(left)
+        for at in range(pairs.start[n], pairs.start[n + 1])
+    }
+    due = {}
+    for n, one in enumerate(sides[0]):
+        for g, other in enumerate(sides[1]):
+            common = int((one & other).sum())
+            whole = int(one.sum() if absorbs else (one | other).sum())
+            if common and common / whole >= lowest:
+                due[n, g] = common / whole
+    assert found == due
+
+
+@given(st.lists(shape, min_size=2, max_size=6), side, side, st.data())
+def test_overlaps_of_polygons_are_pycocotools(
+    shapes: list[Rings], h: int, w: int, data: st.DataObject
+) -> None:
+    crowd = [data.draw(st.booleans()) for _ in shapes]
+    store = polygons(shapes, h, w)
+    pairs = paired(store, store, absorbing=np.array(crowd))
+    rle = [mask.merge(mask.frPyObjects(rings, h, w)) for rings in shapes]
+    due = mask.iou(rle, rle, crowd)
+    ours = np.zeros_like(due)
+    claims = np.repeat(np.arange(len(shapes)), np.diff(pairs.start))
+    ours[claims, pairs.truth] = pairs.overlap
+    assert ours.tolist() == np.nan_to_num(due).tolist()
+
+
+def test_pairs_are_of_one_image_and_class_and_of_no_thread_count() -> None:
+    rng = np.random.default_rng(3)
+    shapes = [[rng.uniform(0, 30, 8).tolist()] for _ in range(300)]
+    store = polygons(shapes, 30, 30)
+    image, label = rng.integers(0, 5, 300), rng.integers(0, 3, 300)
+    number = np.arange(300, dtype=np.int32)
+    made = [
+        mask_pairs(
+            boxes(300, image, label),
+            boxes(300, image, label),
+            masks=(store.arrays, store.arrays),
+            numbers=(number, number[::-1].copy()),
+            absorbing=np.zeros(300, np.bool_),
+            threads=threads,
+        )
+        for threads in (1, 4)
+    ]
+    for one, other in zip(*made, strict=True):
+        assert one.tobytes() == other.tobytes()
+    pairs = made[0]
+    pairs.check(boxes(300, image, label), boxes(300, image, label))
+    assert len(pairs.truth) > 300
+    claims = np.repeat(number, np.diff(pairs.start))
+    assert pairs.between(claims, pairs.truth, 300).tolist() == pairs.overlap.tolist()
+    assert not pairs.between(np.array([0]), np.array([int(np.argmax(image != image[0]))]), 300)
+
+
+def test_nothing_on_a_side_gives_no_pairs() -> None:
+    none, some = polygons([], 5, 5), polygons([[[0, 0, 4, 0, 0, 4]]], 5, 5)
+    assert paired(none, some).start.tolist() == [0]
+    assert paired(some, none).start.tolist() == [0, 0]
+    assert measured(none.arrays)[0].tolist() == []
+
+
+@given(bitmaps)
+def test_strings_are_decoded_as_pycocotools_wrote_them(maps: list[Bitmap]) -> None:
+    for one in maps:
+        text = mask.encode(np.asfortranarray(one.astype(np.uint8)))["counts"]
+        found = _masks.decoded(text, one.size)
+        assert not isinstance(found, str)
+        assert (bitmap(found, *one.shape) == one).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "pixels", "fault"),
+    [
+        (b"5 5", 10, "holds a character that is no digit of run lengths"),
+        (b"5\xff", 10, "holds a character that is no digit of run lengths"),
+        (b"5o", 10, "ends within a number"),
+        (b"O", 10, "holds a negative run"),
+        (b"9", 8, "runs beyond the mask"),
+        (b"oooooooo0", 1 << 31, "runs beyond the mask"),
+    ],
+)
+def test_what_is_wrong_with_a_string(text: bytes, pixels: int, fault: str) -> None:
+    assert _masks.decoded(text, pixels) == fault
+
+
+def test_masks_that_do_not_fit_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match="do not start mask by mask"):
+        Masks(
+            np.array([[5, 5]], np.int32),
+            np.array([0, 3]),
+            np.zeros(2, np.uint32),
+            np.zeros(2, np.int64),
+            np.zeros(0, np.int64),
+            np.zeros((0, 2)),
+        )

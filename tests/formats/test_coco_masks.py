@@ -1,0 +1,351 @@
+"""Segmentations of COCO files: what is read, by both readers alike, and what is refused."""
+
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.core.masks import measured, runs_of
+from detap.errors import InputError, UsageError
+from detap.formats import read_detections as read_any_detections
+from detap.formats import read_ground_truth as read_any_ground_truth
+from detap.formats.coco import careful, prefetch
+from detap.formats.coco._scan import ResultsScan, TruthScan
+from detap.formats.coco.tables import (
+    read_detections,
+    read_ground_truth,
+    scanned_detections,
+    scanned_truth,
+)
+from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.tables.detection import Detections, GroundTruth
+
+SQUARE = [[2, 2, 6, 2, 6, 6, 2, 6]]  # 16 pixels
+LISTED = {"size": [20, 30], "counts": [42, 4, 16, 4, 16, 4, 16, 4, 494]}  # the same, 30 wide
+STRING = {"size": [20, 30], "counts": "Z14`000000n>"}
+
+
+def truth_file(folder: Path, segmentation: Any = SQUARE, **image: Any) -> Path:
+    path = folder / "gt.json"
+    box = {"image_id": 1, "category_id": 1, "bbox": [2, 2, 4, 4], "area": 16, "iscrowd": 0}
+    sizes = {"width": 30, "height": 20} | image
+    record = {
+        "images": [{"id": 1} | {name: side for name, side in sizes.items() if side is not None}],
+        "categories": [{"id": 1, "name": "a"}],
+        "annotations": [{"id": 1, **box, "segmentation": SQUARE}, {"id": 2, **box}],
+    }
+    if segmentation is not ...:
+        record["annotations"][1]["segmentation"] = segmentation
+    path.write_text(json.dumps(record))
+    return path
+
+
+def result_file(folder: Path, *rows: dict[str, Any]) -> Path:
+    path = folder / "dt.json"
+    common = {"image_id": 1, "category_id": 1, "score": 0.5}
+    path.write_text(json.dumps([common | row for row in rows]))
+    return path
+
+
+def read(folder: Path, *rows: dict[str, Any]) -> tuple[GroundTruth, Detections]:
+    truth = read_ground_truth(truth_file(folder), masks=True)
+    return truth, read_detections(result_file(folder, *rows), truth, masks=True)
+
+
+def drawn(table: GroundTruth | Detections, row: int) -> list[int]:
+    assert table.masks is not None
+    assert table.mask is not None
+    found: list[int] = runs_of(table.masks.arrays, int(table.mask[row])).tolist()
+    return found
+
+
+def test_every_form_is_the_same_mask(tmp_path: Path) -> None:
+    truth, found = read(
+        tmp_path,
+        {"segmentation": STRING},
+        {"segmentation": LISTED},
+        {"segmentation": SQUARE},
+        {"bbox": [2, 2, 4, 4]},
+    )
+    assert [drawn(found, row) for row in range(4)] == [LISTED["counts"]] * 4
+    assert drawn(truth, 0) == LISTED["counts"]
+    assert found.corners.tolist() == [[2, 2, 6, 6]] * 4
+    assert found.area is not None
+    assert found.area.tolist() == [16] * 4
+    assert {note.code: note.count for note in found.notes} == {
+        "boxes-as-masks": 1,
+        "results-not-compressed": 2,
+    }
+
+
+@pytest.mark.parametrize("segmentation", [SQUARE, SQUARE * 2, LISTED, STRING])
+def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
+    path = truth_file(tmp_path, segmentation)
+    scan = scanned_truth(prefetch.ground_truth(path, masks=True).result())
+    assert scan is not None
+    by_hand = careful.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, masks=True)
+    assert scan.outlines is not None
+    assert by_hand.outlines is not None
+    same(scan.outlines, by_hand.outlines)
+    truth = read_ground_truth(path, masks=True)
+    path = result_file(
+        tmp_path, {"segmentation": segmentation}, {"bbox": [1, 2, 3, 4]}, {"segmentation": STRING}
+    )
+    found = scanned_detections(prefetch.detections(path, masks=True).result(), truth)
+    assert found is not None
+    careful_found = careful.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth, masks=True)
+    assert found.outlines is not None
+    assert careful_found.outlines is not None
+    same(found.outlines, careful_found.outlines)
+    assert np.array_equal(found.box_area, careful_found.box_area, equal_nan=True)
+
+
+def same(one: Any, other: Any) -> None:
+    for name in one._fields:
+        ours, theirs = getattr(one, name), getattr(other, name)
+        assert np.array_equal(ours, theirs), name
+        assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None), name
+
+
+PIECES = [b"[", b"]", b"{", b"}", b",", b":", b'"', b"0", b"-1", b"1e9", b"null", b"true", b".5"]
+PIECES += [b"\\\\", b"\\u005c", b"\\", b" ", b"4294967296", b'"size"', b'"counts"', b"o", b"[]"]
+
+
+def mutated(chance: random.Random, data: bytes) -> bytes:
+    """Return a file with one to three places cut out, filled in or written twice."""
+    text = bytearray(data)
+    for _ in range(chance.randint(1, 3)):
+        at = chance.randrange(len(text))
+        end = at + chance.randint(0, 6)
+        again = bytes(text[at : at + chance.randint(1, 30)])
+        text[at:end] = chance.choice([b"", chance.choice(PIECES), chance.choice(PIECES), again])
+    return bytes(text)
+
+
+@pytest.mark.parametrize("side", ["truth", "results"])
+def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: str) -> None:
+    """Of spoilt files: what the careful reader refuses is declined, the rest is the same."""
+    truth_path = truth_file(tmp_path, LISTED)
+    truth = read_ground_truth(truth_path, masks=True)
+    rows = {"segmentation": STRING}, {"bbox": [1, 2, 3, 4]}, {"segmentation": SQUARE}
+    whole = truth_path if side == "truth" else result_file(tmp_path, *rows)
+    data, accepted = whole.read_bytes(), 0
+    for seed in range(4000):
+        text = mutated(random.Random(seed), data)
+        source = io.BytesIO(text)
+        found: Any = None
+        kind = TruthScan if side == "truth" else ResultsScan
+        scan: Any = kind(-1, source.read, 1 << 30, 1 << 20, 100, True)
+        if scan.run():
+            found = scanned_truth(scan) if side == "truth" else scanned_detections(scan, truth)
+        if found is None:
+            continue
+        accepted += 1
+        due: Any = (
+            careful.read_truth(text, "gt", DEFAULT_LIMITS, masks=True)
+            if side == "truth"
+            else careful.read_results(text, "dt", DEFAULT_LIMITS, truth, masks=True)
+        )
+        same(found.outlines, due.outlines)
+        assert np.array_equal(found.corners, due.corners, equal_nan=True)
+        assert np.array_equal(found.box_area, due.box_area, equal_nan=True)
+    assert accepted > 100
+
+
+def test_blocks_end_anywhere(tmp_path: Path) -> None:
+    """A record that two blocks share is read once."""
+    path = tmp_path / "dt.json"
+    row = {"image_id": 1, "category_id": 1, "score": 0.5, "segmentation": STRING}
+    path.write_text("[" + ",".join(json.dumps(row, indent=n % 3) for n in range(6000)) + "]")
+    assert path.stat().st_size > 2 * 262144
+    truth = read_ground_truth(truth_file(tmp_path), masks=True)
+    scan = prefetch.detections(path, masks=True).result()
+    assert scan is not None
+    found = scanned_detections(scan, truth)
+    assert found is not None
+    assert found.outlines is not None
+    assert len(found.outlines.sizes) == 6000
+    assert found.outlines.runs.tolist() == LISTED["counts"] * 6000
+
+
+def test_nothing_is_kept_where_boxes_are_scored(tmp_path: Path) -> None:
+    truth = read_ground_truth(truth_file(tmp_path, []))  # not even looked at
+    found = read_detections(result_file(tmp_path, {"segmentation": 5, "bbox": [1, 1, 2, 2]}), truth)
+    kept = truth.masks, found.masks, truth.mask, found.mask, found.area
+    assert all(column is None for column in kept)
+
+
+def test_masks_without_boxes_are_boxes_where_boxes_are_scored(tmp_path: Path) -> None:
+    truth = read_ground_truth(truth_file(tmp_path))
+    found = read_detections(result_file(tmp_path, {"segmentation": STRING}), truth)
+    assert found.corners.tolist() == [[2, 2, 6, 6]]
+    assert found.box_area.tolist() == [16]
+    assert found.area is not None
+    assert found.area.tolist() == [16]
+    assert found.masks is None
+
+
+def test_the_size_of_an_image_is_that_of_its_run_lengths_where_none_is_listed(
+    tmp_path: Path,
+) -> None:
+    path = truth_file(tmp_path, LISTED, width=None)
+    record = json.loads(path.read_text())
+    record["annotations"][0]["segmentation"] = STRING
+    path.write_text(json.dumps(record))
+    truth = read_ground_truth(path, masks=True)
+    found = read_detections(result_file(tmp_path, {"bbox": [2, 2, 4, 4]}), truth, masks=True)
+    assert drawn(found, 0) == LISTED["counts"]
+
+
+WRONG: list[tuple[Any, str, str]] = [
+    (..., "segmentation is missing", "--overlap box"),
+    (None, "segmentation is null", "give polygons"),
+    ([], "segmentation is an empty list", "give polygons"),
+    ([[]], "segmentation[0] has 0 numbers, and a polygon has three points or more", ""),
+    ([[1, 2, 3, 4]], "segmentation[0] has 4 numbers, and a polygon has three points or more", ""),
+    ([[1, 2, 3, 4, 5, 6, 7]], "segmentation[0] has 7 numbers", "an x and a y"),
+    ([SQUARE[0], 5], "segmentation[1] is 5", ""),
+    ([[1, 2, 3, "4", 5, 6]], "segmentation[0][3] is", "give a number"),
+    ([[1, 2, 3, True, 5, 6]], "segmentation[0][3] is true", "give a number"),
+    ([[1, 2, 3, 1e9, 5, 6]], "segmentation[0][3] is", "in pixels"),
+    ({"counts": "0"}, "segmentation has no size", ""),
+    ({"size": [20, 30]}, "segmentation has no counts", ""),
+    ({"size": [20], "counts": []}, "size is", "[height, width]"),
+    ({"size": [20, 0], "counts": []}, "size is", "[height, width]"),
+    ({"size": [20, 30.5], "counts": []}, "size is", "[height, width]"),
+    ({"size": [2**20, 2**20], "counts": []}, "size is", "[height, width]"),
+    ({"size": [20, 30], "counts": 5}, "counts is 5", "a list or a string"),
+    ({"size": [20, 30], "counts": [1, -1, 600]}, "counts[1] is -1", "0 or more"),
+    ({"size": [20, 30], "counts": [1.5]}, "counts[0] is 1.5", "0 or more"),
+    (
+        {"size": [20, 30], "counts": [100, 100]},
+        "counts sum to 200, and an image of size [20, 30] has 600 pixels",
+        "write the mask again",
+    ),
+    ({"size": [20, 30], "counts": []}, "counts sum to 0, and", ""),
+    ({"size": [20, 30], "counts": ""}, "counts sum to 0, and", ""),
+    ({"size": [20, 30], "counts": "5"}, "counts sum to 5, and", ""),
+    ({"size": [20, 30], "counts": "5 5"}, "counts holds a character that is no digit", "again"),
+    ({"size": [20, 30], "counts": "5o"}, "counts ends within a number", "again"),
+    ({"size": [20, 30], "counts": "O"}, "counts holds a negative run", "again"),
+    (
+        {"size": [30, 20], "counts": [600]},
+        "segmentation has the size [30, 20], and image 1 is 20 high and 30 wide",
+        "size is [height, width], in this order",
+    ),
+    (
+        {"size": [10, 10], "counts": [100]},
+        "segmentation has the size [10, 10], and image 1 is 20 high and 30 wide",
+        "the size of its image",
+    ),
+]
+
+
+@pytest.mark.parametrize(("segmentation", "message", "remedy"), WRONG)
+def test_what_is_no_mask_is_an_error_with_file_row_and_reason(
+    tmp_path: Path, segmentation: Any, message: str, remedy: str
+) -> None:
+    path = truth_file(tmp_path, segmentation)
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(path, masks=True)
+    refused(caught.value, path, "annotations[1]", message, remedy)
+    if segmentation is ...:
+        return
+    truth = read_ground_truth(truth_file(tmp_path), masks=True)
+    path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
+    with pytest.raises(InputError) as caught:
+        read_detections(path, truth, masks=True)
+    refused(caught.value, path, "[1]", message, remedy)
+
+
+def refused(error: InputError, path: Path, place: str, message: str, remedy: str) -> None:
+    (problem,) = error.problems
+    assert problem.file == str(path)
+    assert problem.place.startswith(place)
+    assert problem.message.startswith(message)
+    assert remedy in problem.remedy
+
+
+@pytest.mark.parametrize(("segmentation", "message", "remedy"), WRONG)
+def test_rows_without_a_box_need_a_mask_where_boxes_are_scored_too(
+    tmp_path: Path, segmentation: Any, message: str, remedy: str
+) -> None:
+    if segmentation is ...:
+        return
+    truth = read_ground_truth(truth_file(tmp_path))
+    path = result_file(tmp_path, {"segmentation": STRING}, {"segmentation": segmentation})
+    with pytest.raises(InputError) as caught:
+        read_detections(path, truth)
+    refused(caught.value, path, "[1]", message, remedy)
+
+
+def test_polygons_on_images_of_no_size_are_refused(tmp_path: Path) -> None:
+    path = truth_file(tmp_path, width=None)
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(path, masks=True)
+    message = "lies on an image without width and height"
+    assert [problem.place for problem in caught.value.problems] == [
+        "annotations[0]",
+        "annotations[1]",
+    ]
+    assert all(problem.message.startswith(message) for problem in caught.value.problems)
+
+
+def test_a_repeated_key_of_a_segmentation_is_an_error(tmp_path: Path) -> None:
+    path = result_file(tmp_path)
+    path.write_text(
+        '[{"image_id": 1, "category_id": 1, "score": 1, '
+        '"segmentation": {"size": [20, 30], "counts": [600], "counts": [600]}}]'
+    )
+    truth = read_ground_truth(truth_file(tmp_path), masks=True)
+    with pytest.raises(InputError, match="twice"):
+        read_detections(path, truth, masks=True)
+
+
+def test_other_formats_have_no_masks(tmp_path: Path) -> None:
+    folder = tmp_path / "Annotations"
+    folder.mkdir()
+    (folder / "a.xml").write_text("<annotation/>")
+    with pytest.raises(UsageError, match="masks are read from COCO files; these are read as voc"):
+        read_any_ground_truth(tmp_path, masks=True)
+
+
+def test_several_files_are_read_as_one(tmp_path: Path) -> None:
+    paths = []
+    for number in (1, 2):
+        sub = tmp_path / str(number)
+        sub.mkdir()
+        path = truth_file(sub, [[n + number for n in SQUARE[0]]])
+        record = json.loads(path.read_text())
+        record["images"][0]["id"] = number
+        for row in record["annotations"]:
+            row |= {"image_id": number, "id": 10 * number + row["id"]}
+        path.write_text(json.dumps(record))
+        paths.append(path)
+    truth = read_any_ground_truth(paths, masks=True)
+    apart = [read_ground_truth(path, masks=True) for path in paths]
+    assert [drawn(truth, row) for row in range(4)] == [
+        drawn(table, row) for table in apart for row in range(2)
+    ]
+    rows = []
+    for number in (1, 2):
+        path = result_file(tmp_path / str(number), {"segmentation": STRING, "image_id": number})
+        rows.append(path)
+    found = read_any_detections(rows, truth, masks=True)
+    assert [drawn(found, row) for row in range(2)] == [LISTED["counts"]] * 2
+    assert found.area is not None
+    assert found.area.tolist() == [16, 16]
+    chosen = found.select(np.array([1]))
+    assert drawn(chosen, 0) == LISTED["counts"]
+
+
+def test_masks_are_read_only(tmp_path: Path) -> None:
+    truth, _ = read(tmp_path, {"segmentation": STRING})
+    assert truth.masks is not None
+    for column in vars(truth.masks).values():
+        assert not column.flags.writeable
+    assert measured(truth.masks.arrays)[0].tolist() == [16, 16]

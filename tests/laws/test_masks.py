@@ -1,0 +1,150 @@
+"""What must hold of masks: where they fill their boxes they score as boxes; order is nothing."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.analysis.comparison import mistakes
+from detap.analysis.confusion import confusion
+from detap.analysis.errors import errors
+from detap.evaluation.detection import evaluate, on_images
+from detap.evaluation.partial import Partial, merge
+from detap.evaluation.results import Result
+from detap.evaluation.tie_range import tie_range
+from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.protocols import protocol
+
+pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
+
+SIDE = 40
+
+box = st.tuples(*(st.integers(0, 12) for _ in range(2)), *(st.integers(1, 12) for _ in range(2)))
+row = st.tuples(st.integers(1, 3), st.integers(1, 2), box)
+
+
+def ring(sides: tuple[int, ...]) -> list[list[int]]:
+    x, y, w, h = sides
+    return [[x, y, x + w, y, x + w, y + h, x, y + h]]
+
+
+def record(image: int, label: int, sides: tuple[int, ...], **more: Any) -> dict[str, Any]:
+    found = {"image_id": image, "category_id": label, "bbox": list(sides)}
+    return {**found, "segmentation": ring(sides), **more}
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    truths = [
+        record(*entry, id=n, area=entry[2][2] * entry[2][3], iscrowd=int(draw(st.booleans())))
+        for n, entry in enumerate(draw(st.lists(row, min_size=1, max_size=8)), 1)
+    ]
+    found = [
+        record(*entry, score=draw(st.sampled_from([0.25, 0.5, 0.75])))
+        for entry in draw(st.lists(row, max_size=10))
+    ]
+    return truths, found
+
+
+def scored(truths: Any, found: Any, rules: str = "coco-segm", **more: Any) -> Result:
+    masks = rules == "coco-segm"
+    with tempfile.TemporaryDirectory() as folder:
+        gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
+        sizes = [{"id": n, "width": SIDE, "height": SIDE} for n in (1, 2, 3)]
+        classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+        gt.write_text(json.dumps({"images": sizes, "annotations": truths, "categories": classes}))
+        dt.write_text(json.dumps(found))
+        table = read_ground_truth(gt, masks=masks)
+        detections = read_detections(dt, table, masks=masks)
+    return evaluate(table, detections, rules, evidence=True, **more)
+
+
+def same(one: Any, other: Any) -> None:
+    assert np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
+
+
+@given(scenes())
+def test_a_mask_that_fills_its_box_scores_as_the_box(
+    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+) -> None:
+    masks, boxes = scored(*scene), scored(*scene, "coco")
+    assert masks.summary.keys() == boxes.summary.keys()
+    same([*masks.summary.values()], [*boxes.summary.values()])
+    same(masks.full_precision(), boxes.full_precision())
+    for name in ("found", "neutral", "overlap", "truth", "duplicate"):
+        same(getattr(masks.evidence, name), getattr(boxes.evidence, name))
+    assert str(tie_range(masks)) == str(tie_range(boxes))
+    types, due = errors(masks), errors(boxes)
+    for name in ("kind", "target", "overlap", "missed", "unfound"):
+        same(getattr(types, name), getattr(due, name))
+    same(confusion(masks).matrix, confusion(boxes).matrix)
+    same(mistakes(masks).by_image, mistakes(boxes).by_image)
+    one = on_images(masks, [2])
+    same([*one.summary.values()], [*on_images(boxes, [2]).summary.values()])
+
+
+@given(scenes(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_no_overlap(
+    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]], random: Any
+) -> None:
+    """The overlaps are the same; which of equally good ground truths is found is the order's."""
+    truths, found = scene
+    for n, entry in enumerate(found):
+        entry["score"] = 1 - n / 16
+    whole = scored(truths, found)
+    random.shuffle(truths)
+    random.shuffle(found)
+    again = scored(truths, found)
+    order = np.argsort(-again.detections.score)
+    same(again.evidence.overlap[order], whole.evidence.overlap)
+
+
+@given(scenes())
+def test_partials_of_masks_are_one_run(
+    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+) -> None:
+    whole = scored(*scene)
+    truth = whole.ground_truth
+    parts = [Partial.of(on_images(whole, [n]), truth=truth) for n in (1, 2, 3)]
+    merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
+    same([*merged.summary.values()], [*whole.summary.values()])
+
+
+def test_masks_are_asked_for_where_tables_have_none() -> None:
+    from detap.errors import UsageError
+    from detap.tables.detection import Detections, GroundTruth
+
+    boxes = np.array([[0.0, 0, 5, 5]])
+    truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=boxes)
+    found = Detections.from_arrays(image=["a"], label=["b"], boxes=boxes, score=[1.0])
+    with pytest.raises(UsageError, match="have no masks: read COCO files with masks=True"):
+        evaluate(truth, found, "coco-segm")
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"pixel_edge": True}, "pixel edge has no say where masks overlap"),
+        ({"box_decimals": 1}, "box decimals has no say where masks overlap"),
+        ({"pairing": "coverage"}, "pairing by coverage takes boxes, no masks"),
+    ],
+)
+def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> None:
+    from detap.errors import UsageError
+
+    with pytest.raises(UsageError, match=message):
+        protocol("coco-segm").with_changes(**changes)
+    with pytest.raises(UsageError, match="detection area has no say where boxes overlap"):
+        protocol("coco").with_changes(detection_area="pixels")
+
+
+def test_what_overlaps_brings_what_goes_with_it() -> None:
+    masks = protocol("voc2012").with_changes(overlap="mask")
+    assert not masks.pixel_edge
+    pixels = masks.with_changes(detection_area="pixels")
+    assert pixels.with_changes(overlap="box").detection_area == "box"
