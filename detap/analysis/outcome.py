@@ -152,7 +152,7 @@ class Outcome:
         detections, truths = self.boxes
         found = self.truth[rows]
         if self.scene.pairs is not None:
-            return self.scene.pairs.between(rows, found, len(truths.image))
+            return self.scene.pairs.between(rows, found)
         return paired_overlaps(
             detections.corners[rows],
             truths.corners[found],

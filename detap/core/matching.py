@@ -69,21 +69,26 @@ class Pairs(NamedTuple):
     truth: Integers
     overlap: Floats
 
-    def between(self, rows: NDArray[Any], found: NDArray[Any], truths: int) -> Floats:
+    def between(self, rows: NDArray[Any], found: NDArray[Any]) -> Floats:
         """Return the overlap of each detection with a ground truth of its own; 0 where unlisted.
 
         Parameters
         ----------
         rows, found : (n,) integer
-            Of the detections and of the ground truths, of which there are `truths`.
+            Of the detections and of the ground truths.
         """
-        claims = np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
-        listed = claims * truths + self.truth
-        wanted = rows.astype(np.int64) * truths + found
-        at = np.minimum(np.searchsorted(listed, wanted), max(len(listed) - 1, 0))
-        if not len(listed):
-            return np.zeros(len(wanted))
-        return np.where(listed[at] == wanted, self.overlap[at], 0.0)
+        if not len(self.truth):
+            return np.zeros(len(rows))
+        at, end = self.start[rows], self.start[rows + 1]
+        last, stop = np.maximum(end - 1, 0), end
+        # A binary search among the pairs of each detection, of all at once.
+        while (at < stop).any():
+            middle = (at + stop) // 2
+            less = (at < stop) & (self.truth[np.minimum(middle, last)] < found)
+            stop = np.where(less, stop, np.minimum(middle, stop))
+            at = np.where(less, middle + 1, at)
+        listed = (at < end) & (self.truth[np.minimum(at, last)] == found)
+        return np.where(listed, self.overlap[np.minimum(at, last)], 0.0)
 
     def check(self, detections: Boxes, truths: Boxes) -> None:
         """Raise ValueError where these are no pairs of these detections and ground truths."""

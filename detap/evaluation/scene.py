@@ -179,7 +179,7 @@ class Scene:
         pairs = self.pairs if absorbing else self.pairs_of_any_class
         if pairs is not None:
             claim, truth = np.repeat(rows, len(truths)), np.tile(truths, len(rows))
-            return pairs.between(claim, truth, len(of_truth.image)).reshape(len(rows), len(truths))
+            return pairs.between(claim, truth).reshape(len(rows), len(truths))
         return overlaps(
             detections.corners[rows],
             of_truth.corners[truths],

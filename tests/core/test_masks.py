@@ -200,8 +200,8 @@ def test_pairs_are_of_one_image_and_class_and_of_no_thread_count() -> None:
     pairs.check(boxes(300, image, label), boxes(300, image, label))
     assert len(pairs.truth) > 300
     claims = np.repeat(number, np.diff(pairs.start))
-    assert pairs.between(claims, pairs.truth, 300).tolist() == pairs.overlap.tolist()
-    assert not pairs.between(np.array([0]), np.array([int(np.argmax(image != image[0]))]), 300)
+    assert pairs.between(claims, pairs.truth).tolist() == pairs.overlap.tolist()
+    assert not pairs.between(np.array([0]), np.array([int(np.argmax(image != image[0]))]))
 
 
 def test_nothing_on_a_side_gives_no_pairs() -> None:

@@ -100,6 +100,19 @@ def test_pairs_that_are_none_are_refused(start: list[int], truth: list[int], mes
         run(Scene(*TWO.tables(), PRESETS["coco"], None), pairs)
 
 
+@given(st.lists(st.sets(st.integers(0, 6)), min_size=1, max_size=6))
+def test_what_is_not_listed_does_not_overlap(listed: list[set[int]]) -> None:
+    start = np.cumsum([0, *map(len, listed)])
+    truth = np.array([g for of_one in listed for g in sorted(of_one)], np.int32)
+    pairs = Pairs(start, truth, np.arange(1, len(truth) + 1, dtype=np.float64))
+    rows, found = (grid.ravel() for grid in np.indices((len(listed), 7)))
+    table = [
+        start[n] + sorted(listed[n]).index(g) + 1.0 if g in listed[n] else 0.0
+        for n, g in zip(rows.tolist(), found.tolist(), strict=True)
+    ]
+    assert pairs.between(rows, found).tolist() == table
+
+
 def test_a_kernel_of_any_shape_decides_who_matches() -> None:
     """By overlaps of its own the first detection prefers the second ground truth, .8 to .6."""
     pairs = Pairs(np.array([0, 2, 2]), np.array([0, 1], np.int32), np.array([0.6, 0.8]))
