@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from detap.analysis.errors import TYPES
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.formats.dota.aside import named
@@ -285,14 +286,26 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
     assert report["summary"] == {"mAP": 0.5}
     for option in ("--errors", "--confusion", "--calibration", "--examples"):
         ended = detap("eval", *given, option)
-        assert ended.status == 2, option
-        assert "compares by polygon, and this analysis knows boxes alone" in ended.err
-        assert detap("eval", *given, option, "--overlap", "box").status == 0  # as it says
+        assert ended.status == 0, ended.err
+    ended = detap("eval", *given, "--errors", "tidecv")
+    assert ended.status == 2
+    assert "scores polygons, and this looks at boxes; type the errors by the protocol" in ended.err
+    assert detap("eval", *given, "--errors").status == 0  # as it says
     ended = detap("eval", *given, "--tie-range", "--curves", str(tmp_path / "curves.csv"))
     assert ended.status == 0, ended.err
     for command in (["check", *given], ["check", "--dt", str(found)]):
         ended = detap(*command)
         assert ended.status == 0, ended.err
+
+
+def test_errors_are_those_of_quadrilaterals(tmp_path: Path) -> None:
+    """The square around a diamond overlaps it by exactly a half, which is not above it."""
+    truth = read_ground_truth(labels_of(tmp_path, "5 0 10 5 5 10 0 5 ship 0"))
+    found = read_detections(results(tmp_path, ship=f"P1 .9 {SHIP}"), truth)
+    types = evaluate(truth, found, "dota").errors()
+    assert [TYPES[kind] for kind in types.kind] == ["localisation"]
+    assert types.overlap.tolist() == [0.5]
+    assert evaluate(truth, found, "voc2012").errors().kind.tolist() == [-1]
 
 
 def test_a_partial_is_the_whole(detap: Run, labels: Path, tmp_path: Path) -> None:

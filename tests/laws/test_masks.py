@@ -129,9 +129,12 @@ def test_masks_are_asked_for_where_tables_have_none() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"pixel_edge": True}, "pixel edge has no say where masks overlap"),
-        ({"box_decimals": 1}, "box decimals has no say where masks overlap"),
-        ({"pairing": "coverage"}, "pairing by coverage takes boxes, no masks"),
+        (
+            {"pixel_edge": True},
+            "pixel edge has no say where overlap is mask: leave out --pixel-edge",
+        ),
+        ({"box_decimals": 1}, "box decimals has no say where overlap is mask"),
+        ({"pairing": "coverage"}, "overlap mask goes with pairing ranked, not with coverage"),
     ],
 )
 def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> None:
@@ -139,7 +142,7 @@ def test_axes_of_boxes_have_no_say(changes: dict[str, Any], message: str) -> Non
 
     with pytest.raises(UsageError, match=message):
         protocol("coco-segm").with_changes(**changes)
-    with pytest.raises(UsageError, match="detection area has no say where boxes overlap"):
+    with pytest.raises(UsageError, match="detection area has no say where overlap is box"):
         protocol("coco").with_changes(detection_area="pixels")
 
 

@@ -129,7 +129,7 @@ def test_areas_are_those_of_quadrilaterals() -> None:
 def test_what_polygons_do_not_go_with() -> None:
     with pytest.raises(UsageError, match="goes with pairing ranked, not with coverage"):
         replace(protocol("proposals"), overlap="polygon")
-    with pytest.raises(UsageError, match="no say where overlap is polygon: add --no-pixel-edge"):
+    with pytest.raises(UsageError, match="no say where overlap is polygon: leave out --pixel-edge"):
         replace(protocol("voc2012"), overlap="polygon")
     changed = protocol("voc2012").with_changes(overlap="polygon")
     assert (changed.overlap, changed.pixel_edge) == ("polygon", False)
