@@ -61,7 +61,7 @@ def test_the_sibling_of_a_preset(detap: Detap, masks: list[str]) -> None:
     ) in ended.err
     ended = detap("eval", *masks, "--protocol", "voc2012", "--overlap", "mask", "-o", "json=-")
     signature = json.loads(ended.out)["signature"]
-    assert signature.startswith("protocol:voc2012|overlap:mask|pixel-edge:no|")
+    assert signature.startswith("protocol:voc2012|pixel-edge:no|overlap:mask|")
 
 
 def test_several_inputs_of_masks(detap: Detap, masks: list[str], tmp_path: Path) -> None:

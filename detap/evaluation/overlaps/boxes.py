@@ -46,9 +46,10 @@ class Shapes:
         Parameters
         ----------
         own : (N,) float64
-            Those of :meth:`areas`.
+            Those of :meth:`areas`. A row of results may have another, of its mask.
         """
-        return own
+        area = self.detections.area
+        return own if area is None or self.rules.pixel_edge else area
 
     def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs | None:
         """Return what overlaps of the same image and class; None where boxes say so themselves.

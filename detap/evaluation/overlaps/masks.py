@@ -24,9 +24,7 @@ class MaskShapes(Shapes):
 
     def deciding(self, own: Floats) -> Floats:
         """As :meth:`Shapes.deciding`: of a mask's own row, or its pixels."""
-        if self.rules.detection_area == "pixels":
-            return self._pixels
-        return own if self.detections.area is None else self.detections.area
+        return self._pixels if self.rules.detection_area == "pixels" else super().deciding(own)
 
     def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs:
         """As :meth:`Shapes.pairs`."""
