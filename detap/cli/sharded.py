@@ -62,7 +62,7 @@ _BOXES = (
 """What is answered from boxes, all of which are then held."""
 
 
-def in_shards(inputs: Inputs, gates: Gates, outputs: Outputs, options: Mapping[str, Any]) -> bool:
+def in_shards(inputs: Inputs, outputs: Outputs, options: Mapping[str, Any]) -> bool:
     """Return whether inputs are evaluated one by one: where partials can answer what is asked.
 
     Raises

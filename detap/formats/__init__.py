@@ -18,22 +18,6 @@ if TYPE_CHECKING:
 _Path = str | os.PathLike[str]
 
 
-def tell_format(ground_truth: _Path | None, detections: _Path | None = None) -> str:
-    """Return the name of the format that files are in, by their names and first bytes.
-
-    Parameters
-    ----------
-    ground_truth, detections : str or path, optional
-        What is to be read; ``"-"`` tells nothing.
-
-    Raises
-    ------
-    UsageError
-        Where neither tells, or the two tell differently.
-    """
-    return told(ground_truth, detections).name
-
-
 def read_ground_truth(
     path: _Path | Sequence[_Path],
     *,

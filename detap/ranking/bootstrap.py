@@ -8,27 +8,9 @@ percentile one, as for detectors (:mod:`detap.analysis.bootstrap`).
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.bootstrap import interval
-
 Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 22
-
-
-def drop_interval(
-    then: Floats, now: Floats, *, confidence: float, resamples: int, seed: int
-) -> tuple[float, float]:
-    """Return the interval of the drop of a mean from `then` to `now`; NaN where none has both.
-
-    Parameters
-    ----------
-    then, now, resamples, seed
-        As for :func:`resampled_means`, of which the drop is taken.
-    confidence : float
-        Between 0 and 1.
-    """
-    before, after = (resampled_means(x, resamples=resamples, seed=seed) for x in (then, now))
-    return interval(before - after, confidence)
 
 
 def resampled_means(values: Floats, *, resamples: int, seed: int) -> Floats:

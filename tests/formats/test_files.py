@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from detap.errors import InputError, UsageError
-from detap.formats import tell_format
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.reading import digest
 from detap.formats.reading.digest import sha256, sha256_of_stream
 from detap.formats.reading.stream import Limits, Stream, open_regular, read_bytes
+from detap.formats.registry import told
 from detap.formats.voc import tables as voc
 from tests.formats import voc_files
 from tests.formats.coco_files import RESULTS, TRUTH, as_bytes
@@ -227,22 +227,22 @@ def test_formats_are_told_by_name_and_content(tmp_path: Path) -> None:
 
     folder = tmp_path / "folder.json"
     folder.mkdir()
-    assert tell_format(folder) == "voc"
-    assert tell_format(made("a.json", b"")) == "coco"
-    assert tell_format(tmp_path / "absent.json.gz") == "coco"
-    assert tell_format(made("a.xml", b"")) == "voc"
-    assert tell_format(made("a", b" \xef\xbb\xbf"), made("b", b"\xef\xbb\xbf [")) == "coco"
-    assert tell_format(made("c", b"<annotation/>")) == "voc"
-    assert tell_format(folder, "-") == "voc"
-    assert tell_format(folder, tmp_path / "a.json") == "voc"  # the ground truth says it
-    assert tell_format(None, tmp_path / "a.json") == "coco"
+    assert told(folder).name == "voc"
+    assert told(made("a.json", b"")).name == "coco"
+    assert told(tmp_path / "absent.json.gz").name == "coco"
+    assert told(made("a.xml", b"")).name == "voc"
+    assert told(made("a", b" \xef\xbb\xbf"), made("b", b"\xef\xbb\xbf [")).name == "coco"
+    assert told(made("c", b"<annotation/>")).name == "voc"
+    assert told(folder, "-").name == "voc"
+    assert told(folder, tmp_path / "a.json").name == "voc"  # the ground truth says it
+    assert told(None, tmp_path / "a.json").name == "coco"
 
 
 def test_formats_that_cannot_be_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be told; say --format coco or --format voc"):
-        tell_format(tmp_path / "absent")
+        told(tmp_path / "absent")
     with pytest.raises(UsageError, match="the format of no file cannot be told"):
-        tell_format(None)
+        told(None)
 
 
 def test_reading_begins_without_numpy(truth_path: Path) -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import score_tables
-from detap.formats import read_detections, read_ground_truth, tell_format
-from detap.formats.registry import FORMATS, Format
+from detap.formats import read_detections, read_ground_truth
+from detap.formats.registry import FORMATS, Format, told
 from detap.formats.several import Sources, matching, members
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.joining import join_detections, join_ground_truths
@@ -137,7 +137,7 @@ def test_standard_input_is_no_shard() -> None:
 def test_a_folder_tells_its_format(tmp_path: Path, names: list[str], format_: str) -> None:
     for name in names:
         write(tmp_path / name, [])
-    assert tell_format(tmp_path) == format_
+    assert told(tmp_path).name == format_
 
 
 def test_the_next_is_begun_while_one_is_read() -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from detap.analysis.bootstrap import interval
 from detap.cli import main
-from detap.ranking.bootstrap import drop_interval
+from detap.ranking.bootstrap import resampled_means
 from detap.report import schema as report_schema
 from tests.ranking.cases import random_run, write_trec
 
@@ -216,6 +216,14 @@ def test_noise(archive: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     np.savez(tmp_path / "fewer.npz", **fewer)
     assert main([*given, "--npz", str(tmp_path / "fewer.npz"), "--max-drop", "0.01"]) == 2
     assert "ranks other queries" in capsys.readouterr().err
+
+
+def drop_interval(
+    then: Any, now: Any, *, confidence: float, resamples: int, seed: int
+) -> tuple[float, float]:
+    """Return the interval of the drop of a mean, as gates have it."""
+    before, after = (resampled_means(x, resamples=resamples, seed=seed) for x in (then, now))
+    return interval(before - after, confidence)
 
 
 def test_the_interval_of_a_mean_s_drop_covers_it() -> None:

@@ -129,7 +129,7 @@ def _evaluate(
     gates = how[1]
     digests = outputs.want_digests or gates.want_digests or options["partial"] is not None
     inputs = inputs.hashed(digests)
-    if in_shards(inputs, gates, outputs, options):
+    if in_shards(inputs, outputs, options):
         baseline = gates.read_baseline()
         found = evaluate_shards(inputs, how, options, session)
         return tell(found, (gates, baseline), outputs, options, session)

@@ -57,7 +57,6 @@ class GivenSizes:
     ) -> None:
         self.sizes: Floats = np.full((len(images), 2), np.nan)
         self.source: tuple[SourceFile, ...] = ()
-        self.of_all = image_size is not None
         if image_size is not None and image_sizes is not None:
             raise UsageError("--image-size is of all images, --image-sizes of each: give one")
         if image_size is not None:
