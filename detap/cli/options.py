@@ -320,10 +320,12 @@ protocol_options = stack(
     ),
 )
 
+classes_option = _selection(
+    "--classes", multiple=True, metavar="NAMES", help="Only these, separated by commas."
+)
+
 selection_options = stack(
-    _selection(
-        "--classes", multiple=True, metavar="NAMES", help="Only these, separated by commas."
-    ),
+    classes_option,
     _selection(
         "--images",
         multiple=True,

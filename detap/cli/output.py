@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from detap.tables.detection import SourceFile
 
 _PAGE = 80  # the width of a page that is no terminal
+_FEW = ("table", "json", "csv", "markdown")
+"""What a report can be written as that is not of a detector's or a ranking's numbers."""
+
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})
 
 
@@ -74,11 +77,11 @@ class Outputs(NamedTuple):
         """Whether any report asks more of the result than its numbers."""
         return any(sink.extra for sink in (self.stdout, *(sink for sink, _ in self.files)))
 
-    def refuse_others(self, what: str, formats: Sequence[str]) -> None:
+    def refuse_others(self, what: str) -> None:
         """Raise UsageError where a report that has few forms is wanted in another."""
         for sink in (self.stdout, *(sink for sink, _ in self.files)):
-            if sink.name not in formats:
-                raise UsageError(f"{what} has no form as {sink.name}; use {', '.join(formats)}")
+            if sink.name not in _FEW:
+                raise UsageError(f"{what} has no form as {sink.name}; use {', '.join(_FEW)}")
 
     def check(self) -> None:
         """Refuse what cannot be written, before the work is done."""

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison
     from detap.tables.detection import Detections, GroundTruth
 
-FORMATS = ("table", "json", "csv", "markdown")
-"""What a comparison can be written as."""
-
 compare_options = stack(
     option(
         "--confidence",
@@ -124,7 +121,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     if options["resolve_drop"] is not None and not options["resamples"]:
         raise UsageError("--resolve-drop needs resamples: leave --resamples 0 out")
     outputs = Outputs.from_options(options, [*inputs.paths(), *inputs.meant(second)])
-    outputs.refuse_others("a comparison", FORMATS)
+    outputs.refuse_others("a comparison")
     outputs.check()
     _compare(inputs, second, (rules, outputs), options, session)
 

@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from detap.analysis.explanation.account import Made
     from detap.report.model import Report
 
-FORMATS = ("table", "json", "csv", "markdown")
-"""What an explanation can be written as."""
-
 _explanation = stack(
     option(
         "--from",
@@ -141,7 +138,7 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
     inputs = _inputs(options, needed=not reports)
     sources = [*reports, *(() if inputs is None else inputs.paths())]
     outputs = Outputs.from_options(options, sources)
-    outputs.refuse_others("an explanation", FORMATS)
+    outputs.refuse_others("an explanation")
     outputs.check()
     if reports:
         records = [_report(path) for path in reports]

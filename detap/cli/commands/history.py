@@ -10,9 +10,6 @@ from detap.cli.options import general_options, option, output_options, strict_op
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 
-FORMATS = ("table", "json", "csv", "markdown")
-"""What a history can be written as."""
-
 number_option = option(
     "--number",
     group="History",
@@ -50,7 +47,7 @@ def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None
 
     options.pop("strict")
     outputs = Outputs.from_options(options, paths)
-    outputs.refuse_others("a history", FORMATS)
+    outputs.refuse_others("a history")
     outputs.check()
     report = history_report(history(read_runs(paths), options["number"]))
     for note in report.notes:

@@ -11,6 +11,7 @@ from detap.cli.commands.eval import selected, selection
 from detap.cli.gates import Gates, slice_options
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
+    classes_option,
     general_options,
     input_options,
     option,
@@ -74,13 +75,7 @@ page_options = stack(
         metavar="PATH",
         help="JSON reports of earlier runs, or a folder of them: show the trend. Repeatable.",
     ),
-    option(
-        "--classes",
-        group="Selection",
-        multiple=True,
-        metavar="NAMES",
-        help="Only these, separated by commas.",
-    ),
+    classes_option,
     threads_option,
 )
 

@@ -22,9 +22,6 @@ from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Share
 from detap.protocols import Protocol
 
-FORMATS = ("table", "json", "csv", "markdown")
-"""What an image can be written as."""
-
 _at_iou = option(
     "--at-iou",
     group="Protocol (what is left out stays the preset's)",
@@ -62,7 +59,7 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     rules = rules_from(options, Protocol, inputs.format.protocol)
     inputs = inputs.scored_by(rules)
     outputs = Outputs.from_options(options, inputs.paths())
-    outputs.refuse_others("an image", FORMATS)
+    outputs.refuse_others("an image")
     outputs.check()
     _show(inputs, image, (rules, outputs), options, session)
 
