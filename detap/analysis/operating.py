@@ -4,6 +4,7 @@ Detections of score s or more are kept, all of a tie or none; the scores that oc
 candidates. Detections that count neither way and those beyond the detection limit are left out.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
@@ -165,20 +166,18 @@ class Sweeps:
     @cached_property
     def best(self) -> "OperatingPoint":
         """Where F1 is largest: overall, and for each class by itself."""
-        return OperatingPoint(
-            iou=self.iou,
-            classes=self.classes,
-            overall=self.overall.best,
-            by_class=tuple(sweep.best for sweep in self.by_class),
-        )
+        return self._points(lambda sweep: sweep.best)
 
     def at(self, score: float) -> "OperatingPoint":
         """Return what a threshold gives, overall and for each class."""
+        return self._points(lambda sweep: sweep.at(score))
+
+    def _points(self, point: Callable[[Sweep], Point]) -> "OperatingPoint":
         return OperatingPoint(
             iou=self.iou,
             classes=self.classes,
-            overall=self.overall.at(score),
-            by_class=tuple(sweep.at(score) for sweep in self.by_class),
+            overall=point(self.overall),
+            by_class=tuple(map(point, self.by_class)),
         )
 
 

@@ -196,8 +196,7 @@ def _detection_notes(detections: Detections) -> Iterator[Note]:
 
 
 def _common_facts(truth: GroundTruth, detections: Detections, sample: "Sample") -> Iterator[Fact]:
-    with_truth = np.bincount(truth.image, minlength=len(truth.images)) > 0
-    with_found = np.bincount(detections.image, minlength=len(truth.images)) > 0
+    with_truth, with_found = truth.filled, detections.filled
     yield Fact("images_with_detections", "images with detections", int(with_found.sum()))
     bare = int(np.count_nonzero(with_truth & ~with_found))
     yield Fact("images_undetected", "  with ground truth, but no detection", bare)
@@ -225,8 +224,7 @@ def _only(table: GroundTruth | Detections, other: GroundTruth | Detections) -> l
 def _missing_notes(truth: GroundTruth, detections: Detections) -> Iterator[Note]:
     if not len(detections):
         return
-    with_truth = np.bincount(truth.image, minlength=len(truth.images)) > 0
-    with_found = np.bincount(detections.image, minlength=len(truth.images)) > 0
+    with_truth, with_found = truth.filled, detections.filled
     bare = int(np.count_nonzero(with_truth & ~with_found))
     if 2 * bare > int(with_truth.sum()):
         message = (
