@@ -35,7 +35,11 @@ class Sibling(NamedTuple):
     suffix: str
 
 
-SIBLINGS = {"bbox": Sibling("box", ""), "segm": Sibling("mask", "-segm")}
+SIBLINGS = {
+    "bbox": Sibling("box", ""),
+    "segm": Sibling("mask", "-segm"),
+    "boundary": Sibling("boundary", "-boundary"),
+}
 """What people call it."""
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
@@ -316,7 +320,8 @@ protocol_options = stack(
     _axis(
         "--iou-type",
         type=click.Choice(list(SIBLINGS)),
-        help="Boxes or masks: the preset of that kind beside the one named: coco, coco-segm.",
+        help="Boxes, masks or boundaries: the preset of that kind beside the one named: coco, "
+        "coco-segm, coco-boundary.",
     ),
 )
 
@@ -439,18 +444,14 @@ def _sibling(rules: Any, iou_type: str | None) -> Any:
     """Return the preset beside another that differs in what overlaps."""
     if iou_type is None or rules.overlap == SIBLINGS[iou_type].overlap:
         return rules
-    stem = rules.name.removesuffix(SIBLINGS[_type_of(rules)].suffix)
-    name = stem + SIBLINGS[iou_type].suffix
+    own = next((kind.suffix for kind in SIBLINGS.values() if kind.overlap == rules.overlap), "")
+    name = rules.name.removesuffix(own) + SIBLINGS[iou_type].suffix
     if name not in rules.presets:
         raise UsageError(
             f"--iou-type {iou_type}: there is no protocol {name}; --overlap "
             f"{SIBLINGS[iou_type].overlap} departs from {rules.name}"
         )
     return rules.preset(name)
-
-
-def _type_of(rules: Any) -> str:
-    return next(name for name, kind in SIBLINGS.items() if kind.overlap == rules.overlap)
 
 
 def changes_from(options: dict[str, Any], kind: type[Rules]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ class Pairing:
         cells: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]],
         absorbing: NDArray[np.uint8],
         lowest: float,
+        ratio: float,
         counts: NDArray[np.int64],
     ) -> None: ...
     def work(self) -> None: ...

@@ -8,7 +8,7 @@ where arrays are made.
 """
 
 from cython cimport final
-from libc.math cimport ceil, floor
+from libc.math cimport ceil, floor, rint, sqrt
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.stdlib cimport calloc, free, llabs, malloc, qsort, realloc
 from libc.string cimport memcpy, memset
@@ -151,6 +151,24 @@ cdef int64_t common_to(
             end_b = begin_b + b[j]
 
 
+cdef bint next_run(
+    const uint32_t *runs, Py_ssize_t count, Py_ssize_t *i, int64_t *begin, int64_t *end
+) noexcept nogil:
+    """Step to the next run inside the mask, with those that follow without a gap; False at the end.
+
+    Both `i` and `end` are 0 before the first.
+    """
+    if i[0] + 1 >= count:
+        return False
+    begin[0] = end[0] + runs[i[0]]
+    end[0] = begin[0] + runs[i[0] + 1]
+    i[0] += 2
+    while i[0] + 1 < count and runs[i[0]] == 0:
+        end[0] += runs[i[0] + 1]
+        i[0] += 2
+    return True
+
+
 cdef bint unite(const Runs *a, const Runs *b, Runs *to) noexcept nogil:
     """Write the union of two masks of one size; False when out of memory."""
     cdef Py_ssize_t i = 0, j = 0
@@ -178,6 +196,102 @@ cdef bint unite(const Runs *a, const Runs *b, Runs *to) noexcept nogil:
         run += step
         left_a -= step
         left_b -= step
+
+
+# --- boundaries
+
+# While a mask is eroded, it is the begin and the end of each of its runs in turn, none of which
+# goes on in the next column.
+
+
+cdef bint shorten(
+    const uint32_t *runs, Py_ssize_t count, int64_t height, int64_t depth, Runs *to
+) noexcept nogil:
+    """Write what has as many pixels of the mask above and below; False when out of memory."""
+    cdef int64_t begin, end = 0, top = 0
+    cdef Py_ssize_t i = 0
+    to.count = 0
+    while next_run(runs, count, &i, &begin, &end):
+        top = begin - begin % height
+        while top < end:
+            if min(end, top + height) - max(begin, top) > 2 * depth and not (
+                put_run(to, <uint32_t>(max(begin, top) + depth))
+                and put_run(to, <uint32_t>(min(end, top + height) - depth))
+            ):
+                return False
+            top += height
+    return True
+
+
+cdef bint meet(const Runs *ends, int64_t shift, Runs *to) noexcept nogil:
+    """Write what of a mask it has `shift` pixels before too; False when out of memory."""
+    cdef int64_t begin, end
+    cdef Py_ssize_t i = 0, j = 0
+    to.count = 0
+    while i < ends.count:
+        begin = max(<int64_t>ends.at[i], ends.at[j] + shift)
+        end = min(<int64_t>ends.at[i + 1], ends.at[j + 1] + shift)
+        if begin < end and not (put_run(to, <uint32_t>begin) and put_run(to, <uint32_t>end)):
+            return False
+        # The one before ends first, or with it, sooner or later: j never passes i.
+        if ends.at[i + 1] <= ends.at[j + 1] + shift:
+            i += 2
+        else:
+            j += 2
+    return True
+
+
+cdef bint erode(
+    const uint32_t *runs, Py_ssize_t count, int64_t height, int64_t depth, Runs *spare, Runs *to
+) noexcept nogil:
+    """Write what has only pixels of the mask within `depth` on every side, and no border.
+
+    The same as `depth` times what has only such neighbours. Of columns beside each other is kept
+    what all have: of two, of the four that two such are, and so on. `to` and `spare` are swapped.
+    """
+    cdef int64_t columns = 1, step
+    cdef Runs swap
+    cdef Py_ssize_t i
+    if not shorten(runs, count, height, depth, to):
+        return False
+    while columns < 2 * depth + 1 and to.count:
+        step = min(columns, 2 * depth + 1 - columns)
+        if not meet(to, step * height, spare):
+            return False
+        swap = to[0]
+        to[0] = spare[0]
+        spare[0] = swap
+        columns += step
+    # Each column now holds what all from 2 * depth before have, and belongs to the middle of them.
+    for i in range(to.count):
+        to.at[i] -= <uint32_t>(depth * height)
+    return True
+
+
+cdef bint outline(
+    const uint32_t *runs, Py_ssize_t count, const Runs *inner, Runs *to
+) noexcept nogil:
+    """Write the runs of a mask without what is left of it eroded; False when out of memory."""
+    cdef int64_t begin, end = 0, behind = 0
+    cdef Py_ssize_t i = 0, k = 0
+    to.count = 0
+    while next_run(runs, count, &i, &begin, &end):
+        while k < inner.count and inner.at[k] < end:
+            if not (put_run(to, <uint32_t>(begin - behind))
+                    and put_run(to, <uint32_t>(inner.at[k] - begin))):
+                return False
+            behind = inner.at[k]
+            begin = inner.at[k + 1]
+            k += 2
+        if not (put_run(to, <uint32_t>(begin - behind)) and put_run(to, <uint32_t>(end - begin))):
+            return False
+        behind = end
+    return True
+
+
+cdef int64_t depth_of(int64_t height, int64_t width, double ratio) noexcept nogil:
+    """Return how deep the boundary is in an image of this size, in pixels."""
+    return max(<int64_t>rint(ratio * sqrt(<double>(height * height + width * width))), 1)
 
 
 # --- polygons
@@ -291,6 +405,8 @@ cdef struct Shape:
     int64_t area
     Bounds bounds
     bint known              # whether the runs are there, or only bounds
+    Runs edge               # of the boundary; NULL where it is not yet asked for
+    int64_t edge_area
 
 
 cdef struct Scratch:
@@ -333,6 +449,7 @@ cdef class Store:
         cdef int64_t i = self.first_point(self.ring_start[mask])
         cdef int64_t end = self.first_point(self.ring_start[mask + 1])
         cdef double left = 1e300, top = 1e300, right = -1e300, bottom = -1e300
+        to.edge.at = NULL
         to.known = self.has_runs(mask)
         if to.known:
             to.count = self.run_start[mask + 1] - self.run_start[mask]
@@ -479,6 +596,9 @@ cdef class Pairing:
     absorbing : (G,) uint8
     lowest : float
         Overlaps below are left out; so are those of nothing.
+    ratio : float
+        Of the depth of boundaries to the diagonal of the image, where the overlap is the lesser of
+        that of masks and that of boundaries; 0 where it is that of masks.
     counts : (N,) int64
         Filled with how many pairs each detection has.
     """
@@ -487,14 +607,14 @@ cdef class Pairing:
     cdef const int32_t[::1] claim_mask, truth_mask, claim_rows, truth_rows
     cdef const int64_t[::1] claim_start, truth_start
     cdef const uint8_t[::1] absorbing
-    cdef double lowest
+    cdef double lowest, ratio
     cdef int64_t[::1] counts
     cdef Found *found
     cdef Py_ssize_t cells, next
     cdef bint failed
 
     def __init__(
-        self, claims, truths, claim_mask, truth_mask, cells, absorbing, lowest, counts
+        self, claims, truths, claim_mask, truth_mask, cells, absorbing, lowest, ratio, counts
     ):
         self.claims = claims
         self.truths = truths
@@ -503,6 +623,7 @@ cdef class Pairing:
         self.claim_rows, self.claim_start, self.truth_rows, self.truth_start = cells
         self.absorbing = absorbing
         self.lowest = lowest
+        self.ratio = ratio
         self.counts = counts
         self.cells = self.claim_start.shape[0] - 1
         self.found = <Found *>calloc(max(self.cells, 1), sizeof(Found))
@@ -560,6 +681,7 @@ cdef class Pairing:
             for i in range(n + g):
                 if drawn[i]:
                     free(<void *>shapes[i].runs)
+                free(shapes[i].edge.at)
         free(shapes)
         free(drawn)
         return done
@@ -601,6 +723,16 @@ cdef class Pairing:
                 overlap = <double>common / <double>whole
                 if overlap < self.lowest:
                     continue
+                if self.ratio and not absorbs:
+                    if not (self.edge(self.claims, self.claim_mask[claim], one, scratch)
+                            and self.edge(self.truths, self.truth_mask[truth], other, scratch)):
+                        return False
+                    common = common_to(
+                        one.edge.at, one.edge.count, other.edge.at, other.edge.count)
+                    whole = one.edge_area + other.edge_area - common
+                    overlap = min(overlap, <double>common / <double>whole)
+                    if common == 0 or overlap < self.lowest:
+                        continue
                 if not _put(&self.found[cell], truth, overlap):
                     return False
                 self.counts[claim] += 1
@@ -632,6 +764,19 @@ cdef class Pairing:
         memcpy(runs, scratch.found.at, scratch.found.count * sizeof(uint32_t))
         to.runs, to.count, to.known = runs, scratch.found.count, True
         store.measure(mask, to)
+        return True
+
+    cdef bint edge(self, Store store, Py_ssize_t mask, Shape *to, Scratch *scratch) noexcept nogil:
+        """Find the boundary of a mask whose runs are known, for this cell; once."""
+        cdef int64_t height = store.sizes[mask, 0]
+        cdef int64_t depth = depth_of(height, store.sizes[mask, 1], self.ratio)
+        if to.edge.at != NULL:
+            return True
+        to.edge.count = to.edge.room = 0
+        if not (erode(to.runs, to.count, height, depth, &scratch.part, &scratch.found)
+                and outline(to.runs, to.count, &scratch.found, &to.edge)):
+            return False
+        to.edge_area = area_of(to.edge.at, to.edge.count)
         return True
 
     def gather(self, const int64_t[::1] start, int32_t[::1] truth, double[::1] overlap):

@@ -5,7 +5,8 @@ whether an overlap reaches what is wanted.
 
 Source: the run lengths, polygons and overlaps of COCO's maskApi.c, reproduced to the last bit:
 edges are traced on a grid five times as fine, and a pixel belongs to a polygon where the middle of
-its column, at its lower half, does.
+its column, at its lower half, does. Boundaries: Cheng et al., Boundary IoU, CVPR 2021, as
+bowenc0221/boundary-iou-api takes them.
 """
 
 import numpy as np
@@ -53,9 +54,14 @@ def mask_pairs(
     numbers: tuple[Integers, Integers],
     absorbing: Flags,
     lowest: float = 0.0,
+    dilation_ratio: float = 0.0,
     threads: int | None = None,
 ) -> Pairs:
     """Return the overlaps of masks of the same image and class.
+
+    Or, where there is a dilation ratio, the lesser of that and the overlap of their boundaries:
+    of the pixels that have one outside the mask, or the border of the image, within so many on any
+    side. How many is that part of the image's diagonal, rounded (halves to even), and at least 1.
 
     Parameters
     ----------
@@ -69,6 +75,8 @@ def mask_pairs(
         Ground truths of which the overlap is what is in common over the detection's pixels.
     lowest : float
         Overlaps below this are left out, and so are those of no pixel.
+    dilation_ratio : float
+        Above 0 where boundaries count; those that absorb go by their masks in any case.
     threads : int, optional
         The result does not depend on it.
     """
@@ -81,6 +89,7 @@ def mask_pairs(
         _cells(detections, truths),
         absorbing.view(np.uint8),
         lowest,
+        dilation_ratio,
         counts,
     )
     wanted = threads or thread_count(len(detections.image) + len(truths.image))

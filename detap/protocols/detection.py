@@ -38,11 +38,15 @@ _OF_LISTS = ("verified", "not_exhaustive", "class_groups")
 """What needs classes, and detections that rank."""
 
 _NOT_OF_OVERLAP = {
-    "box": ("detection_area",),
-    "mask": ("pixel_edge", "box_decimals"),
-    "polygon": ("pixel_edge", "detection_area"),
+    "box": ("detection_area", "dilation_ratio"),
+    "mask": ("pixel_edge", "box_decimals", "dilation_ratio"),
+    "boundary": ("pixel_edge", "box_decimals"),
+    "polygon": ("pixel_edge", "detection_area", "dilation_ratio"),
 }
 """What each overlap does not look at."""
+
+_OF_MASKS = ("mask", "boundary")
+"""Overlaps for which readers must be asked for masks."""
 
 _OF_RANKING = (
     "candidate",
@@ -70,7 +74,7 @@ class Protocol(Rules):
     presets: ClassVar[dict[str, "Protocol"]] = {}
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("overlap", "detection_area", "pixel_edge"),
+        ("overlap", "detection_area", "dilation_ratio", "pixel_edge"),
         ("neutral", "absorbing"),
         ("candidate", "equal_iou"),
         ("interpolation", "recall_grid", "precision_guard"),
@@ -117,18 +121,26 @@ class Protocol(Rules):
         "Width is x2 - x1 + 1, in whole pixels.",
         "Corners are the first and the last pixel: width = x2 \N{MINUS SIGN} x1 + 1.",
     )
-    overlap: Literal["box", "mask", "polygon"] = axis(
+    overlap: Literal["box", "mask", "boundary", "polygon"] = axis(
         "box",
-        "What overlaps: boxes, masks, or quadrilaterals (rotated boxes).",
+        "What overlaps: boxes, masks, masks and their boundaries, or quadrilaterals (rotated "
+        "boxes).",
         "What overlaps: boxes; masks, pixel by pixel, as COCO files have them in polygons and run "
-        "lengths of either kind; or quadrilaterals, such as rotated boxes, of which a plain box is "
-        "one too.",
+        "lengths of either kind; masks and their boundaries, whichever overlap is less; or "
+        "quadrilaterals, such as rotated boxes, of which a plain box is one too.",
     )
     detection_area: Literal["box", "pixels"] = axis(
         "box",
         "The area that decides the range of an unmatched mask: its row's bbox, or its pixels.",
         "The area that decides the range of an unmatched mask: of the `bbox` where its row has "
         "one, else its pixels; or always its pixels.",
+    )
+    dilation_ratio: float = axis(
+        0.02,
+        "How deep the boundary of a mask is, in diagonals of the image.",
+        "How deep the boundary of a mask is, in diagonals of the image: rounded to whole pixels, "
+        "halves to even, and at least one.",
+        kind=Number(0, 1, above=True, metavar="RATIO"),
     )
     candidate: Literal["best", "best-free"] = axis(
         "best",
@@ -421,13 +433,14 @@ class Protocol(Rules):
         """
         if self.overlap != "box":
             raise UsageError(
-                f"protocol {self.name} scores {self.overlap}s, and this looks at boxes; {remedy}"
+                f"protocol {self.name} has the overlap {self.overlap}, and this looks at boxes; "
+                f"{remedy}"
             )
 
     @property
     def reading(self) -> dict[str, bool]:
         """What readers must be asked for beside boxes, as options of theirs."""
-        return {"masks": True} if self.overlap == "mask" else {}
+        return {"masks": True} if self.overlap in _OF_MASKS else {}
 
     @property
     def asks_of_objects(self) -> bool:

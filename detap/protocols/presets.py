@@ -65,6 +65,18 @@ _COCO = Protocol(
     source="pycocotools 2.0.11, COCOeval with iouType bbox",
     tolerance=0.0,
 )
+_LVIS = replace(
+    _COCO,
+    name="lvis",
+    neutral=("ignore",),
+    absorbing=(),
+    detection_limits=(300,),
+    limit_scope="image",
+    verified="listed",
+    not_exhaustive="neutral",
+    class_groups="frequency",
+    source="lvis 0.5.3, LVISEval with iou_type bbox",
+)
 _KITTI = Protocol(
     name="kitti",
     strict_iou=True,
@@ -129,15 +141,17 @@ Protocol.presets |= {
         ),
         replace(
             _COCO,
-            name="lvis",
-            neutral=("ignore",),
-            absorbing=(),
-            detection_limits=(300,),
-            limit_scope="image",
-            verified="listed",
-            not_exhaustive="neutral",
-            class_groups="frequency",
-            source="lvis 0.5.3, LVISEval with iou_type bbox",
+            name="coco-boundary",
+            overlap="boundary",
+            neutral=("crowd", "ignore"),
+            source="bowenc0221/boundary-iou-api 37d2558, COCOeval with iouType boundary",
+        ),
+        _LVIS,
+        replace(
+            _LVIS,
+            name="lvis-segm",
+            overlap="mask",
+            source="lvis 0.5.3, LVISEval with iou_type segm",
         ),
         _DOTA,
         replace(

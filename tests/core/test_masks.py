@@ -1,5 +1,6 @@
 """Masks as runs: pycocotools.mask, bit for bit, and plain bitmaps."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -160,6 +161,133 @@ def test_overlaps_are_those_of_bitmaps(
             if common and common / whole >= lowest:
                 due[n, g] = common / whole
     assert found == due
+
+
+# --- boundaries
+
+
+@st.composite
+def solid_maps(draw: st.DrawFn) -> list[Bitmap]:
+    """Draw a few bitmaps of one size: boxes with holes, so that there is something to erode."""
+    height, width = draw(st.integers(1, 26)), draw(st.integers(1, 26))
+    row, column = st.integers(0, height), st.integers(0, width)
+    found = []
+    for _ in range(draw(st.integers(2, 4))):
+        one = np.zeros((height, width), np.bool_)
+        for filled in (True, True, False):
+            (top, bottom), (left, right) = (
+                sorted((draw(ends), draw(ends))) for ends in (row, column)
+            )
+            one[top:bottom, left:right] = filled
+        for y, x in draw(st.lists(st.tuples(row, column), max_size=3)):
+            one[y : y + 1, x : x + 1] ^= True
+        found.append(one)
+    return found
+
+
+def depth_of(height: int, width: int, ratio: float) -> int:
+    return max(1, round(ratio * math.sqrt(height**2 + width**2)))
+
+
+def eroded(one: Bitmap, depth: int) -> Bitmap:
+    """Erode by 3 x 3 so many times, pixel by pixel; outside the image there is nothing."""
+    for _ in range(depth):
+        padded = np.pad(one, 1)
+        rows, columns = (range(side) for side in one.shape)
+        one = np.array(
+            [[padded[y : y + 3, x : x + 3].all() for x in columns] for y in rows], np.bool_
+        ).reshape(one.shape)
+    return one
+
+
+@given(
+    solid_maps(),
+    st.sampled_from([0.01, 0.02, 0.05, 0.1, 0.2, 1.0]),
+    st.booleans(),
+    st.sampled_from([0.0, 0.3, 0.7]),
+    st.randoms(use_true_random=False),
+)
+def test_boundaries_are_those_of_eroded_bitmaps(
+    maps: list[Bitmap], ratio: float, absorbs: bool, lowest: float, random: Any
+) -> None:
+    """A crowd goes by its mask alone; of others the lesser overlap counts."""
+    height, width = maps[0].shape
+    sides = maps[:1], maps[1:]
+    stores = [of_runs([parted(runs(one), random) for one in side], height, width) for side in sides]
+    absorbing = np.full(len(sides[1]), absorbs)
+    pairs = paired(*stores, absorbing=absorbing, lowest=lowest, dilation_ratio=ratio)
+    found = dict(zip(pairs.truth.tolist(), pairs.overlap.tolist(), strict=True))
+    due = {}
+    depth = depth_of(height, width, ratio)
+    for g, other in enumerate(sides[1]):
+        overlap = quotient(maps[0], other, absorbs)
+        if not absorbs:
+            rings = [one & ~eroded(one, depth) for one in (maps[0], other)]
+            overlap = min(overlap, quotient(rings[0], rings[1], False))
+        if overlap and overlap >= lowest:
+            due[g] = overlap
+    assert found == due
+
+
+def parted(found: NDArray[np.uint32], random: Any) -> NDArray[np.uint32]:
+    """Return the same runs with some in two, nothing of the other kind between."""
+    parts: list[int] = []
+    for length in found.tolist():
+        cut = random.randint(0, length)
+        parts += [cut, 0, length - cut] if random.random() < 0.3 else [length]
+    return np.array(parts, np.uint32)
+
+
+def quotient(one: Bitmap, other: Bitmap, absorbs: bool) -> float:
+    common, whole = (one & other).sum(), one.sum() if absorbs else (one | other).sum()
+    return float(common / whole) if common else 0.0
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "ratio", "depth"),
+    [
+        (100, 100, 0.02, 3),
+        (100, 100, 0.008, 1),
+        (480, 640, 0.02, 16),
+        (480, 640, 0.008, 6),
+        (480, 640, 0.0001, 1),
+        # The diagonal is 20: halves of a pixel, which round to even.
+        (12, 16, 2.5 / 20, 2),
+        (12, 16, 3.5 / 20, 4),
+        (12, 16, 1.5 / 20, 2),
+    ],
+)
+@pytest.mark.parametrize("at", [0, 2])
+def test_how_deep_boundaries_are(
+    height: int, width: int, ratio: float, depth: int, at: int
+) -> None:
+    """A square and the same one column on; the border of the image is no other side."""
+    side = min(height - at, 40)
+    squares, rings = [], []
+    for left in (at, at + 1):
+        one = np.zeros((height, width), np.bool_)
+        one[at : at + side, left : left + side] = True
+        inner = slice(at + depth, at + side - depth), slice(left + depth, left + side - depth)
+        ring = one.copy()
+        ring[inner] = False
+        squares.append(one)
+        rings.append(ring)
+    stores = [of_runs([runs(one)], height, width) for one in squares]
+    pairs = paired(*stores, dilation_ratio=ratio)
+    due = quotient(rings[0], rings[1], False)
+    assert due < quotient(squares[0], squares[1], False)
+    assert pairs.overlap.tolist() == [due]
+
+
+def test_a_square_shifted_by_two() -> None:
+    """The rings of the specification's example: 444 pixels each, 296 of them in common."""
+    stores = []
+    for left in (40, 42):
+        one = np.zeros((100, 100), np.bool_)
+        one[40:80, left : left + 40] = True
+        stores.append(of_runs([runs(one)], 100, 100))
+    assert paired(*stores).overlap.tolist() == [1520 / 1680]
+    assert paired(*stores, dilation_ratio=0.02).overlap.tolist() == [296 / 592]
 
 
 @given(st.lists(shape, min_size=2, max_size=6), side, side, st.data())

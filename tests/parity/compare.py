@@ -1,9 +1,12 @@
 """Equality to the last bit, undefined equal to undefined."""
 
-from typing import Any
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+
+from detap.evaluation.results import Result
 
 
 def assert_same_bits(ours: ArrayLike, theirs: ArrayLike, what: str) -> None:
@@ -26,3 +29,49 @@ def assert_same_numbers(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     """Fail unless both have the same names and the same values to the last bit."""
     assert list(ours) == list(theirs)
     assert_same_bits(list(ours.values()), list(theirs.values()), ", ".join(ours))
+
+
+class Cell(NamedTuple):
+    """What a reference made of the detections of an image and a class, by falling score."""
+
+    image: int
+    label: int
+    area: int
+    matches: NDArray[Any]  # (T, N): the id of the annotation, 0 of none
+    neutral: NDArray[Any]  # (T, N)
+
+
+def assert_same_matches(result: Result, cells: Iterable[Cell], annotations: list[int]) -> None:
+    """Compare what each detection was matched to, and whether it counts.
+
+    `result` keeps its matches; `annotations` are the ids of its ground truths.
+    """
+    matches = result.matches
+    assert matches is not None
+    ours: dict[tuple[Any, Any, int], list[Any]] = {}
+    order = np.lexsort((-result.detections.score, result.detections.image))
+    for a in range(len(result.protocol.area_ranges)):
+        for row in order[matches.counted[order]].tolist():
+            image = result.images[result.detections.image[row]]
+            label = result.class_ids[result.detections.label[row]]
+            taken = matches.ground_truth[a, :, row].tolist()
+            ids = [annotations[truth] if truth >= 0 else 0 for truth in taken]
+            neutral = matches.neutral[a, :, row].tolist()
+            ours.setdefault((image, label, a), []).append((ids, neutral))
+    theirs = {}
+    for cell in cells:
+        columns = zip(cell.matches.T.tolist(), cell.neutral.T.tolist(), strict=True)
+        found = [([int(name) for name in names], flags) for names, flags in columns]
+        if found:
+            theirs[cell.image, cell.label, cell.area] = found
+    assert ours == theirs
+
+
+def cells_of_coco(evaluator: Any) -> Iterable[Cell]:
+    """Yield what an evaluator of pycocotools' kind keeps of each image, class and area range."""
+    ranges = {tuple(band): a for a, band in enumerate(evaluator.params.areaRng)}
+    for each in evaluator.evalImgs:
+        if each is not None:
+            area = ranges[tuple(each["aRng"])]
+            places = each["image_id"], each["category_id"], area
+            yield Cell(*places, each["dtMatches"], each["dtIgnore"])

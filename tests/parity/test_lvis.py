@@ -3,7 +3,9 @@
 import json
 import math
 import sys
+from collections.abc import Iterable
 from dataclasses import replace
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -23,14 +25,18 @@ from detap.evaluation.tie_range import tie_range
 from detap.formats.coco import careful, prefetch
 from detap.formats.coco.tables import read_detections, read_ground_truth, scanned_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS
-from detap.protocols import protocol
+from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.joining import join_ground_truths
 from tests.formats.coco_files import assert_equal_columns
 from tests.oracle import lvis
 from tests.oracle.lvis import Claimed, Labelled, Lists
+from tests.parity.compare import Cell, assert_same_bits, assert_same_matches
+from tests.parity.test_boundary import reference as boundary_reference
 
-RULES = protocol("lvis")
+RULES, MASKS = protocol("lvis"), protocol("lvis-segm")
+BOUNDARIES = RULES.with_changes(overlap="boundary")
+KIND = {"lvis": "bbox", "lvis-segm": "segm"}
 NUMBERS = {"AR@300": "AR300", "ARs@300": "ARs", "ARm@300": "ARm", "ARl@300": "ARl"}
 GROUPS: dict[Name, str] = {1: "rare", 2: "common", 3: "frequent"}
 BOX, ELSEWHERE = (10.0, 10.0, 50.0, 50.0), (100.0, 100.0, 40.0, 40.0)
@@ -76,19 +82,18 @@ def same(one: float | None, other: float | None) -> bool:
 # --- numbers of the reference
 
 
-@pytest.fixture(scope="module")
-def staged(real_data: Path) -> tuple[GroundTruth, Detections, dict[str, Any]]:
-    truth = read_ground_truth(real_data / "lvis-val-100" / "lvis_val_100.json")
-    folder = real_data / "lvis-val-100-results"
-    expected = json.loads((folder / "expected.json").read_text("utf-8"))["bbox (lvis 0.5.3)"]
-    return truth, read_detections(folder / "lvis_results_bbox.json", truth), expected
+def read(gold: Path, results: Path, rules: Protocol) -> tuple[GroundTruth, Detections]:
+    masks = rules.reading.get("masks", False)
+    truth = read_ground_truth(gold, masks=masks)
+    return truth, read_detections(results, truth, masks=masks)
 
 
-def test_every_number_of_the_reference_to_the_last_bit(
-    staged: tuple[GroundTruth, Detections, dict[str, Any]],
-) -> None:
-    truth, detections, expected = staged
-    result = evaluate(truth, detections, RULES)
+@pytest.mark.parametrize("rules", [RULES, MASKS], ids=lambda rules: rules.name)
+def test_every_number_of_the_reference_to_the_last_bit(real_data: Path, rules: Protocol) -> None:
+    folder, kind = real_data / "lvis-val-100-results", KIND[rules.name]
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))[f"{kind} (lvis 0.5.3)"]
+    gold = real_data / "lvis-val-100" / "lvis_val_100.json"
+    result = evaluate(*read(gold, folder / f"lvis_results_{kind}.json", rules), rules)
     assert len(expected["stats"]) == 13 == len(result.summary)
     for name, due in expected["stats"].items():
         assert result.summary[NUMBERS.get(name, name)] == due, name
@@ -100,52 +105,42 @@ def test_every_number_of_the_reference_to_the_last_bit(
     assert "missing-iscrowd" not in codes  # which means nothing here
 
 
-def test_the_reference_itself_gives_the_same_arrays(
-    real_data: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")
+@pytest.mark.parametrize("rules", [RULES, MASKS, BOUNDARIES], ids=lambda rules: rules.overlap)
+def test_the_reference_itself_gives_the_same_arrays_and_matches(
+    real_data: Path, monkeypatch: pytest.MonkeyPatch, rules: Protocol
 ) -> None:
+    evaluator = _reference(monkeypatch, rules)
+    folder = real_data / "lvis-val-100-results"
+    results = folder / f"lvis_results_{'bbox' if rules is RULES else 'segm'}.json"
+    gold = real_data / "lvis-val-100" / "lvis_val_100.json"
+    kind = {"box": "bbox", "mask": "segm", "boundary": "boundary"}[rules.overlap]
+    made = evaluator(str(gold), str(results), kind)
+    made.evaluate()
+    made.accumulate()
+    result = evaluate(*read(gold, results, rules), rules, matches=True)
+    for name, ours in (("precision", result.precision), ("recall", result.recall[..., 0])):
+        assert_same_bits(ours, np.where(made.eval[name] == -1, np.nan, made.eval[name]), name)
+    annotations = [each["id"] for each in made.lvis_gt.dataset["annotations"]]
+    assert_same_matches(result, _cells(made), annotations)
+
+
+def _reference(monkeypatch: pytest.MonkeyPatch, rules: Protocol) -> Any:
+    if rules.overlap == "boundary":
+        boundary_reference(monkeypatch, "lvis_instance_api.lvis")
+        return import_module("boundary_iou.lvis_instance_api.eval").LVISEval
     monkeypatch.setattr(np, "float", float, raising=False)  # gone since NumPy 1.24
     if find_spec("cv2") is None:  # it draws with that
         monkeypatch.setitem(sys.modules, "cv2", ModuleType("cv2"))
-    reference = pytest.importorskip("lvis", exc_type=ImportError)
-    folder = real_data / "lvis-val-100-results"
-    gold = real_data / "lvis-val-100" / "lvis_val_100.json"
-    made = reference.LVISEval(str(gold), str(folder / "lvis_results_bbox.json"), "bbox")
-    made.evaluate()
-    made.accumulate()
-    truth = read_ground_truth(gold)
-    found = read_detections(folder / "lvis_results_bbox.json", truth)
-    result = evaluate(truth, found, RULES, matches=True)
-    for name, ours in (("precision", result.precision), ("recall", result.recall[..., 0])):
-        theirs = np.where(made.eval[name] == -1, np.nan, made.eval[name])
-        assert ours.shape == theirs.shape
-        assert np.array_equal(ours, theirs, equal_nan=True), name
-    _assert_matches(result, made)
+    return pytest.importorskip("lvis", exc_type=ImportError).LVISEval
 
 
-def _assert_matches(result: Result, made: Any) -> None:
-    """Compare what each detection was matched to, and whether it counts."""
-    matches = result.matches
-    assert matches is not None
-    annotation = [each["id"] for each in made.lvis_gt.dataset["annotations"]]
-    ours: dict[tuple[int, int, int], list[Any]] = {}
-    order = np.lexsort((-result.detections.score, result.detections.image))
-    for a in range(4):
-        for row in order[matches.counted[order]].tolist():
-            image = result.images[result.detections.image[row]]
-            label = result.class_ids[result.detections.label[row]]
-            taken = matches.ground_truth[a, :, row].tolist()
-            ids = [annotation[truth] if truth >= 0 else 0 for truth in taken]
-            neutral = matches.neutral[a, :, row].tolist()
-            ours.setdefault((image, label, a), []).append((ids, neutral))
-    theirs = {}
+def _cells(made: Any) -> Iterable[Cell]:
     ranges = {tuple(band): a for a, band in enumerate(made.params.area_rng)}
     for each in made.eval_imgs:
-        if each is None or not len(each["dt_ids"]):
-            continue
-        key = each["image_id"], each["category_id"], ranges[tuple(each["area_rng"])]
-        columns = zip(each["dt_matches"].T.tolist(), each["dt_ignore"].T.tolist(), strict=True)
-        theirs[key] = [([int(i) for i in ids], neutral) for ids, neutral in columns]
-    assert ours == theirs
+        if each is not None:
+            places = each["image_id"], each["category_id"], ranges[tuple(each["area_rng"])]
+            yield Cell(*places, each["dt_matches"], each["dt_ignore"])
 
 
 @pytest.fixture(scope="module")

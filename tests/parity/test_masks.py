@@ -18,7 +18,7 @@ from detap.evaluation.detection import evaluate
 from detap.evaluation.results import Result
 from detap.formats.coco.tables import read_detections, read_ground_truth
 from detap.protocols import protocol
-from tests.parity.compare import assert_same_bits
+from tests.parity.compare import assert_same_bits, assert_same_matches, cells_of_coco
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
@@ -156,16 +156,18 @@ def test_worked_cases(real_data: Path, tmp_path: Path, name: str) -> None:
     assert_numbers(result, case["expected"])
 
 
-def test_every_array_is_that_of_pycocotools(files: dict[str, Path]) -> None:
+def test_every_array_and_match_is_that_of_pycocotools(files: dict[str, Path]) -> None:
     with contextlib.redirect_stdout(io.StringIO()):
         truths = COCO(str(files["truth"]))
         reference = COCOeval(truths, truths.loadRes(str(files["masks"])), "segm")
         reference.evaluate()
         reference.accumulate()
-    result = scored(files["truth"], files["masks"])
+    result = scored(files["truth"], files["masks"], matches=True)
     for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
         due = reference.eval[name]
         assert_same_bits(ours, np.where(due == -1, np.nan, due), name)
+    annotations = [each["id"] for each in truths.dataset["annotations"]]
+    assert_same_matches(result, cells_of_coco(reference), annotations)
 
 
 @pytest.mark.parametrize("area", ["box", "pixels"])

@@ -125,9 +125,9 @@ def test_a_number_is_within_what_the_preset_promises(data: dict[str, Tables], ro
 
 
 def test_every_preset_that_promises_anything_is_tried() -> None:
-    # In test_coco.py, test_masks.py and test_<its name>.py.
+    # In test_coco.py, test_masks.py, test_boundary.py and test_<its name>.py.
     elsewhere = {"coco", "coco-strict", "coco-segm", "kitti", "kitti-r11"}
-    elsewhere |= {"dota", "dota-allpoint", "lvis"}
+    elsewhere |= {"coco-boundary", "dota", "dota-allpoint", "lvis", "lvis-segm"}
     tried = elsewhere | {row[0] for row in ROWS}
     assert {name for name, rules in PRESETS.items() if rules.tolerance is not None} == tried
 

@@ -16,6 +16,11 @@ from detap.tables.masks import Masks
 class MaskShapes(Shapes):
     """Masks; their boxes decide no overlap."""
 
+    @property
+    def dilation_ratio(self) -> float:
+        """As :func:`detap.core.masks.mask_pairs` has it: boundaries do not count."""
+        return 0.0
+
     @cached_property
     def _pixels(self) -> Floats:
         """How many pixels the mask of each detection has, (N,) float64."""
@@ -36,6 +41,7 @@ class MaskShapes(Shapes):
             numbers=(claim, truth),
             absorbing=absorbing,
             lowest=lowest,
+            dilation_ratio=self.dilation_ratio,
             threads=self.threads,
         )
 

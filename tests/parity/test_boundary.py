@@ -1,0 +1,247 @@
+"""coco-boundary: published numbers, worked cases, and every array and match bit for bit.
+
+The reference, bowenc0221/boundary-iou-api 37d2558, is run where a checkout is on the path (it needs
+OpenCV). Everywhere its rules are added to pycocotools, with erosion in plain numpy.
+"""
+
+import contextlib
+import io
+import json
+import math
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from pycocotools import mask
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from detap.analysis.crosscheck import cross_check
+from detap.errors import UsageError
+from detap.evaluation.detection import evaluate
+from detap.evaluation.results import Result
+from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.protocols import protocol
+from tests.parity.compare import assert_same_bits, assert_same_matches, cells_of_coco
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning"),
+    pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning"),
+]
+
+Files = tuple[Path, Path]
+
+
+def scored(files: Files, ratio: float = 0.02, **more: Any) -> Result:
+    truth = read_ground_truth(files[0], masks=True)
+    found = read_detections(files[1], truth, masks=True)
+    rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
+    return evaluate(truth, found, rules, **more)
+
+
+def assert_numbers(result: Result, due: dict[str, float | None]) -> None:
+    for name, value in due.items():
+        ours = result.summary[name]
+        assert np.isnan(ours) if value is None else ours == value, name
+
+
+@pytest.fixture(scope="module")
+def files(real_data: Path) -> Files:
+    folder = real_data / "coco-val2014-100"
+    return (
+        folder / "instances_val2014_100.json",
+        folder / "instances_val2014_fakesegm100_results.json",
+    )
+
+
+@pytest.mark.parametrize("ratio", [0.02, 0.008])
+def test_published_numbers(real_data: Path, files: Files, ratio: float) -> None:
+    listed = json.loads((real_data / "coco-val2014-100-masks" / "expected.json").read_text("utf-8"))
+    name = f"boundary, dilation ratio {ratio} (boundary-iou-api 37d2558)".replace(" 0.", " .")
+    result = scored(files, ratio)
+    assert_numbers(result, listed[name]["stats"])
+    averages = result.by_class["AP"].tolist()
+    ours = {str(k): value for k, value in zip(result.class_ids, averages, strict=True)}
+    for category, value in listed[name]["per_category_AP"].items():
+        due = np.nan if value is None else value
+        assert ours[category] == pytest.approx(due, abs=1e-12, nan_ok=True)
+
+
+CASES = ["shift by 2 pixels, boundary", "boundary and crowd", "boundary honours ignore"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_worked_cases(real_data: Path, tmp_path: Path, name: str) -> None:
+    listed = json.loads((real_data / "iou-types-cases" / "cases.json").read_text("utf-8"))
+    known = {case["name"]: case for case in listed if case["protocol"] == "coco-boundary"}
+    assert [*known] == CASES
+    files = tmp_path / "gt.json", tmp_path / "dt.json"
+    for path, part in zip(files, ("ground_truth", "detections"), strict=True):
+        path.write_text(json.dumps(known[name][part]), "utf-8")
+    assert_numbers(scored(files), known[name]["expected"])
+
+
+# --- the rules of the reference, on pycocotools
+
+
+class BoundaryEval(COCOeval):  # type: ignore[misc]
+    """pycocotools, with the lesser of the overlaps of masks and boundaries, heeding `ignore`."""
+
+    ratio = 0.02
+
+    def _prepare(self) -> None:
+        marked = {n: each.get("ignore", 0) for n, each in self.cocoGt.anns.items()}
+        super()._prepare()
+        for truths in self._gts.values():
+            for each in truths:
+                each["ignore"] = marked[each["id"]] or each["iscrowd"]
+
+    def computeIoU(self, image: int, category: int) -> Any:  # noqa: N802 - its name there
+        overlaps = super().computeIoU(image, category)
+        if not len(overlaps):
+            return overlaps
+        truths, claims = self._gts[image, category], self._dts[image, category]
+        order = np.argsort([-each["score"] for each in claims], kind="mergesort")
+        claims = [claims[n] for n in order[: self.params.maxDets[-1]]]
+        crowd = [int(each["iscrowd"]) for each in truths]
+        of_boundaries = mask.iou(
+            [self._boundary(each) for each in claims],
+            [self._boundary(each) for each in truths],
+            crowd,
+        )
+        return np.where(np.array(crowd) == 1, overlaps, np.minimum(overlaps, of_boundaries))
+
+    def _boundary(self, record: dict[str, Any]) -> Any:
+        """Return what has a pixel outside, or the border, within so many rows and columns."""
+        whole: NDArray[np.uint8] = mask.decode(record["segmentation"])
+        height, width = whole.shape
+        depth = max(1, round(self.ratio * math.sqrt(height**2 + width**2)))
+        wide = 2 * depth + 1
+        x, y, w, h = map(int, mask.toBbox(record["segmentation"]))
+        box = whole[y : y + h, x : x + w]
+        # The sums over all windows, as differences of sums from the corner.
+        sums = np.pad(box, depth).astype(np.int32).cumsum(0).cumsum(1)
+        sums = np.pad(sums, ((1, 0), (1, 0)))
+        windows = sums[wide:, wide:] - sums[:-wide, wide:] - sums[wide:, :-wide]
+        box[windows + sums[:-wide, :-wide] == wide**2] = 0
+        return mask.encode(whole)
+
+
+def assert_same(files: Files, ratio: float, kind: Any, **options: Any) -> Result:
+    """Compare every precision, recall and match with those of an evaluator of pycocotools' kind."""
+    with contextlib.redirect_stdout(io.StringIO()):
+        made = kind(**options)
+        made.evaluate()
+        made.accumulate()
+    result = scored(files, ratio, matches=True)
+    for name, ours in (("precision", result.full_precision()), ("recall", result.recall)):
+        due = made.eval[name]
+        assert_same_bits(ours, np.where(due == -1, np.nan, due), name)
+    annotations = [each["id"] for each in made.cocoGt.dataset["annotations"]]
+    assert_same_matches(result, cells_of_coco(made), annotations)
+    return result
+
+
+def assert_as_on_pycocotools(files: Files, ratio: float) -> Result:
+    with contextlib.redirect_stdout(io.StringIO()):
+        truths = COCO(str(files[0]))
+        found = truths.loadRes(str(files[1]))
+    kind = type("Eval", (BoundaryEval,), {"ratio": ratio})
+    return assert_same(files, ratio, kind, cocoGt=truths, cocoDt=found, iouType="segm")
+
+
+@pytest.mark.parametrize("ratio", [0.02, 0.008])
+def test_every_array_and_match(files: Files, ratio: float) -> None:
+    assert_as_on_pycocotools(files, ratio)
+
+
+def reference(monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
+    """Return a module of the reference, told to start no processes; it would leave them behind."""
+    monkeypatch.setattr(np, "float", float, raising=False)  # gone since NumPy 1.24
+    pytest.importorskip("cv2")
+    package = "boundary_iou"
+    module = pytest.importorskip(f"{package}.{name}", exc_type=ImportError)
+    drawing = import_module(f"{package}.utils.boundary_utils")
+    alone = drawing.augment_annotations_with_boundary_single_core
+    monkeypatch.setattr(
+        module,
+        "augment_annotations_with_boundary_multi_core",
+        lambda records, draw, dilation_ratio: alone(0, records, draw, dilation_ratio),
+    )
+    return module
+
+
+@pytest.mark.parametrize("ratio", [0.02, 0.008])
+def test_every_array_and_match_of_the_reference_itself(
+    files: Files, ratio: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api = reference(monkeypatch, "coco_instance_api.coco")
+    evaluator = import_module("boundary_iou.coco_instance_api.cocoeval").COCOeval
+    with contextlib.redirect_stdout(io.StringIO()):
+        truths = api.COCO(get_boundary=True, dilation_ratio=ratio)  # it leaves files open
+        truths.dataset = json.loads(files[0].read_text("utf-8"))
+        truths.createIndex()
+        found = truths.loadRes(json.loads(files[1].read_text("utf-8")))
+    options = {"cocoGt": truths, "cocoDt": found, "iouType": "boundary", "dilation_ratio": ratio}
+    assert_same(files, ratio, evaluator, **options)
+
+
+def blobs(random: np.random.Generator, height: int, width: int) -> NDArray[np.uint8]:
+    """Return a few boxes with a hole."""
+    found = np.zeros((height, width), np.uint8)
+    for filled in (1, 1, 0):
+        top, left = random.integers(0, [height, width]) // 2
+        rows, columns = random.integers(2, [height, width])
+        found[top : top + rows, left : left + columns] = filled
+    return found
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_made_masks_with_crowds_and_ignored_ones(tmp_path: Path, seed: int) -> None:
+    random = np.random.default_rng(seed)
+    height, width = random.integers(20, 70, 2).tolist()
+    sizes = [{"id": n, "width": width, "height": height} for n in (1, 2)]
+
+    def segmentation(of: NDArray[np.uint8]) -> dict[str, Any]:
+        text = mask.encode(np.asfortranarray(of))["counts"].decode()
+        return {"size": [height, width], "counts": text}
+
+    truths, found = [], []
+    for n in range(1, 13):
+        whole = blobs(random, height, width)
+        common = {"image_id": n % 2 + 1, "category_id": n % 3 + 1}
+        flags = {"iscrowd": int(n % 5 == 0), "ignore": int(n % 4 == 0)}
+        area = {"area": float(whole.sum()), "bbox": [0, 0, 1, 1]}
+        truths.append({"id": n, **common, **flags, **area, "segmentation": segmentation(whole)})
+        for _ in range(3):
+            moved = np.roll(whole, random.integers(-3, 4, 2), (0, 1))
+            score = float(random.random())
+            found.append({**common, "score": score, "segmentation": segmentation(moved)})
+    categories = [{"id": n, "name": str(n)} for n in (1, 2, 3)]
+    record = {"images": sizes, "annotations": truths, "categories": categories}
+    files = tmp_path / "gt.json", tmp_path / "dt.json"
+    files[0].write_text(json.dumps(record), "utf-8")
+    files[1].write_text(json.dumps(found), "utf-8")
+    result = assert_as_on_pycocotools(files, [0.02, 0.05, 0.1][seed % 3])
+    assert result.neutral.sum() == 5  # 4, 5, 8, 10 and 12: some of them are either
+    assert result.summary["AP50"] > 0
+
+
+# --- what goes with it
+
+
+def test_pycocotools_has_no_such_protocol(files: Files) -> None:
+    with pytest.raises(UsageError, match=r"cannot score as coco-boundary does here \(overlap, neu"):
+        cross_check(scored(files))
+
+
+def test_the_ratio_has_a_say_where_boundaries_overlap_alone() -> None:
+    with pytest.raises(UsageError, match="dilation ratio has no say where overlap is mask"):
+        protocol("coco-segm").with_changes(dilation_ratio=0.01)
+    finer = protocol("coco-boundary").with_changes(dilation_ratio=0.008)
+    assert finer.with_changes(overlap="mask").dilation_ratio == 0.02
+    with pytest.raises(UsageError, match=r"dilation ratio 0\.0 is not above 0 and at most 1"):
+        finer.with_changes(dilation_ratio=0)
