@@ -113,7 +113,7 @@ def test_questions_are_answered(detap: Detap, masks: list[str], asked: list[str]
 def test_what_is_not_had_of_masks(detap: Detap, masks: list[str]) -> None:
     ended = detap("eval", *masks, "--iou-type", "segm", "--errors", "tidecv")
     assert ended.status == 2
-    assert "scores masks, and this looks at boxes; type the errors by the protocol" in ended.err
+    assert "has the overlap mask, and this looks at boxes; type the errors" in ended.err
 
 
 def test_explaining_reads_masks_where_a_protocol_scores_them(

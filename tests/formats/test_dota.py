@@ -289,7 +289,7 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
         assert ended.status == 0, ended.err
     ended = detap("eval", *given, "--errors", "tidecv")
     assert ended.status == 2
-    assert "scores polygons, and this looks at boxes; type the errors by the protocol" in ended.err
+    assert "has the overlap polygon, and this looks at boxes; type the errors" in ended.err
     assert detap("eval", *given, "--errors").status == 0  # as it says
     ended = detap("eval", *given, "--tie-range", "--curves", str(tmp_path / "curves.csv"))
     assert ended.status == 0, ended.err
