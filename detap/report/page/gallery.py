@@ -22,6 +22,7 @@ from detap.analysis.operating import sweeps
 from detap.analysis.outcome import Outcome
 from detap.analysis.verdicts import Verdicts, verdicts_of
 from detap.names import printable
+from detap.report.page.outlines import outlines
 
 MOST_IMAGES = 100
 _MOST_OF_A_LIST = 24
@@ -239,6 +240,7 @@ def _image(outcome: Outcome, number: int, judged: Verdicts) -> tuple[dict[str, A
                 judged.ground_truths, _boxes(truths.corners[list(truth_of)]), strict=True
             )
         ],
+        "outlines": _outlines(outcome, [*place_of], [*truth_of]),
         "picture": None,
     }
     return record, (place_of, truth_of)
@@ -252,6 +254,18 @@ def _boxes(corners: NDArray[np.float64]) -> list[list[float]]:
         [int(value) if value.is_integer() else value for value in box]
         for box in np.hstack([ends[:, :2], sides]).tolist()
     ]
+
+
+def _outlines(
+    outcome: Outcome, detections: list[int], truths: list[int]
+) -> dict[str, list[str]] | None:
+    """Return the shapes of rows, where they are not boxes."""
+    scene, overlap = outcome.scene, outcome.protocol.overlap
+    claims = outlines(overlap, scene.detections, detections)
+    objects = outlines(overlap, scene.ground_truth, truths)
+    if claims is None or objects is None:
+        return None
+    return {"detections": claims, "truths": objects}
 
 
 def _size(outcome: Outcome, number: int) -> list[float] | None:

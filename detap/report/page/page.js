@@ -900,12 +900,14 @@ function extent(image) {
   return [width, height];
 }
 
-function outline(x, y, w, h, verdict, thick) {
+// A box, or the shape that is compared: filled a little, so that what is inside can be told.
+function outline(x, y, w, h, shape, verdict, thick) {
   const [ink, dash] = INK[verdict];
-  const common = { x, y, width: w, height: h, fill: "none", "vector-effect": "non-scaling-stroke" };
+  const [kind, place] = shape ? ["path", { d: shape }] : ["rect", { x, y, width: w, height: h }];
+  const common = { ...place, fill: "none", "vector-effect": "non-scaling-stroke" };
   return [
-    draw("rect", { ...common, stroke: "#000", "stroke-opacity": 0.5, "stroke-width": thick + 1.2 }),
-    draw("rect", { ...common, stroke: ink, "stroke-width": thick, "stroke-dasharray": dash,
+    draw(kind, { ...common, stroke: "#000", "stroke-opacity": 0.5, "stroke-width": thick + 1.2 }),
+    draw(kind, { ...common, ...(shape && { fill: ink, "fill-opacity": 0.15 }), stroke: ink, "stroke-width": thick, "stroke-dasharray": dash,
       "stroke-linecap": verdict === "missed" ? "round" : "butt", "data-verdict": verdict }),
   ];
 }
@@ -929,13 +931,13 @@ function picture(entry, focused) {
   image.truths.forEach(([label, x, y, w, h, raw], place) => {
     const verdict = verdictGroup(raw), here = place === entry.truth;
     if (only ? !here : !here && isHidden(verdict)) return;
-    svg.append(...outline(x, y, w, h, verdict, thick));
+    svg.append(...outline(x, y, w, h, image.outlines?.truths[place], verdict, thick));
     if (!focused) tags.push(tag(classes[label], x, y + h - size / 2, size));
   });
   image.detections.forEach(([label, s, x, y, w, h, raw], place) => {
     const verdict = verdictGroup(raw), here = place === entry.detection;
     if (only ? !here : !here && (s < score || isHidden(verdict))) return;
-    svg.append(...outline(x, y, w, h, verdict, here ? 1.4 * thick : thick));
+    svg.append(...outline(x, y, w, h, image.outlines?.detections[place], verdict, here ? 1.4 * thick : thick));
     if (!focused) tags.push(tag(`${classes[label]} ${share(s, 2)}`, x, y > 1.3 * size ? y - size / 3 : y + 1.1 * size, size));
   });
   svg.append(...tags);
@@ -1002,7 +1004,7 @@ function updateViewer() {
       cells: [`detection ${n + 1}`, classes[label], share(s), WORDS[verdict], truthName(truth), truth < 0 ? NOTHING : share(overlap, 3)] })),
   ].filter((row) => row.focal || (!isHidden(row.group) && (row.score === undefined || row.score >= score)));
   $("viewer-table").replaceChildren(
-    head(heading("box"), heading("class"), heading("score", "share"), heading("verdict"), heading("nearest"), heading("IoU", "share")),
+    head(heading(image.outlines ? "shape" : "box"), heading("class"), heading("score", "share"), heading("verdict"), heading("nearest"), heading("IoU", "share")),
     make("tbody", {}, ...rows.map((row) => make("tr", { class: row.focal ? "focal" : null },
       make("th", { scope: "row" }, row.cells[0]), ...row.cells.slice(1).map((text, n) => cell(text, n === 1 || n === 4 ? "share" : null))))));
   $("previous").disabled = place <= 0;

@@ -1,0 +1,110 @@
+"""What is drawn of shapes that are no boxes, as paths of SVG.
+
+A kind of overlap has a line in the table; what has none is drawn as its boxes.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.core.masks import runs_of
+from detap.tables.detection import Detections, GroundTruth
+
+Table = GroundTruth | Detections
+
+
+def outlines(overlap: str, table: Table, rows: Sequence[int]) -> list[str] | None:
+    """Return the path of each of some rows, for the ``d`` of SVG's ``path``.
+
+    Parameters
+    ----------
+    overlap : str
+        What the protocol compares.
+    table : GroundTruth or Detections
+    rows : sequence of int
+
+    Returns
+    -------
+    list of str or None
+        None where boxes are what is compared.
+    """
+    drawn = _DRAWN.get(overlap)
+    return None if drawn is None else [drawn(table, row) for row in rows]
+
+
+def _polygon(table: Table, row: int) -> str:
+    if table.polygons is None:
+        x1, y1, x2, y2 = table.corners[row].tolist()
+        return _ring([(x1, y1), (x2, y1), (x2, y2), (x1, y2)])
+    return _ring(table.polygons[row].reshape(-1, 2).tolist())
+
+
+def _mask(table: Table, row: int) -> str:
+    """Return the polygons of a mask as annotated, or else the edges of its pixels."""
+    assert table.masks is not None
+    assert table.mask is not None
+    masks, number = table.masks, int(table.mask[row])
+    begin, end = masks.ring_start[number : number + 2].tolist()
+    if begin < end:
+        ends = np.concatenate([[0], masks.ring_end])
+        rings = (masks.points[ends[ring] : ends[ring + 1]].tolist() for ring in range(begin, end))
+        return "".join(map(_ring, rings))
+    height, width = masks.sizes[number].tolist()
+    runs = runs_of(masks.arrays, number)
+    pixels = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(width, height)
+    return "".join(map(_ring, edges(pixels.T)))
+
+
+def edges(pixels: NDArray[np.bool_]) -> list[list[tuple[int, int]]]:
+    """Return the edges of what is set, as closed rings of corners x, y with sides along the axes.
+
+    Parameters
+    ----------
+    pixels : (H, W) bool
+    """
+    padded = np.pad(pixels, 1)
+    around = padded[:-1, :-1], padded[:-1, 1:], padded[1:, :-1], padded[1:, 1:]
+    # A corner has one or three of its four pixels set; where two touch there are two corners.
+    odd = around[0] ^ around[1] ^ around[2] ^ around[3]
+    touching = (around[0] == around[3]) & (around[1] == around[2]) & (around[0] != around[1])
+    y, x = (np.repeat(axis, 1 + touching[odd | touching]) for axis in np.nonzero(odd | touching))
+    # Along a row, and along a column, every second stretch between corners is an edge.
+    beside, above = (_partners(order) for order in (np.lexsort((x, y)), np.lexsort((y, x))))
+    left, rings = dict.fromkeys(range(len(x))), []
+    while left:
+        corner, ring = next(iter(left)), []
+        while corner in left:
+            other = beside[corner]
+            ring += [(int(x[n]), int(y[n])) for n in (corner, other)]
+            del left[corner], left[other]
+            corner = above[other]
+        rings.append(ring)
+    return rings
+
+
+def _partners(order: NDArray[np.intp]) -> list[int]:
+    """Return the other end of the edge at each corner, corners taken in pairs in this order."""
+    partner = np.empty(len(order), np.intp)
+    partner[order[::2]], partner[order[1::2]] = order[1::2], order[::2]
+    found: list[int] = partner.tolist()
+    return found
+
+
+def _ring(corners: Sequence[Sequence[float]]) -> str:
+    """Return a closed path; steps along an axis are written short."""
+    (x, y), *others = corners
+    path = [f"M{x:.6g} {y:.6g}"]
+    for right, down in others:
+        across, along = right - x, down - y
+        if not along:
+            path.append(f"h{across:.6g}")
+        elif not across:
+            path.append(f"v{along:.6g}")
+        else:
+            path.append(f"L{right:.6g} {down:.6g}")
+        x, y = right, down
+    return "".join(path) + "Z"
+
+
+_DRAWN: dict[str, Callable[[Table, int], str]] = {"mask": _mask, "polygon": _polygon}

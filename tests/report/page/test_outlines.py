@@ -1,0 +1,93 @@
+"""Shapes as they are drawn: masks by their polygons or the edges of their pixels."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
+pytest.importorskip("PIL", reason="the extra detap[report] is not installed")
+
+from detap.cli import main
+from detap.report.page.outlines import edges
+from tests.report.page.cases import model_of
+
+
+def filled(rings: list[list[tuple[int, int]]], shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Return the pixels with an odd number of sides to their left."""
+    crossed = np.zeros(shape, np.int64)
+    for ring in rings:
+        for (x1, y1), (x2, y2) in zip(ring, ring[1:] + ring[:1], strict=True):
+            assert (x1 == x2) != (y1 == y2)  # a side runs along one axis, and has a length
+            if x1 == x2:
+                crossed[min(y1, y2) : max(y1, y2), x1:] += 1
+    return np.asarray(crossed % 2 == 1)
+
+
+@given(st.data(), st.integers(1, 7), st.integers(1, 7))
+def test_edges_enclose_the_pixels(data: st.DataObject, height: int, width: int) -> None:
+    bits = data.draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
+    pixels = np.array(bits).reshape(height, width)
+    assert (filled(edges(pixels), (height, width)) == pixels).all()
+
+
+def test_the_edges_of_a_square_with_a_hole() -> None:
+    pixels = np.ones((3, 3), np.bool_)
+    pixels[1, 1] = False
+    outer, inner = (sorted(ring) for ring in edges(pixels))
+    assert outer == [(0, 0), (0, 3), (3, 0), (3, 3)]
+    assert inner == [(1, 1), (1, 2), (2, 1), (2, 2)]
+
+
+def write(folder: Path, truth: dict[str, Any], found: dict[str, Any]) -> list[str]:
+    record = {"image_id": 1, "category_id": 1}
+    plain = {"bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0, "id": 1}
+    instances = {
+        "images": [{"id": 1, "width": 6, "height": 8}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [record | plain | truth],
+    }
+    paths = [folder / "truth.json", folder / "found.json"]
+    for path, content in zip(paths, (instances, [record | {"score": 0.5} | found]), strict=True):
+        path.write_text(json.dumps(content))
+    return ["--gt", str(paths[0]), "--dt", str(paths[1])]
+
+
+def test_masks_are_drawn_as_they_are_annotated(tmp_path: Path) -> None:
+    """A triangle as its polygon; runs as the edges of their pixels: columns 3 to 5, rows 2 to 5."""
+    files = write(
+        tmp_path,
+        {"segmentation": [[1.0, 2.0, 4.5, 2.0, 1.0, 6.0]]},
+        {"segmentation": {"size": [8, 6], "counts": [26, 4, 4, 4, 4, 4, 2]}},
+    )
+    page = tmp_path / "page.html"
+    assert main(["report", *files, "--protocol", "coco-segm", "-o", str(page)]) == 0
+    (image,) = model_of(page)["gallery"]["images"]
+    assert image["outlines"] == {"truths": ["M1 2h3.5L1 6Z"], "detections": ["M3 2h3v4h-3Z"]}
+
+
+def test_boxes_are_drawn_as_boxes(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    files = write(tmp_path, {}, {"bbox": [3, 2, 3, 4]})
+    assert main(["report", *files, "-o", str(page)]) == 0
+    (image,) = model_of(page)["gallery"]["images"]
+    assert image["outlines"] is None
+
+
+def test_quadrilaterals_are_drawn_as_they_are(tmp_path: Path) -> None:
+    labels, results = tmp_path / "labelTxt", tmp_path / "found"
+    for folder in (labels, results):
+        folder.mkdir()
+    (labels / "a.txt").write_text("5 0 10 5 5 10 0 5 plane 0\n")
+    (results / "Task1_plane.txt").write_text("a 0.5 0 0 10 0 10 10 0 10\n")
+    page = tmp_path / "page.html"
+    files = ["--gt", str(labels), "--dt", str(results), "--format", "dota"]
+    assert main(["report", *files, "-o", str(page)]) == 0
+    (image,) = model_of(page)["gallery"]["images"]
+    drawn = {"truths": ["M5 0L10 5L5 10L0 5Z"], "detections": ["M0 0h10v10h-10Z"]}
+    assert image["outlines"] == drawn
