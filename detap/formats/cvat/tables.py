@@ -8,10 +8,10 @@ from detap.errors import Note
 from detap.formats.cvat.xml import CORNERS, Annotations
 from detap.formats.named import objects
 from detap.formats.named.notes import images_without_objects, told
-from detap.formats.named.problems import Problems
+from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading.paths import shown
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, refuse
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.shapes.flags import FlagNames, check_shapes
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
@@ -59,12 +59,8 @@ def read_ground_truth(
         With every problem found, up to the limit.
     """
     read = _read(path, shapes, FlagNames(attribute_flags), limits, scored=False)
-    if not len(read.gathered) and not limits.empty:
-        refuse(
-            read.path,
-            f"has no box in its {len(read.lines)} images",
-            "give the annotations that belong to these detections",
-        )
+    what = f"box in its {len(read.lines)} images"
+    refuse_empty(read.path, len(read.gathered), limits, what, "annotations")
     return objects.ground_truth(
         read.gathered.objects(scored=False), _stand(read, as_is), _source(read), _notes(read)
     )

@@ -5,18 +5,16 @@ DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
 """
 
 import os
-from collections.abc import Sequence
 
 import numpy as np
 
 from detap.core.polygons import bounds, crossing, polygon_areas
 from detap.errors import Note
 from detap.formats.dota.lines import DotaForm, encoding_of, without_head
-from detap.formats.named.notes import told
+from detap.formats.named.notes import left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
-from detap.formats.named.problems import Problems
+from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
-from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.detections import check_classes, image_resolver
 from detap.formats.text.folder import (
@@ -24,7 +22,7 @@ from detap.formats.text.folder import (
     Path,
     Selection,
     detections_folder,
-    files_of,
+    first_folder,
     select_images,
 )
 from detap.formats.text.layout import class_of_stem
@@ -41,8 +39,7 @@ from detap.formats.text.rows import (
     read_text,
     renumbered,
 )
-from detap.spelling import some
-from detap.tables.detection import Detections, Floats, GroundTruth, SourceFile
+from detap.tables.detection import Detections, Floats, GroundTruth
 
 LABELS = ("labelTxt", "")
 """Where below a folder that is given the files may be."""
@@ -91,16 +88,15 @@ def read_ground_truth(
     """
     path = os.fspath(path)
     form = DotaForm("class", False, encoding_of(angle_unit), str)
-    folder = _labels(path)
+    folder = first_folder(path, LABELS, "DOTA's", "labels")
     problems = Problems(limits.problems)
     selection = select_images(folder, image_set, problems, limits)
     problems.raise_any()
     rows = _read_labels(folder, form, selection, problems, limits)
     places = Places(folder, selection.members, rows, form, limits)
     _refuse(rows.values, places, form, problems)
-    if not len(rows) and not limits.empty:
-        message = f"has no object in its {len(selection.images)} files of labels"
-        files.refuse(path, message, "give the labels that belong to these detections")
+    what = f"object in its {len(selection.images)} files of labels"
+    refuse_empty(path, len(rows), limits, what, "labels")
     polygons = form.polygons(rows.values)
     classes, label = in_order(rows.name, rows.names)
     objects = Objects(
@@ -112,23 +108,9 @@ def read_ground_truth(
         flags={"difficult": rows.flag},
         polygons=polygons,
     )
-    chosen = (SourceFile(selection.file, selection.records),) if selection.file else ()
-    sources = (folder.source(selection.members, len(rows)), *chosen)
+    sources = selection.sources(folder, len(rows))
     notes = (*folder_notes(folder, selection, rows.file, 0), *_notes(polygons, "ground-truth"))
     return ground_truth(objects, Stand(path, limits, as_is, places.place), sources, notes)
-
-
-def _labels(path: str) -> Folder:
-    """Return the text files of labels."""
-    if path == files.STDIN:
-        files.refuse(path, "cannot hold DOTA's labels: they are files", "give their folder")
-    there = [name for name in LABELS if not name or os.path.isdir(os.path.join(path, name))]
-    folders = (files_of(path, name, ".txt") for name in there)
-    found = next((folder for folder in folders if folder.members), None)
-    if found is None:
-        message, remedy = "has no labels: no file ends with .txt", "give the folder of labelTxt"
-        files.refuse(path, message, remedy)
-    return found
 
 
 def _read_labels(
@@ -210,17 +192,11 @@ def read_detections(
         truth,
         Stand(path, limits, as_is, places.place),
         (folder.source(members, len(rows)),),
-        (*_file_notes(folder, called, truth), *_notes(polygons, "detections")),
-    )
-
-
-def _file_notes(folder: Folder, called: Sequence[str], truth: GroundTruth) -> tuple[Note, ...]:
-    absent = [name for name in truth.classes if name not in called]
-    message = f"classes of the ground truth have no detections file, their AP is 0: {some(absent)}"
-    aside = "entries of the folder are no detections"
-    return told(
-        Note("classes-without-file", message, len(absent)),
-        Note("left-aside", aside, folder.aside, warning=False),
+        told(
+            without_file(truth, called),
+            left_aside(folder.aside, "detections"),
+            *_notes(polygons, "detections"),
+        ),
     )
 
 

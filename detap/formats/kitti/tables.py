@@ -21,15 +21,14 @@ from detap.formats.kitti.lines import (
 )
 from detap.formats.named.notes import left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems, refuse_empty, shown
 from detap.formats.named.sides import Stand
-from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.formats.text.folder import Folder, Path, files_of, select_images
+from detap.formats.text.folder import Folder, Path, first_folder, select_images
 from detap.formats.text.notes import folder_notes
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text
-from detap.tables.detection import Detections, Floats, GroundTruth, SourceFile
+from detap.tables.detection import Detections, Floats, GroundTruth
 
 LABELS = (os.path.join("training", "label_2"), "label_2", "")
 RESULTS = ("data", "")
@@ -74,7 +73,7 @@ def read_ground_truth(
         With every problem found, up to the limit.
     """
     path = os.fspath(path)
-    folder = _folder(path, LABELS, "labels")
+    folder = first_folder(path, LABELS, "KITTI's", "labels")
     problems = Problems(limits.problems)
     selection = select_images(folder, image_set, problems, limits)
     problems.raise_any()
@@ -82,9 +81,8 @@ def read_ground_truth(
     rows = read_text(folder, form, selection.members, problems, limits)
     places = Places(folder, selection.members, rows, form, limits)
     _refuse(rows.values, places, problems)
-    if not len(rows) and not limits.empty:
-        message = f"has no object in its {len(selection.images)} files of labels"
-        files.refuse(path, message, "give the labels that belong to these detections")
+    what = f"object in its {len(selection.images)} files of labels"
+    refuse_empty(path, len(rows), limits, what, "labels")
     classes, label = in_order(rows.name, one_spelling(rows.names))
     objects = Objects(
         images=selection.images,
@@ -99,8 +97,7 @@ def read_ground_truth(
             "alpha": rows.values[:, ALPHA].copy(),
         },
     )
-    chosen = (SourceFile(selection.file, selection.records),) if selection.file else ()
-    sources = (folder.source(selection.members, len(rows)), *chosen)
+    sources = selection.sources(folder, len(rows))
     notes = folder_notes(folder, selection, rows.file, 0)
     return ground_truth(objects, Stand(path, limits, as_is, places.place), sources, notes)
 
@@ -161,24 +158,7 @@ def read_detections(
 
 def results_folder(path: str) -> Folder:
     """Return the files of results."""
-    return _folder(path, RESULTS, "results")
-
-
-def _folder(path: str, inside: tuple[str, ...], what: str) -> Folder:
-    """Return the text files of the first of some folders that has any."""
-    if path == files.STDIN:
-        files.refuse(path, f"cannot hold KITTI's {what}: they are files", "give their folder")
-    there = [name for name in inside if not name or os.path.isdir(os.path.join(path, name))]
-    folder = next(filter(_has_members, (files_of(path, name, ".txt") for name in there)), None)
-    if folder is None:
-        below = " or ".join(filter(None, inside))
-        message = f"has no {what}: no file ends with .txt"
-        files.refuse(path, message, f"give the folder of the {what}, or that of {below}")
-    return folder
-
-
-def _has_members(folder: Folder) -> bool:
-    return bool(folder.members)
+    return first_folder(path, RESULTS, "KITTI's", "results")
 
 
 def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> None:

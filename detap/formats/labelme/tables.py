@@ -8,7 +8,7 @@ from detap.errors import InputError, Note
 from detap.formats.labelme.shapes import Shapes
 from detap.formats.named import objects
 from detap.formats.named.notes import images_without_objects, left_aside, told
-from detap.formats.named.problems import Problems
+from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading.digest import read_hashed
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, open_regular, refuse
@@ -58,12 +58,8 @@ def read_ground_truth(
     """
     read = _Read(path, shapes, attribute_flags, limits, scored=False)
     gathered = read.shapes.gathered
-    if not len(gathered) and not limits.empty:
-        refuse(
-            read.folder.given,
-            f"has no shape in its {len(gathered.images)} JSON files",
-            "give the annotations that belong to these detections",
-        )
+    what = f"shape in its {len(gathered.images)} JSON files"
+    refuse_empty(read.folder.given, len(gathered), limits, what, "annotations")
     empty = images_without_objects(len(gathered.images), np.array(gathered.file))
     notes = (*read.notes(), *told(empty))
     return objects.ground_truth(

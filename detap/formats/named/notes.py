@@ -8,8 +8,9 @@ from numpy.typing import NDArray
 
 from detap.errors import Note
 from detap.formats.named.problems import shown
+from detap.spelling import some
 from detap.tables.detection import Floats, GroundTruth, Integers
-from detap.tables.doubts import repeated
+from detap.tables.doubts import perhaps_undefined, repeated
 
 _ROUNDED = 0.01
 """In pixels: fractions of six digits put a box so far beyond its image that ends with it."""
@@ -29,6 +30,15 @@ def images_without_objects(images: int, image: NDArray[np.integer[Any]]) -> Note
 def left_aside(count: int, what: str, of: str = "the folder") -> Note:
     """Note the entries of a folder that are not `what` is read: annotations, say."""
     return Note("left-aside", f"entries of {of} are no {what}", count, warning=False)
+
+
+def without_file(truth: GroundTruth, given: Iterable[str]) -> Note:
+    """Note the classes of the ground truth that are not `given`: those of detections files."""
+    known = set(given)
+    absent = [name for name in truth.classes if name not in known]
+    message = f"classes of the ground truth have no detections file, their AP is 0: {some(absent)}"
+    message += perhaps_undefined(truth, absent)
+    return Note("classes-without-file", message, len(absent))
 
 
 def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:

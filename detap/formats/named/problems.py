@@ -2,8 +2,28 @@
 
 from detap.errors import InputError, Problem
 from detap.formats.reading.problems import Listed
+from detap.formats.reading.stream import Limits, refuse
 
 _SHOWN = 60
+
+
+def refuse_empty(path: str, records: int, limits: Limits, what: str, of: str) -> None:
+    """Refuse ground truth without any record, unless that is meant.
+
+    Parameters
+    ----------
+    path : str
+    records : int
+        How many were found.
+    limits : Limits
+        `empty` is obeyed.
+    what : str
+        Which are missing, and where.
+    of : str
+        What people call such files: annotations, labels.
+    """
+    if not records and not limits.empty:
+        refuse(path, f"has no {what}", f"give the {of} that belong to these detections")
 
 
 class Problems(Listed):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from detap.errors import Note, UsageError
-from detap.formats.named.notes import left_aside, told
+from detap.formats.named.notes import left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, nothing_in_common
 from detap.formats.named.problems import Problems, UnknownNameError, shown
 from detap.formats.named.sides import Stand
@@ -29,13 +29,12 @@ from detap.formats.text.rows import (
     read_text,
     renumbered,
 )
-from detap.spelling import some
 from detap.tables.detection import (
     Detections,
     GroundTruth,
     Integers,
 )
-from detap.tables.doubts import INSIST, perhaps_undefined
+from detap.tables.doubts import INSIST
 
 
 def read_detections(
@@ -189,12 +188,8 @@ def _read_class_files(job: _Job) -> Detections:
     job.problems.raise_any()
     called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
     image = renumbered(rows.name, rows.names, images)
-    given = set(called)
-    absent = [name for name in truth.classes if name not in given]
-    message = f"classes of the ground truth have no detections file, their AP is 0: {some(absent)}"
-    message += perhaps_undefined(truth, absent)
-    notes = told(Note("classes-without-file", message, len(absent)))
-    return _detections(job, _Found(form, rows, image, rows.file, called), notes)
+    found = _Found(form, rows, image, rows.file, called)
+    return _detections(job, found, told(without_file(truth, called)))
 
 
 def check_classes(

@@ -1,7 +1,7 @@
 """The files of a VOC data set: which of a folder's are read, image sets, lists of class names."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from detap.formats.named.problems import Problems, shown
@@ -116,6 +116,20 @@ def ground_truth_folder(path: str) -> Folder:
     return folder
 
 
+def first_folder(path: str, inside: Sequence[str], whose: str, what: str) -> Folder:
+    """Return the text files of the first of some folders below a path that has any."""
+    if path == files.STDIN:
+        files.refuse(path, f"cannot hold {whose} {what}: they are files", "give their folder")
+    there = [name for name in inside if not name or os.path.isdir(os.path.join(path, name))]
+    folders = (files_of(path, name, ".txt") for name in there)
+    found = next((folder for folder in folders if folder.members), None)
+    if found is None:
+        below = " or ".join(filter(None, inside))
+        message = f"has no {what}: no file ends with .txt"
+        files.refuse(path, message, f"give the folder of the {what}, or that of {below}")
+    return found
+
+
 def detections_folder(path: str) -> Folder:
     """Return the text files of a folder of detections, or the one file that is given."""
     if path == files.STDIN:
@@ -145,6 +159,11 @@ class Selection:
     file: str = ""
     records: int = 0
     repeated: tuple[str, ...] = ()
+
+    def sources(self, folder: Folder, records: int) -> tuple[SourceFile, ...]:
+        """Return the files of the images, and that of the image set, as inputs."""
+        chosen = (SourceFile(self.file, self.records),) if self.file else ()
+        return (folder.source(self.members, records), *chosen)
 
 
 def select_images(

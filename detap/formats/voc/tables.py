@@ -12,15 +12,12 @@ Electronics 10(3):279.
 import os
 
 from detap.formats.named.objects import Objects, ground_truth
-from detap.formats.named.problems import Problems
-from detap.formats.reading import stream as files
+from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
 from detap.formats.text.folder import (
-    Folder,
     Path,
-    Selection,
     ground_truth_folder,
     select_images,
 )
@@ -36,7 +33,6 @@ from detap.formats.text.rows import (
 from detap.formats.voc.annotations import ReadObjects, read_annotations
 from detap.tables.detection import (
     GroundTruth,
-    SourceFile,
 )
 
 __all__ = ["read_detections", "read_ground_truth"]
@@ -101,13 +97,8 @@ def read_ground_truth(
         form = LineForm("class", False, boxes, names.resolve)
         read = ReadObjects(read_text(folder, form, selection.members, problems, limits))
     problems.raise_any()
-    if not len(read.rows) and not limits.empty:
-        files.refuse(
-            path,
-            f"has no object in its {len(selection.images)} annotation files",
-            "give the annotations that belong to these detections",
-        )
-    rows = read.rows
+    rows, what = read.rows, f"object in its {len(selection.images)} annotation files"
+    refuse_empty(path, len(rows), limits, what, "annotations")
     classes, label = in_order(rows.name, rows.names)
     return ground_truth(
         Objects(
@@ -121,13 +112,6 @@ def read_ground_truth(
             sizes=read.sizes,
         ),
         Places(folder, selection.members, rows, form, limits).stand(as_is),
-        (*_sources(folder, selection, len(rows)), *(() if form is None else names.source())),
+        (*selection.sources(folder, len(rows)), *(() if form is None else names.source())),
         folder_notes(folder, selection, rows.file, read.nested),
     )
-
-
-def _sources(folder: Folder, selection: Selection, records: int) -> tuple[SourceFile, ...]:
-    source = folder.source(selection.members, records)
-    if not selection.file:
-        return (source,)
-    return source, SourceFile(selection.file, selection.records)

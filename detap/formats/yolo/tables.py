@@ -18,7 +18,7 @@ import numpy as np
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
-from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.named.problems import Problems, UnknownNameError, refuse_empty, shown
 from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
@@ -97,9 +97,8 @@ def read_ground_truth(
     members = [data_set.members[number] for number in data_set.labelled]
     labels = _Files.read(data_set.folder, members, names, limits, scored=False)
     rows = labels.rows
-    if not len(rows) and not limits.empty:
-        message = f"has no object in the {len(members)} label files of its images"
-        files.refuse(path, message, "give the labels that belong to these detections")
+    what = f"object in the {len(members)} label files of its images"
+    refuse_empty(path, len(rows), limits, what, "labels")
     labels.check(rows.values, as_is=as_is)
     image = np.array(data_set.labelled, np.int32)[rows.file]
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
