@@ -9,31 +9,123 @@ where arrays are made.
 
 from cython cimport final
 from libc.math cimport ceil, floor, rint, sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, llabs, malloc, qsort, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcpy, memmove, memset
+
+
+cdef extern from *:
+    """
+    #include <stdint.h>
+    #include <string.h>
+    #if defined(_MSC_VER) && !defined(__clang__)
+    #include <intrin.h>
+    static __inline int detap_ctz(uint64_t x) { unsigned long i; _BitScanForward64(&i, x); return (int)i; }
+    #define detap_swap(x) _byteswap_uint64(x)
+    #else
+    #define detap_ctz(x) __builtin_ctzll(x)
+    #define detap_swap(x) __builtin_bswap64(x)
+    #endif
+
+    static CYTHON_INLINE uint64_t detap_load(const uint8_t *p) {
+        uint64_t x;
+        memcpy(&x, p, 8);
+    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        x = detap_swap(x);
+    #endif
+        return x;
+    }
+
+    #define DETAP_EACH 0x0101010101010101ULL
+    #define DETAP_HIGH 0x8080808080808080ULL
+    """
+    uint64_t _EACH "DETAP_EACH", _HIGH "DETAP_HIGH"     # the lowest, the highest bit of each byte
+    int trailing_zeros "detap_ctz"(uint64_t) noexcept nogil
+    # The next eight bytes, the first in the lowest bits.
+    uint64_t load "detap_load"(const uint8_t *) noexcept nogil
 
 
 cdef enum:
     TAKEN_AT_ONCE = 32      # cells of image and class
     FINER = 5               # edges are traced at so many steps a pixel
+    MANY = 16               # crossings of one column
 
 
 # --- run lists
 
 
+cdef bint make_room(Runs *runs, Py_ssize_t more) noexcept nogil:
+    """Make room for so many more runs; False when out of memory."""
+    cdef Py_ssize_t room = max(2 * runs.room, runs.count + more)
+    cdef uint32_t *grown
+    if runs.count + more <= runs.room:
+        return True
+    grown = <uint32_t *>realloc(runs.at, room * sizeof(uint32_t))
+    if grown == NULL:
+        return False
+    runs.at = grown
+    runs.room = room
+    return True
+
+
 cdef bint put_run(Runs *runs, uint32_t length) noexcept nogil:
     """Append a run; False when out of memory."""
-    cdef uint32_t *grown
-    if runs.count == runs.room:
-        runs.room = max(2 * runs.room, <Py_ssize_t>256)
-        grown = <uint32_t *>realloc(runs.at, runs.room * sizeof(uint32_t))
-        if grown == NULL:
-            return False
-        runs.at = grown
+    if runs.count == runs.room and not make_room(runs, 256):
+        return False
     runs.at[runs.count] = length
     runs.count += 1
     return True
+
+
+cdef inline int _eight(
+    const uint8_t *text, bint escaped, int64_t *total, uint32_t *to, Py_ssize_t *count
+) noexcept nogil:
+    """Decode the numbers that end in the next eight bytes; return how many bytes they take.
+
+    `to` has the two before, to which they are differences and behind which they go. 0 where a byte has to be looked
+    at by itself, or a run is negative: what is behind `count` has no meaning then.
+    """
+    cdef uint64_t x = load(text), slash, ends, group, sign
+    cdef int64_t before = to[0], last = to[1], value, sum = 0, wrong = 0
+    cdef int begin = 0, end
+    cdef Py_ssize_t put = 0
+    # Digits are the bytes 48 to 111, those before another of the same number 80 to 111.
+    if ((x + 80 * _EACH) & ~(x + 16 * _EACH) & ~x & _HIGH) != _HIGH:
+        return 0
+    ends = ~(x + 48 * _EACH) & _HIGH
+    if escaped:
+        slash = x ^ (92 * _EACH)
+        slash = (slash - _EACH) & ~slash & _HIGH
+        ends &= (slash & -slash) - 1
+    x = (x ^ (16 * _EACH)) & (31 * _EACH)
+    while ends:
+        end = trailing_zeros(ends) + 1
+        ends &= ends - 1
+        group = x >> begin
+        if end - begin == 8:
+            group &= 31
+            sign = 16
+        elif end - begin == 16:
+            group = (group & 31) | (group >> 3 & 0x3E0)
+            sign = 512
+        elif end - begin == 24:
+            group = (group & 31) | (group >> 3 & 0x3E0) | (group >> 6 & 0x7C00)
+            sign = 16384
+        else:
+            break
+        begin = end
+        value = <int64_t>((group ^ sign) - sign) + before
+        before = last
+        last = value
+        wrong |= value
+        sum += value
+        put += 1
+        to[put + 1] = <uint32_t>value
+    if wrong < 0:
+        return 0
+    total[0] += sum
+    count[0] += put
+    return begin >> 3
 
 
 cdef Fault decode(
@@ -47,8 +139,17 @@ cdef Fault decode(
     """
     cdef Py_ssize_t first = to.count, at = 0
     cdef int64_t value, total = 0
-    cdef int shift, digit
+    cdef int shift, digit, taken
+    if not make_room(to, length):
+        return NO_MEMORY
     while at < length:
+        if to.count - first > 2 and at + 8 <= length:
+            taken = _eight(text + at, escaped, &total, to.at + to.count - 2, &to.count)
+            if total > pixels:
+                return TOO_LONG
+            if taken:
+                at += taken
+                continue
         value, shift = 0, 0
         while True:
             if at == length:
@@ -76,8 +177,8 @@ cdef Fault decode(
         total += value
         if total > pixels:
             return TOO_LONG
-        if not put_run(to, <uint32_t>value):
-            return NO_MEMORY
+        to.at[to.count] = <uint32_t>value
+        to.count += 1
     return SOUND
 
 
@@ -99,27 +200,35 @@ cdef struct Bounds:
 cdef Bounds bounds_of(const uint32_t *runs, Py_ssize_t count, uint32_t height) noexcept nogil:
     """Return the columns and rows that a mask spans; a run that goes on in the next spans all."""
     cdef Bounds found
-    cdef uint32_t begin, end, left, right, at = 0
+    cdef uint32_t begin = 0, end = 0, first = 0, last = 0, top = height, bottom = 0, row
+    cdef double of_height = 1.0 / height
     cdef Py_ssize_t i = 1
-    found.left = found.top = <int64_t>1 << 40
-    found.right = found.bottom = -1
+    cdef bint any = False
     while i < count:
-        begin = at + runs[i - 1]
-        at = begin + runs[i]
+        begin = end + runs[i - 1]
+        end = begin + runs[i]
         if runs[i]:
-            end = at - 1
-            left = begin // height
-            right = left if end - left * height < height else end // height
-            found.left = min(found.left, <int64_t>left)
-            found.right = max(found.right, <int64_t>right)
-            if right > left:
-                found.top = 0
-                found.bottom = height - 1
-            else:
-                found.top = min(found.top, <int64_t>(begin - left * height))
-                found.bottom = max(found.bottom, <int64_t>(end - left * height))
+            if not any:
+                first = begin
+            any = True
+            last = end - 1
+            row = begin - column_of(begin, of_height) * height
+            top = min(top, row)
+            bottom = max(bottom, row + runs[i])
+            if row + runs[i] > height:
+                top = 0
         i += 2
+    # Where there is none, the first is beyond the last.
+    found.left = column_of(first, of_height) if any else <int64_t>1 << 40
+    found.right = column_of(last, of_height) if any else -1
+    found.top = top if any else <int64_t>1 << 40
+    found.bottom = <int64_t>min(bottom, height) - 1
     return found
+
+
+cdef inline uint32_t column_of(uint32_t pixel, double of_height) noexcept nogil:
+    """Return pixel // height: half a pixel keeps off what rounding could move."""
+    return <uint32_t><int64_t>((pixel + 0.5) * of_height)
 
 
 cdef int64_t common_to(
@@ -302,26 +411,29 @@ cdef int _compare(const void *a, const void *b) noexcept nogil:
     return (x > y) - (x < y)
 
 
-cdef bint cross(
+cdef inline void cross(
     int64_t column, int64_t row, int64_t height, Runs *to
 ) noexcept nogil:
-    """Note that an edge crosses the middle of a column, from a row of the finer grid on."""
-    cdef double y = (row + 0.5) / FINER - 0.5
-    y = 0.0 if y < 0 else <double>height if y > height else ceil(y)
-    return put_run(to, <uint32_t>(column * height + <int64_t>y))
+    """Note that an edge crosses the middle of a column, from a row of the finer grid on.
+
+    The pixels from there on are those whose middle is not above: from (row + 0.5) / 5 - 0.5.
+    """
+    to.at[to.count] = <uint32_t>column
+    to.at[to.count + 1] = <uint32_t>min((max(row, 0) + 2) // FINER, height)
+    to.count += 2
 
 
 cdef bint trace(
     int64_t x, int64_t y, int64_t to_x, int64_t to_y, int64_t height, int64_t width, Runs *to
 ) noexcept nogil:
-    """Note where an edge of the finer grid crosses the middles of columns.
+    """Note where an edge of the finer grid crosses the middles of columns: of each, column and row.
 
     The middle of column c lies between 5c + 2 and 5c + 3. The reference walks the longer side of
     the edge, always upwards on it, and rounds the other by adding a half and cutting off: only the
     steps at a middle matter, and which they are can be worked out.
     """
     cdef int64_t across = llabs(to_x - x), along = llabs(to_y - y), column, last, t
-    cdef double slope, reached
+    cdef double slope, inverse, reached
     if across == 0:
         return True
     if (x > to_x) if across >= along else (y > to_y):
@@ -333,20 +445,24 @@ cdef bint trace(
         return True
     while FINER * column + 2 < min(x, to_x):
         column += 1
+    if column > last:
+        return True
+    if not make_room(to, 2 * (last - column + 1)):
+        return False
     if across >= along:
         slope = <double>(to_y - y) / across
         while column <= last:
             t = FINER * column + 2 - x
-            if not cross(column, min(<int64_t>(y + slope * t + 0.5),
-                                     <int64_t>(y + slope * (t + 1) + 0.5)), height, to):
-                return False
+            cross(column, min(<int64_t>(y + slope * t + 0.5),
+                              <int64_t>(y + slope * (t + 1) + 0.5)), height, to)
             column += 1
         return True
     slope = <double>(to_x - x) / along
+    inverse = <double>along / (to_x - x)
     while column <= last:
         reached = FINER * column + 3
         # The first step that stands beyond the middle, or before it where the edge goes left.
-        t = min(max(<int64_t>((reached - 0.5 - x) / slope), 1), along)
+        t = min(max(<int64_t>((reached - 0.5 - x) * inverse), 1), along)
         if slope > 0:
             while t > 1 and x + slope * (t - 1) + 0.5 >= reached:
                 t -= 1
@@ -357,8 +473,7 @@ cdef bint trace(
                 t -= 1
             while t < along and x + slope * t + 0.5 >= reached:
                 t += 1
-        if not cross(column, y + t - 1, height, to):
-            return False
+        cross(column, y + t - 1, height, to)
         column += 1
     return True
 
@@ -378,21 +493,62 @@ cdef bint rasterise(
             <int64_t>(FINER * points[2 * after + 1] + 0.5), height, width, crossings,
         ):
             return False
-    if not put_run(crossings, <uint32_t>(height * width)):
+    if not ascend(crossings, height):
         return False
-    qsort(crossings.at, crossings.count, sizeof(uint32_t), _compare)
     # Each crossing turns inside to outside: two at one place leave all as it was.
-    i = 0
-    while i < crossings.count:
+    for i in range(crossings.count):
         position = crossings.at[i]
         if position != before or to.count == 0:
             if not put_run(to, position - before):
                 return False
             before = position
-        elif i + 1 < crossings.count:   # the last is no crossing but the end
+        else:
             to.count -= 1
             before = position - to.at[to.count]
-        i += 1
+    if before != height * width or to.count == 0:
+        return put_run(to, <uint32_t>(height * width) - before)
+    return True
+
+
+cdef bint ascend(Runs *crossings, int64_t height) noexcept nogil:
+    """Turn columns and rows into ascending pixels; False when out of memory."""
+    cdef Py_ssize_t count = crossings.count // 2, width, i, k, begin
+    cdef uint32_t low = 0xFFFFFFFF, high = 0, pixel
+    cdef uint32_t *behind
+    cdef uint32_t *to
+    for i in range(count):
+        low = min(low, crossings.at[2 * i])
+        high = max(high, crossings.at[2 * i])
+    width = high - low + 1 if count else 0
+    if not make_room(crossings, width + count):
+        return False
+    behind = crossings.at + 2 * count
+    to = behind + width
+    memset(behind, 0, width * sizeof(uint32_t))
+    for i in range(count):
+        behind[crossings.at[2 * i] - low] += 1
+    begin = 0
+    for i in range(width):
+        begin += behind[i]
+        behind[i] = <uint32_t>(begin - behind[i])
+    for i in range(count):
+        k = crossings.at[2 * i] - low
+        to[behind[k]] = <uint32_t>(crossings.at[2 * i] * height + crossings.at[2 * i + 1])
+        behind[k] += 1
+    begin = 0
+    for k in range(width):
+        if behind[k] - begin > MANY:
+            qsort(to + begin, behind[k] - begin, sizeof(uint32_t), _compare)
+        else:
+            for i in range(begin + 1, behind[k]):
+                pixel = to[i]
+                while i > begin and to[i - 1] > pixel:
+                    to[i] = to[i - 1]
+                    i -= 1
+                to[i] = pixel
+        begin = behind[k]
+    memmove(crossings.at, to, count * sizeof(uint32_t))
+    crossings.count = count
     return True
 
 
@@ -503,6 +659,31 @@ cdef class Store:
             first = False
             ring += 1
         return True
+
+    def areas(self):
+        """Return how many pixels each mask has, (M,) int64."""
+        import numpy as np
+
+        cdef Py_ssize_t count = self.sizes.shape[0], i
+        areas = np.zeros(count, np.int64)
+        cdef int64_t[::1] area = areas
+        cdef Scratch scratch
+        cdef bint done = True
+        scratch = _NO_SCRATCH
+        with nogil:
+            for i in range(count):
+                if self.has_runs(i):
+                    area[i] = area_of(
+                        &self.runs[0] + self.run_start[i], self.run_start[i + 1] - self.run_start[i])
+                    continue
+                done = self.draw(i, &scratch)
+                if not done:
+                    break
+                area[i] = area_of(scratch.found.at, scratch.found.count)
+            _free(&scratch)
+        if not done:
+            raise MemoryError
+        return areas
 
     def measured(self):
         """Return of each mask its area (M,) int64, and left, top, width, height (M, 4) float64."""
@@ -747,10 +928,15 @@ cdef class Pairing:
         high -= max(one.bounds.top, other.bounds.top)
         if wide <= 0 or high <= 0:
             return False
-        if not (one.known and other.known):
-            return True
-        common = min(wide * high, min(one.area, other.area))
-        whole = one.area if absorbs else one.area + other.area - common
+        common = wide * high
+        if one.known:
+            common = min(common, one.area)
+        if other.known:
+            common = min(common, other.area)
+        # What is not drawn yet may be no larger than what both have in common.
+        whole = one.area if one.known else common
+        if not absorbs:
+            whole += (other.area if other.known else common) - common
         return common > 0 and <double>common / <double>whole >= self.lowest
 
     cdef bint draw(self, Store store, Py_ssize_t mask, Shape *to, Scratch *scratch) noexcept nogil:

@@ -27,6 +27,12 @@ and the runs; where its polygons begin (M + 1,), where each of them ends, and th
 Where there are polygons, their union is the mask."""
 
 
+def pixel_counts(masks: MaskArrays) -> Wide:
+    """Return how many pixels each mask has, (M,) int64."""
+    areas: Wide = _store(masks).areas()
+    return areas
+
+
 def measured(masks: MaskArrays) -> tuple[Wide, Floats]:
     """Return how many pixels each mask has, and the box around them.
 
@@ -108,14 +114,26 @@ def _store(masks: MaskArrays) -> _masks.Store:
 def _cells(detections: Boxes, truths: Boxes) -> tuple[Integers, Wide, Integers, Wide]:
     """Return the rows of each image and class that both sides have, and where each cell begins."""
     labels = max(detections.label.max(initial=0), truths.label.max(initial=0)) + 1
-    found = []
-    for boxes in (detections, truths):
-        key = boxes.image.astype(np.int64) * labels + boxes.label
-        order = np.argsort(key, kind="stable").astype(np.int32)
-        found.append((key[order], order))
-    both = np.intersect1d(found[0][0], found[1][0])
-    out: list[NDArray[np.integer]] = []
-    for key, order in found:
-        kept = np.isin(key, both)
-        out += [order[kept], np.append(np.searchsorted(key[kept], both), kept.sum())]
-    return tuple(column.astype(t) for column, t in zip(out, (np.int32, np.int64) * 2, strict=True))  # type: ignore[return-value]
+    claims, claim, claim_start = _sorted_rows(detections, labels)
+    rows, truth, truth_start = _sorted_rows(truths, labels)
+    at = np.searchsorted(truth, claim)
+    shared = np.flatnonzero(np.append(truth, -1)[at] == claim)
+    return *_cells_of(claims, claim_start, shared), *_cells_of(rows, truth_start, at[shared])
+
+
+def _sorted_rows(boxes: Boxes, labels: int) -> tuple[Integers, Wide, Wide]:
+    """Return rows by image and class, a number of each of these cells, and where each begins."""
+    key = boxes.image.astype(np.int64) * labels + boxes.label
+    order = np.argsort(key, kind="stable").astype(np.int32)
+    key = key[order]
+    first = np.flatnonzero(np.diff(key, prepend=-1))
+    return order, key[first], np.append(first, len(order))
+
+
+def _cells_of(rows: Integers, start: Wide, cells: NDArray[np.intp]) -> tuple[Integers, Wide]:
+    """Return the rows of some cells, ascending, and where each of them begins."""
+    counts = np.diff(start)
+    kept = np.zeros(len(counts), np.bool_)
+    kept[cells] = True
+    begin = np.concatenate([[0], np.cumsum(counts[kept])]).astype(np.int64)
+    return rows[np.repeat(kept, counts)], begin

@@ -348,6 +348,66 @@ def test_strings_are_decoded_as_pycocotools_wrote_them(maps: list[Bitmap]) -> No
         assert (bitmap(found, *one.shape) == one).all()
 
 
+@given(
+    st.lists(st.one_of(st.integers(0, 20), st.integers(0, 2**18)), min_size=1, max_size=60),
+    st.integers(0, 3),
+)
+def test_long_strings_are_decoded_as_pycocotools_wrote_them(lengths: list[int], more: int) -> None:
+    """Eight digits at a time, and one by one where they end or one stands for a long run."""
+    lengths += [2**30] * more
+    text = mask.frPyObjects({"counts": lengths, "size": [1, sum(lengths)]}, 1, sum(lengths))
+    found = _masks.decoded(text["counts"], sum(lengths))
+    assert not isinstance(found, str)
+    assert found.tolist() == lengths
+
+
+@pytest.mark.parametrize(
+    ("at", "byte", "fault"),
+    [
+        (40, b" ", "holds a character that is no digit of run lengths"),
+        (40, b"\x80", "holds a character that is no digit of run lengths"),
+        (40, b"p", "holds a character that is no digit of run lengths"),
+        (40, b"@", "holds a negative run"),
+        (40, b"_", "runs beyond the mask"),
+        (63, b"P", "ends within a number"),
+    ],
+)
+def test_what_is_wrong_amid_a_long_string(at: int, byte: bytes, fault: str) -> None:
+    """As of short ones: the string is of 64 runs of 5 pixels."""
+    text = b"555" + b"0" * 61
+    found = _masks.decoded(text, 320)
+    assert not isinstance(found, str)
+    assert found.tolist() == [5] * 64
+    assert _masks.decoded(text[:at] + byte + text[at + 1 :], 320) == fault
+
+
+@pytest.mark.parametrize("teeth", [3, 30, 300])
+def test_an_edge_may_cross_a_column_however_often(teeth: int) -> None:
+    across = np.resize([2.0, 9.0], 2 * teeth)
+    down = np.linspace(0, 997, 2 * teeth)
+    ring = np.stack([across, down], axis=1).ravel().tolist()
+    due = mask.frPyObjects([ring], 1000, 12)[0]
+    ours = runs_of(polygons([[ring]], 1000, 12).arrays, 0)
+    assert mask.frPyObjects({"size": [1000, 12], "counts": ours.tolist()}, 1000, 12) == due
+
+
+@given(st.lists(shape, min_size=2, max_size=6), side, side, st.booleans())
+def test_what_is_left_out_lies_below_the_overlap_wanted(
+    shapes: list[Rings], h: int, w: int, absorbs: bool
+) -> None:
+    """Bounds decide before polygons are drawn: never otherwise than their pixels would."""
+    half = len(shapes) // 2
+    left, right = polygons(shapes[:half], h, w), polygons(shapes[half:], h, w)
+    drawn = of_runs([runs_of(right.arrays, n) for n in range(len(right))], h, w)
+    absorbing = np.full(len(right), absorbs)
+    for other in (right, drawn):
+        everything = paired(left, other, absorbing=absorbing)
+        wanted = paired(left, other, absorbing=absorbing, lowest=0.5)
+        kept = everything.overlap >= 0.5
+        assert wanted.truth.tolist() == everything.truth[kept].tolist()
+        assert wanted.overlap.tolist() == everything.overlap[kept].tolist()
+
+
 @pytest.mark.parametrize(
     ("text", "pixels", "fault"),
     [

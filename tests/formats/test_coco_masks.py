@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pycocotools import mask
 
 from detap.core.masks import measured, runs_of
 from detap.errors import InputError, UsageError
@@ -349,3 +350,21 @@ def test_masks_are_read_only(tmp_path: Path) -> None:
     for column in vars(truth.masks).values():
         assert not column.flags.writeable
     assert measured(truth.masks.arrays)[0].tolist() == [16, 16]
+
+
+@pytest.mark.parametrize("before", range(9))
+def test_a_backslash_stands_twice_wherever_it_falls(tmp_path: Path, before: int) -> None:
+    """A difference of 44 is a backslash and 1; a digit each for the runs before."""
+    lengths = [5] * (3 + before) + [5 + 44, 5, 5 + 88, 5 + 44] + [7] * 20
+    wide = sum(lengths)
+    counts = mask.frPyObjects({"counts": lengths, "size": [1, wide]}, 1, wide)["counts"].decode()
+    assert counts.count("\\") >= 3
+    row = {"image_id": 1, "category_id": 1, "score": 0.5}
+    (tmp_path / "dt.json").write_text(
+        json.dumps([row | {"segmentation": {"size": [1, wide], "counts": counts}}])
+    )
+    scan = prefetch.detections(tmp_path / "dt.json", masks=True).result()
+    assert scan is not None
+    outlines = scan.outlines_of(1)
+    assert outlines is not None
+    assert np.asarray(outlines[3]).tolist() == lengths

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from detap.core.masks import mask_pairs, measured
+from detap.core.masks import mask_pairs, pixel_counts
 from detap.core.matching import Boxes, Pairs
 from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.boxes import Shapes
@@ -25,7 +25,7 @@ class MaskShapes(Shapes):
     def _pixels(self) -> Floats:
         """How many pixels the mask of each detection has, (N,) float64."""
         masks, number = _masks_of(self.detections)
-        return measured(masks.arrays)[0].astype(np.float64)[number]
+        return pixel_counts(masks.arrays).astype(np.float64)[number]
 
     def deciding(self, own: Floats) -> Floats:
         """As :meth:`Shapes.deciding`: of a mask's own row, or its pixels."""
