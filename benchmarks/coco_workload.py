@@ -1,6 +1,6 @@
 """The text of COCO workloads: an instances file with outlines and crowd regions, and results."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -32,6 +32,10 @@ class Scene:
     label: Whole  # (G,) row of class_ids
     box: Floats  # (G, 4) x, y, w, h
     crowd: NDArray[np.bool_]
+
+
+Columns = tuple[Whole, Whole, Floats, Floats, Whole]
+"""Of detections: image, label, x y w h, score, and which ground truth they stem from, or -1."""
 
 
 def scene(shape: CocoShape, seed: int = SEED) -> Scene:
@@ -101,23 +105,35 @@ def random_boxes(random: np.random.Generator, frame: Whole, enlarge: Floats) -> 
 
 def ground_truth_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterator[str]:
     """Yield an instances file piece by piece."""
-    yield '{"info": {"description": "detap benchmark workload ' + shape.truth_name + '"}, '
-    yield '"licenses": [{"url": "http://example.org/licence/", "id": 1, "name": "None"}], '
-    yield '"images": ['
-    yield from _joined(
-        _image_record(*row) for row in zip(layout.image_ids, layout.frame, strict=True)
-    )
-    yield '], "annotations": ['
-    yield from _joined(_annotation_records(shape, layout, seed))
-    yield '], "categories": ['
-    yield from _joined(
+    categories = (
         f'{{"supercategory": "group {row // 8}", "id": {name}, "name": "class {name}"}}'
         for row, name in enumerate(layout.class_ids)
     )
+    yield from instances_text(shape, layout, seed, lambda row: "", list(categories))
+
+
+def instances_text(
+    shape: CocoShape,
+    layout: Scene,
+    seed: int,
+    more: Callable[[int], str],
+    categories: Sequence[str],
+) -> Iterator[str]:
+    """Yield an instances file piece by piece; `more` gives further members of an annotation."""
+    yield '{"info": {"description": "detap benchmark workload ' + shape.truth_name + '"}, '
+    yield '"licenses": [{"url": "http://example.org/licence/", "id": 1, "name": "None"}], '
+    yield '"images": ['
+    yield from joined(
+        _image_record(*row) for row in zip(layout.image_ids, layout.frame, strict=True)
+    )
+    yield '], "annotations": ['
+    yield from joined(_annotation_records(shape, layout, seed, more))
+    yield '], "categories": ['
+    yield from joined(categories)
     yield "]}"
 
 
-def _joined(records: Iterable[str]) -> Iterator[str]:
+def joined(records: Iterable[str]) -> Iterator[str]:
     """Yield records with commas between, a block at a time."""
     block: list[str] = []
     comma = ""
@@ -140,26 +156,43 @@ def _image_record(name: int, frame: Whole) -> str:
     )
 
 
-def _annotation_records(shape: CocoShape, layout: Scene, seed: int) -> Iterator[str]:
-    random = np.random.default_rng([seed, shape.ground_truths, 1])
-    names = random.permutation(3 * len(layout.image)) + 1
+def _annotation_records(
+    shape: CocoShape, layout: Scene, seed: int, more: Callable[[int], str]
+) -> Iterator[str]:
+    names = _annotation_random(shape, seed).permutation(3 * len(layout.image)) + 1
+    for row, (points, inside, counts) in enumerate(outlines(shape, layout, seed)):
+        image, label = layout.image[row], layout.label[row]
+        outline, area, name = f"[{points}]", inside, int(names[row])
+        if layout.crowd[row]:
+            size = f"[{layout.frame[image, 1]}, {layout.frame[image, 0]}]"
+            outline = f'{{"counts": {counts}, "size": {size}}}'
+            name = 900_100_000_000 + row
+        yield (
+            f'{{"segmentation": {outline}, {more(row)}"area": {area}, '
+            f'"iscrowd": {int(layout.crowd[row])}, "image_id": {layout.image_ids[image]}, '
+            f'"bbox": {layout.box[row].tolist()}, '
+            f'"category_id": {layout.class_ids[label]}, "id": {name}}}'
+        )
+
+
+def _annotation_random(shape: CocoShape, seed: int) -> np.random.Generator:
+    return np.random.default_rng([seed, shape.ground_truths, 1])
+
+
+def outlines(
+    shape: CocoShape, layout: Scene, seed: int = SEED
+) -> Iterator[tuple[list[float], float, list[int]]]:
+    """Yield of each ground truth its outline, its area and, of a crowd region, its run lengths."""
+    random = _annotation_random(shape, seed)
+    random.permutation(3 * len(layout.image))  # the names
     for start in range(0, len(layout.image), BLOCK):
         rows = slice(start, start + BLOCK)
-        outlines = polygons(random, layout.box[rows])
-        for row, (points, inside) in enumerate(outlines, start):
-            image, label = layout.image[row], layout.label[row]
-            outline, area, name = f"[{points}]", inside, int(names[row])
+        for row, (points, area) in enumerate(polygons(random, layout.box[rows]), start):
+            counts: list[int] = []
             if layout.crowd[row]:
-                counts, area = run_lengths(random, layout.box[row], layout.frame[image])
-                size = f"[{layout.frame[image, 1]}, {layout.frame[image, 0]}]"
-                outline = f'{{"counts": {counts}, "size": {size}}}'
-                name = 900_100_000_000 + row
-            yield (
-                f'{{"segmentation": {outline}, "area": {area}, '
-                f'"iscrowd": {int(layout.crowd[row])}, "image_id": {layout.image_ids[image]}, '
-                f'"bbox": {layout.box[row].tolist()}, '
-                f'"category_id": {layout.class_ids[label]}, "id": {name}}}'
-            )
+                frame = layout.frame[layout.image[row]]
+                counts, area = run_lengths(random, layout.box[row], frame)  # noqa: PLW2901
+            yield points, area, counts
 
 
 def polygons(random: np.random.Generator, box: Floats) -> Iterator[tuple[list[float], float]]:
@@ -206,14 +239,14 @@ def detection_text(shape: CocoShape, layout: Scene, seed: int = SEED) -> Iterato
     yield "["
     comma = ""
     for block in detection_blocks(shape, layout, seed):
-        if block:
-            yield comma + ", ".join(block)
+        if len(block[0]):
+            yield comma + ", ".join(_detection_records(layout, block))
             comma = ", "
     yield "]"
 
 
-def detection_blocks(shape: CocoShape, layout: Scene, seed: int) -> Iterator[list[str]]:
-    """Yield the records of a block of images after another."""
+def detection_blocks(shape: CocoShape, layout: Scene, seed: int) -> Iterator[Columns]:
+    """Yield the detections of a block of images after another, as they stand in the file."""
     random = np.random.default_rng([seed, shape.detections, 2])
     counts = detection_counts(shape, layout, random)
     by_image = np.argsort(layout.image, kind="stable")
@@ -221,9 +254,18 @@ def detection_blocks(shape: CocoShape, layout: Scene, seed: int) -> Iterator[lis
     for number, start in enumerate(range(0, shape.images, BLOCK)):
         images = np.arange(start, min(start + BLOCK, shape.images))
         rows = by_image[bounds[number] : bounds[number + 1]]
-        yield _detection_records(
-            shape, layout, draw_detections(random, layout, images, rows, counts)
-        )
+        yield _printed(shape, draw_detections(random, layout, images, rows, counts))
+
+
+def _printed(shape: CocoShape, columns: Columns) -> Columns:
+    """Return the columns in the order of the file, with the digits that it has."""
+    image, label, box, score, source = columns
+    order = np.lexsort((-score, image))
+    if shape.digits == "full":
+        box, score = box.astype(np.float32).astype(float), score.astype(np.float32).astype(float)
+    else:
+        box, score = np.round(box, 3), np.maximum(np.round(score, 5), 0.00001)
+    return image[order], label[order], box[order], score[order], source[order]
 
 
 def detection_counts(
@@ -248,9 +290,6 @@ def found_share(box: Floats) -> Floats:
     return np.asarray(0.95 - 0.55 * np.exp(-side / 60.0))
 
 
-Columns = tuple[Whole, Whole, Floats, Floats]  # image, label, x y w h, score
-
-
 def draw_detections(
     random: np.random.Generator,
     layout: Scene,
@@ -266,16 +305,21 @@ def draw_detections(
         _background(random, layout, np.repeat(images, background[images])),
     )
     image, label, box, score = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return image, label, box, score
+    nowhere = np.full(int(background[images].sum()), -1)
+    source = np.concatenate((np.repeat(rows, true[rows]), np.repeat(rows, confused[rows]), nowhere))
+    return image, label, box, score, source
 
 
-def _true(random: np.random.Generator, layout: Scene, rows: Whole) -> Columns:
+Drawn = tuple[Whole, Whole, Floats, Floats]
+
+
+def _true(random: np.random.Generator, layout: Scene, rows: Whole) -> Drawn:
     spread = random.choice([0.03, 0.08, 0.2], len(rows), p=[0.5, 0.3, 0.2])
     score = random.beta(3.0, 1.6, len(rows)) * (1 - 1.6 * spread)
     return layout.image[rows], layout.label[rows], _jittered(random, layout, rows, spread), score
 
 
-def _confused(random: np.random.Generator, layout: Scene, rows: Whole) -> Columns:
+def _confused(random: np.random.Generator, layout: Scene, rows: Whole) -> Drawn:
     # A detector confuses a class with a few that resemble it: here, its neighbours in number.
     step = random.integers(1, 4, len(rows))
     label = (layout.label[rows] + step) % len(layout.class_ids)
@@ -284,7 +328,7 @@ def _confused(random: np.random.Generator, layout: Scene, rows: Whole) -> Column
     return layout.image[rows], label, _jittered(random, layout, rows, spread), score
 
 
-def _background(random: np.random.Generator, layout: Scene, image: Whole) -> Columns:
+def _background(random: np.random.Generator, layout: Scene, image: Whole) -> Drawn:
     label = random.choice(len(layout.class_ids), len(image), p=layout.class_shares)
     box = random_boxes(random, layout.frame[image], np.ones(len(image)))
     box = np.clip(box + random.random(box.shape) / 100, 0, None)
@@ -300,18 +344,13 @@ def _jittered(random: np.random.Generator, layout: Scene, rows: Whole, spread: F
     return np.column_stack((corner, np.clip(moved[:, 2:], 1, frame - corner)))
 
 
-def _detection_records(shape: CocoShape, layout: Scene, columns: Columns) -> list[str]:
-    image, label, box, score = columns
-    order = np.lexsort((-score, image))
-    if shape.digits == "full":
-        box, score = box.astype(np.float32).astype(float), score.astype(np.float32).astype(float)
-    else:
-        box, score = np.round(box, 3), np.maximum(np.round(score, 5), 0.00001)
+def _detection_records(layout: Scene, columns: Columns) -> list[str]:
+    image, label, box, score, _ = columns
     rows = zip(
-        layout.image_ids[image[order]].tolist(),
-        layout.class_ids[label[order]].tolist(),
-        box[order].tolist(),
-        score[order].tolist(),
+        layout.image_ids[image].tolist(),
+        layout.class_ids[label].tolist(),
+        box.tolist(),
+        score.tolist(),
         strict=True,
     )
     return [

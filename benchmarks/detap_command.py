@@ -8,7 +8,7 @@ import venv
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.peers import COCO_NUMBERS, Numbers
+from benchmarks.peers import COCO_NUMBERS, IOU_TYPES, KEYPOINT_NUMBERS, Numbers
 
 HERE = Path(__file__).resolve().parent
 BUILT = HERE / "cache" / "detap"
@@ -24,9 +24,12 @@ class Detap:
 
     def command(self, format_: str, truth: Path, detections: Path, *more: str) -> list[str]:
         """Return the command that evaluates two files."""
-        protocol = ("--protocol", VOC_PROTOCOL) if format_ == "voc" else ()
-        files = ("--format", format_, "--gt", str(truth), "--dt", str(detections))
-        return [*self.program, "eval", *files, *protocol, *more]
+        name, _, kind = format_.partition("-")
+        rules = ("--iou-type", kind) if kind else ()
+        if format_ == "voc":
+            rules = ("--protocol", VOC_PROTOCOL)
+        files = ("--format", name, "--gt", str(truth), "--dt", str(detections))
+        return [*self.program, "eval", *files, *rules, *more]
 
     def version(self) -> str:
         said = subprocess.run(
@@ -64,9 +67,10 @@ def build() -> Detap:
 
 
 def read_coco(text: str) -> Numbers:
-    """Return the twelve numbers of a JSON report."""
+    """Return the twelve numbers of a JSON report, or the ten of keypoints."""
     summary = json.loads(text)["summary"]
-    return [summary[name] for name in COCO_NUMBERS]
+    names = KEYPOINT_NUMBERS if "AR20" in summary else COCO_NUMBERS
+    return [summary[name] for name in names]
 
 
 def read_voc(text: str) -> Numbers:
@@ -76,4 +80,4 @@ def read_voc(text: str) -> Numbers:
     return [report["summary"]["mAP"], *(row["AP"] for row in rows)]
 
 
-READ = {"coco": read_coco, "voc": read_voc}
+READ = {**dict.fromkeys(IOU_TYPES, read_coco), "voc": read_voc}

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import venv
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,15 @@ COCO_NUMBERS = (
 )
 """Our names of the twelve numbers, in the order in which pycocotools prints them."""
 
+KEYPOINT_NUMBERS = (
+    *("AP", "AP50", "AP75", "APm", "APl"),
+    *("AR20", "AR50", "AR75", "ARm", "ARl"),
+)
+"""Those of the ten of keypoints."""
+
+IOU_TYPES = {"coco": "bbox", "coco-segm": "segm", "coco-keypoints": "keypoints"}
+"""What COCO's tools call that which is compared, by the format of a workload."""
+
 Numbers = list[float | None]
 
 
@@ -32,8 +41,10 @@ class Peer:
     ----------
     package : str
         What the registry calls it; empty for a script of this folder alone.
+    formats : collection of str
+        Of the workloads that it reads.
     command : callable
-        Takes the ground truth, the detections; returns what to run.
+        Takes the ground truth, the detections and the format; returns what to run.
     checked : callable
         The same, for the run whose stdout gives the numbers.
     read : callable
@@ -41,10 +52,10 @@ class Peer:
     """
 
     name: str
-    format: str
+    formats: Collection[str]
     package: str
-    command: Callable[[Path, Path], list[str]]
-    checked: Callable[[Path, Path], list[str]]
+    command: Callable[[Path, Path, str], list[str]]
+    checked: Callable[[Path, Path, str], list[str]]
     read: Callable[[str], Numbers]
 
 
@@ -90,21 +101,26 @@ def read_list(text: str) -> Numbers:
 def read_hotcoco(text: str) -> Numbers:
     """Read the JSON of hotcoco's command line."""
     metrics: dict[str, float] = json.loads(text)["metrics"]
-    return [None if metrics[name] == -1 else metrics[name] for name in COCO_NUMBERS]
+    if "AR" in metrics:
+        metrics["AR20"] = metrics.pop("AR")
+    names = KEYPOINT_NUMBERS if "AR20" in metrics else COCO_NUMBERS
+    return [None if metrics[name] == -1 else metrics[name] for name in names]
 
 
-def script(name: str, format_: str = "coco", package: str = "") -> Peer:
+def script(name: str, formats: Collection[str] = IOU_TYPES, package: str = "") -> Peer:
     """Return a peer that is run by a script of this folder."""
 
-    def command(truth: Path, detections: Path) -> list[str]:
+    def command(truth: Path, detections: Path, format_: str) -> list[str]:
         path = SCRIPTS / f"run_{name.replace('-', '_')}.py"
-        return [str(binary("python")), str(path), str(truth), str(detections)]
+        kind = [IOU_TYPES[format_]] if format_ in IOU_TYPES else []
+        return [str(binary("python")), str(path), str(truth), str(detections), *kind]
 
-    return Peer(name, format_, package, command, command, read_list)
+    return Peer(name, formats, package, command, command, read_list)
 
 
-def hotcoco_command(truth: Path, detections: Path) -> list[str]:
-    return [str(binary("coco")), "eval", "--gt", str(truth), "--dt", str(detections)]
+def hotcoco_command(truth: Path, detections: Path, format_: str) -> list[str]:
+    files = ["--gt", str(truth), "--dt", str(detections)]
+    return [str(binary("coco")), "eval", *files, "--iou-type", IOU_TYPES[format_]]
 
 
 PEERS = {
@@ -117,12 +133,12 @@ PEERS = {
         script("pycocotools", package="pycocotools"),
         Peer(
             "hotcoco-cli",
-            "coco",
+            IOU_TYPES,
             "hotcoco",
             hotcoco_command,
-            lambda truth, detections: [*hotcoco_command(truth, detections), "--json"],
+            lambda *files_and_format: [*hotcoco_command(*files_and_format), "--json"],
             read_hotcoco,
         ),
-        script("voc-baseline", "voc"),
+        script("voc-baseline", ["voc"]),
     )
 }

@@ -223,6 +223,11 @@ TARGETS = (
     ("the leanest peer's peak memory, 2M", "2M", None, 0.6, 0.6, "memory_ratio"),
     ("hotcoco's command line, 48k", "48k", "hotcoco-cli", 0.25, 0.25, "ratio"),
     ("hotcoco's command line, 500k", "500k", "hotcoco-cli", 0.12, 0.12, "ratio"),
+    ("the fastest peer, masks", "masks", None, 0.9, 0.7, "ratio"),
+    ("the fastest peer, masks-alone", "masks-alone", None, 0.9, 0.7, "ratio"),
+    ("the leanest peer's peak memory, masks", "masks", None, 1.0, 1.0, "memory_ratio"),
+    ("the fastest peer, keypoints", "keypoints", None, 0.8, 0.6, "ratio"),
+    ("the leanest peer's peak memory, keypoints", "keypoints", None, 1.0, 1.0, "memory_ratio"),
     ("the usual VOC evaluator in Python", "voc", "voc-baseline", 0.25, 0.15, "ratio"),
 )
 LOADS = {"500k": 0.4e9, "5M": 1.5e9}  # bytes

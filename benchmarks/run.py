@@ -21,8 +21,12 @@ HERE = Path(__file__).resolve().parent
 WORK = HERE / "cache"
 RESULTS = WORK / "results.json"
 
-SIZES = ("1k", "48k", "500k", "500k-full", "2M", "5M", "voc")
+SIZES = (
+    *("1k", "48k", "500k", "500k-full", "2M", "5M", "voc"),
+    *("masks", "masks-alone"),
+)
 LARGE = ("2M", "5M")
+LARGE_BOXES = ("500k", "500k-full", *LARGE)  # where threads have enough to do
 NOT_FOR_LARGE = ("pycocotools", "faster-coco-eval")  # minutes, and up to 17 GB
 TOLERANCE = 1e-9
 # Not below the 36,781 ground truths: the generator would have background left over and little else.
@@ -91,13 +95,13 @@ class Bench:
         """Return a peer's command for a workload."""
         files = self.workload(name)
         make = peer.checked if checked else peer.command
-        return make(Path(files["ground_truth"]), Path(files["detections"]))
+        return make(Path(files["ground_truth"]), Path(files["detections"]), files["format"])
 
     def peers_for(self, name: str) -> Iterable[Peer]:
         """Return the peers that read the workload's format, within reason."""
         format_ = self.workload(name)["format"]
         for peer in (PEERS[entry] for entry in self.peers):
-            if peer.format == format_ and not (name in LARGE and peer.name in NOT_FOR_LARGE):
+            if format_ in peer.formats and not (name in LARGE and peer.name in NOT_FOR_LARGE):
                 yield peer
 
     def best_peer(self, name: str) -> Peer | None:
@@ -200,7 +204,7 @@ def thread_counts() -> list[int]:
 def threads(bench: Bench) -> list[dict[str, Any]]:
     """Time detap with one thread and with more: the process, and the evaluation proper."""
     rows: list[dict[str, Any]] = []
-    for name in (entry for entry in bench.sizes if entry not in {"1k", "48k", "voc"}):
+    for name in (entry for entry in bench.sizes if entry in LARGE_BOXES):
         proper = evaluation_proper(bench, name)
         for count in thread_counts():
             runs = repeat(bench.ours(name, "--threads", str(count)), bench.runs)
@@ -272,7 +276,7 @@ def floors(bench: Bench) -> list[dict[str, Any]]:
     ]
     for name in bench.sizes:
         files = bench.workload(name)
-        if files["format"] == "coco":
+        if files["format"] != "voc":
             command = [python, "-c", READ_BYTES, files["ground_truth"], files["detections"]]
             what = f"Python starts and reads the bytes of {name}"
             rows.append({"what": what, **measure.summary(repeat(command, bench.runs))})

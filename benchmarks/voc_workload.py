@@ -63,7 +63,7 @@ def _voc_detections(coco: CocoShape, layout: Scene, names: list[str], seed: int)
     random = np.random.default_rng([seed, coco.detections, 4])
     counts = detection_counts(coco, layout, random)
     images, rows = np.arange(coco.images), np.arange(len(layout.image))
-    image, label, box, score = draw_detections(random, layout, images, rows, counts)
+    image, label, box, score, _ = draw_detections(random, layout, images, rows, counts)
     corners = _corners(box)
     files = {}
     for number in range(coco.classes):

@@ -15,10 +15,17 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.coco_workload import Scene, detection_text, ground_truth_text, scene
+from benchmarks.outline_workload import mask_text, people_text, pose_text
 from benchmarks.shapes import COCO_SHAPES, SEED, VOC_SHAPE, CocoShape, VocShape, coco_shape
 from benchmarks.voc_workload import voc_trees
 
 WORK = Path(__file__).resolve().parent / "cache"
+TEXTS = {
+    "bbox": (ground_truth_text, detection_text),
+    "segm": (ground_truth_text, mask_text),
+    "keypoints": (people_text, pose_text),
+}
+"""What writes ground truth and detections, by what is compared."""
 VERSION = 2  # of the generator: raise it when the bytes change, and cached files are made anew
 
 
@@ -28,6 +35,8 @@ class Workload:
 
     Attributes
     ----------
+    format : {"coco", "coco-segm", "coco-keypoints", "voc"}
+        And what of the files is compared.
     files : dict of str to dict
         For each file (or folder), by its role: path, bytes, sha256 (of a folder: over its files).
     """
@@ -43,8 +52,10 @@ def make_coco(shape: CocoShape, folder: Path = WORK, seed: int = SEED) -> Worklo
     """Write the workload's files, or find them written."""
     data = folder / "data"
     truth = data / f"{shape.truth_name}.json"
-    results = data / f"{shape.truth_name}-results-{shape.detections}-{shape.digits}.json"
+    kind = "" if shape.overlap == "bbox" else f"-{shape.overlap}" + "-alone" * (not shape.boxed)
+    results = data / f"{shape.truth_name}-results-{shape.detections}-{shape.digits}{kind}.json"
     described = {key: value for key, value in asdict(shape).items() if key != "name"}
+    truth_of, results_of = TEXTS[shape.overlap]
     about = {"version": VERSION, "seed": seed}
     about_truth = {k: described[k] for k in ("images", "ground_truths", "classes")}
     layout: list[Scene] = []
@@ -56,13 +67,14 @@ def make_coco(shape: CocoShape, folder: Path = WORK, seed: int = SEED) -> Worklo
 
     files = {
         "ground truth": _write(
-            truth, about | about_truth, lambda: ground_truth_text(shape, lay_out(), seed)
+            truth, about | about_truth, lambda: truth_of(shape, lay_out(), seed)
         ),
         "detections": _write(
-            results, about | described, lambda: detection_text(shape, lay_out(), seed)
+            results, about | described, lambda: results_of(shape, lay_out(), seed)
         ),
     }
-    return Workload(shape.name, "coco", truth, results, files)
+    format_ = "coco" if shape.overlap == "bbox" else f"coco-{shape.overlap}"
+    return Workload(shape.name, format_, truth, results, files)
 
 
 def make_voc(shape: VocShape = VOC_SHAPE, folder: Path = WORK, seed: int = SEED) -> Workload:

@@ -10,6 +10,6 @@ from hotcoco import COCO, COCOeval
 with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
     truth = COCO(sys.argv[1])
     results = truth.load_res(sys.argv[2])
-    evaluator = COCOeval(truth, results, "bbox")
+    evaluator = COCOeval(truth, results, sys.argv[3])
     evaluator.run()
 print(json.dumps([float(value) for value in evaluator.stats]))

@@ -11,7 +11,7 @@ from pycocotools.cocoeval import COCOeval
 with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
     truth = COCO(sys.argv[1])
     results = truth.loadRes(sys.argv[2])
-    evaluator = COCOeval(truth, results, "bbox")
+    evaluator = COCOeval(truth, results, sys.argv[3])
     evaluator.evaluate()
     evaluator.accumulate()
     evaluator.summarize()

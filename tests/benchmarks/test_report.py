@@ -86,10 +86,10 @@ def test_a_peer_that_fails_or_differs_is_said_to() -> None:
 
 def test_a_trial_compares_and_survives_a_peer_that_fails() -> None:
     def peer(program: str) -> peers.Peer:
-        def command(truth: Path, detections: Path) -> list[str]:
+        def command(truth: Path, detections: Path, format_: str) -> list[str]:
             return [sys.executable, "-c", program]
 
-        return peers.Peer("other", "coco", "", command, command, peers.read_list)
+        return peers.Peer("other", ["coco"], "", command, command, peers.read_list)
 
     bench = run.Bench(detap_command.Detap(("detap",), None), ["48k"], [], 1)
     bench._files["48k"] = {"format": "coco", "ground_truth": "g", "detections": "d"}
@@ -140,6 +140,9 @@ def test_numbers_of_peers_are_read() -> None:
     assert peers.read_list("some talk\n[0.5, -1, 0.0]\n") == [0.5, None, 0.0]
     metrics = {name: number / 100 for number, name in enumerate(peers.COCO_NUMBERS)}
     text = json.dumps({"metrics": {**dict(reversed(metrics.items())), "APs": -1}})
+    ten = {"AR": 0.5, **dict.fromkeys(peers.KEYPOINT_NUMBERS[:5], -1), "AR50": 0.6, "AR75": 0.4}
+    pose = json.dumps({"metrics": {**ten, "ARm": 0.3, "ARl": 0.2}})
+    assert peers.read_hotcoco(pose) == [None] * 5 + [0.5, 0.6, 0.4, 0.3, 0.2]
     assert peers.read_hotcoco(text) == [0.0, 0.01, 0.02, None, *(n / 100 for n in range(4, 12))]
 
 
@@ -158,12 +161,17 @@ def test_commands_name_format_files_and_protocol() -> None:
         ["detap", "eval", "--format", "coco", "--gt", "gt", "--dt", "dt", "-o", "x.json"]
     )
     assert detap.command("voc", truth, detections)[-2:] == ["--protocol", "voc2012-py"]
+    assert detap.command("coco-segm", truth, detections) == (
+        ["detap", "eval", "--format", "coco", "--gt", "gt", "--dt", "dt", "--iou-type", "segm"]
+    )
 
 
 def test_every_peer_has_its_script() -> None:
     for peer in peers.PEERS.values():
-        command = peer.command(Path("gt.json"), Path("dt.json"))
-        assert command[-1] == "dt.json"
+        for format_ in peer.formats:
+            command = peer.command(Path("gt.json"), Path("dt.json"), format_)
+            assert {"gt.json", "dt.json"} < set(command)
+            assert command[-1] == peers.IOU_TYPES.get(format_, "dt.json")
         if peer.name != "hotcoco-cli":
             assert Path(command[1]).is_file()
 

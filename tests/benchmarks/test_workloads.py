@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,11 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from pycocotools import mask
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from benchmarks.coco_workload import found_share, polygons, run_lengths, scene
+from benchmarks.outline_workload import run_lengths_of, run_strings
 from benchmarks.shapes import COCO_SHAPES, CocoShape, VocShape, coco_shape
 from benchmarks.workloads import make_coco, make_voc
 
@@ -158,3 +162,63 @@ def test_series_vary_one_thing() -> None:
     assert coco_shape("2M") is COCO_SHAPES["2M"]
     with pytest.raises(KeyError, match="unheard-of"):
         coco_shape("unheard-of")
+
+
+MASKS = replace(TINY, overlap="segm")
+
+
+def test_masks_are_read_by_pycocotools_and_follow_their_boxes(tmp_path: Path) -> None:
+    made = make_coco(MASKS, tmp_path)
+    alone = load(make_coco(replace(MASKS, boxed=False), tmp_path).detections)
+    boxed = load(made.detections)
+    assert len(boxed) == 500
+    assert made.format == "coco-segm"
+    for record, other in zip(boxed, alone, strict=True):
+        assert {**other, "bbox": record["bbox"]} == record
+        found = mask.toBbox(record["segmentation"])
+        x, y, width, height = record["bbox"]
+        if width > 3 and height > 8:  # edges are ragged by a pixel
+            assert np.abs(found[:2] - (x, y)).max() < 8
+            assert x - 2 <= found[0] <= found[0] + found[2] <= x + width + 2
+
+
+def test_strings_are_those_that_pycocotools_writes() -> None:
+    random = np.random.default_rng(3)
+    runs = [random.integers(0, 2 ** random.integers(1, 17), n) for n in (1, 2, 3, 4, 9, 200)]
+    texts = run_strings(runs)
+    for counts, text in zip(runs, texts, strict=True):
+        wide = int(counts.sum())
+        given = {"counts": counts.tolist(), "size": [1, wide]}
+        assert mask.frPyObjects(given, 1, wide)["counts"].decode() == text
+
+
+def test_an_outline_is_filled_as_pycocotools_fills_it_but_for_its_edges() -> None:
+    random = np.random.default_rng(0)
+    for points, _ in polygons(random, np.array([[10.0, 20.0, 50.0, 40.0]] * 20)):
+        outline = np.reshape(points, (-1, 2))
+        counts = run_lengths_of(random, outline, np.array([100, 80]))
+        assert (counts[1:] > 0).all()
+        ours = mask.frPyObjects({"counts": counts.tolist(), "size": [80, 100]}, 80, 100)
+        due = mask.frPyObjects([points], 80, 100)[0]
+        assert mask.iou([ours], [due], [0])[0, 0] > 0.85
+
+
+def test_people_have_keypoints_and_their_detections_lie_near(tmp_path: Path) -> None:
+    made = make_coco(CocoShape("tiny", 30, 120, 1, 400, overlap="keypoints"), tmp_path)
+    truth, results = load(made.ground_truth), load(made.detections)
+    assert [len(truth[key]) for key in ("images", "annotations")] == [30, 120]
+    assert len(truth["categories"][0]["keypoints"]) == 17
+    seen = [np.reshape(record["keypoints"], (17, 3)) for record in truth["annotations"]]
+    for points, record in zip(seen, truth["annotations"], strict=True):
+        assert record["num_keypoints"] == (points[:, 2] > 0).sum()
+        assert (points[points[:, 2] == 0] == 0).all()
+    assert 0.3 < np.mean([points.any() for points in seen]) < 0.8
+    assert len(results) == 400
+    assert {len(record["keypoints"]) for record in results} == {51}
+    near = COCOeval(COCO(str(made.ground_truth)), None, "keypoints")
+    near.cocoDt = near.cocoGt.loadRes(str(made.detections))
+    near.params.imgIds = sorted(near.cocoGt.getImgIds())
+    near.evaluate()
+    near.accumulate()
+    near.summarize()
+    assert 0.2 < near.stats[0] < 0.9

@@ -42,7 +42,7 @@ def verdict_of_peer(case: Case, peer: peers.Peer, work: Path) -> str:
     """
     folder = work / "case"
     prepare(case, folder)
-    line = peer.checked(Path(case.gt), Path(case.dt))
+    line = peer.checked(Path(case.gt), Path(case.dt), "coco")
     ended = run_process(line, folder, work / "aside", seconds=SECONDS, memory=MEMORY)
     said = (work / "aside" / "stderr").read_text("utf-8", "replace")
     numbers: peers.Numbers | None = None
