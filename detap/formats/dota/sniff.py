@@ -1,14 +1,10 @@
 """Whether a folder is of DOTA's format, by the first line of a few files."""
 
 import os
-from contextlib import suppress
-from itertools import islice
 
 from detap.formats.dota.lines import without_head
-from detap.formats.reading.sniffing import head
+from detap.formats.reading.sniffing import first_line
 from detap.formats.text.lines import NUMBER
-
-_FILES = 16
 
 
 def fits(path: str, side: str) -> bool:
@@ -21,18 +17,8 @@ def fits(path: str, side: str) -> bool:
         It makes no difference: what is on the wrong side is for the reader to say.
     """
     del side
-    return any(_fits(_first_line(os.path.join(path, below))) for below in ("labelTxt", ""))
-
-
-def _first_line(folder: str) -> list[str]:
-    """Return the columns of the first line of the first text files of a folder that have any."""
-    with suppress(OSError, ValueError), os.scandir(folder) as entries:
-        texts = (e.path for e in entries if e.name.lower().endswith(".txt") and e.is_file())
-        for path in islice(texts, _FILES):
-            text = without_head(head(path)).decode("utf-8", "replace").strip()
-            if text:
-                return text.split("\n")[0].split()
-    return []
+    below = (os.path.join(path, name) for name in ("labelTxt", ""))
+    return any(_fits(first_line(folder, without_head).split()) for folder in below)
 
 
 def _fits(columns: list[str]) -> bool:

@@ -1,14 +1,11 @@
 """Whether a folder is of KITTI's format, by a few lines of a few files."""
 
 import os
-from contextlib import suppress
-from itertools import islice
 
-from detap.formats.reading.sniffing import head
+from detap.formats.reading.sniffing import first_line
 from detap.formats.text.lines import NUMBER
 
 _BELOW = ("label_2", os.path.join("training", "label_2"), "data", "")
-_FILES = 16
 _COUNTS = (15, 16)
 
 
@@ -22,18 +19,7 @@ def fits(path: str, side: str) -> bool:
         It makes no difference: what is on the wrong side is for the reader to say.
     """
     del side
-    return any(_fits(_first_line(os.path.join(path, below))) for below in _BELOW)
-
-
-def _first_line(folder: str) -> str:
-    """Return the first line of the first text files of a folder that have any."""
-    with suppress(OSError, ValueError), os.scandir(folder) as entries:
-        texts = (e.path for e in entries if e.name.lower().endswith(".txt") and e.is_file())
-        for path in islice(texts, _FILES):
-            text = head(path).decode("utf-8", "replace").strip()
-            if text:
-                return text.split("\n")[0]
-    return ""
+    return any(_fits(first_line(os.path.join(path, below))) for below in _BELOW)
 
 
 def _fits(line: str) -> bool:

@@ -2,8 +2,30 @@
 
 import os
 import stat
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
 
 _LOOKED_AT = 4096
+_FILES = 16
+
+
+def first_line(folder: str, behind: Callable[[bytes], bytes] = bytes) -> str:
+    """Return the first line of the first text files of a folder that have any.
+
+    Parameters
+    ----------
+    folder : str
+    behind : callable, optional
+        Returns what stands behind the head of a file, where such files have one.
+    """
+    with suppress(OSError, ValueError), os.scandir(folder) as entries:
+        texts = (e.path for e in entries if e.name.lower().endswith(".txt") and e.is_file())
+        for path in islice(texts, _FILES):
+            text = behind(head(path)).decode("utf-8", "replace").strip()
+            if text:
+                return text.split("\n")[0]
+    return ""
 
 
 def head(path: str, count: int = _LOOKED_AT) -> bytes:
