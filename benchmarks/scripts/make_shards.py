@@ -6,11 +6,13 @@
 
 makes FOLDER/gt/00.json and FOLDER/dt/00.json and so on: 50 detections and 15 ground truths an
 image, 365 classes, a third of the detections near a ground truth of their class. Scores have four
-decimals, so that many tie. The same numbers give the same bytes.
+decimals, so that many tie. The same numbers give the same bytes. With --parquet they are tables
+of float64 (needs pyarrow), a quarter of the size and made in a tenth of the time.
 """
 
 import argparse
 import json
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -41,7 +43,9 @@ def boxes(random: np.random.Generator, count: int) -> np.ndarray:
     return np.round(np.hstack([corner, size]), 1)
 
 
-def write_shard(folder: Path, number: int, detections: int, name: str) -> None:
+def write_shard(
+    folder: Path, number: int, detections: int, name: str, parquet: bool = False
+) -> None:
     """Write both files of a shard."""
     random = np.random.default_rng([20260801, number, detections])
     images = max(1, detections // PER_IMAGE)
@@ -58,17 +62,38 @@ def write_shard(folder: Path, number: int, detections: int, name: str) -> None:
     score = np.where(near, random.beta(4, 2, detections), random.beta(1.5, 4, detections))
     order = np.argsort(image, kind="stable")
 
+    images_of = {"image_id": image[order] + first, "category_id": label[order]}
+    found = {**images_of, **sides(box[order]), "score": score[order]}
+    truth = {
+        "id": number * len(truth_image) + 1 + np.arange(len(truth_image)),
+        "image_id": truth_image + first,
+        "category_id": truth_label,
+        **sides(truth_box),
+        "area": truth_box[:, 2] * truth_box[:, 3],
+    }
+    if parquet:
+        found["score"], truth["area"] = np.round(found["score"], 4), np.round(truth["area"], 1)
+        write_table(folder / "dt" / f"{name}.parquet", found)
+        write_table(folder / "gt" / f"{name}.parquet", truth)
+        return
     with (folder / "dt" / f"{name}.json").open("w", encoding="ascii") as file:
-        columns = [image[order] + first, label[order], *box[order].T, score[order]]
-        file.write("[" + ",\n".join(rows(RESULT, columns)) + "]")
+        file.write("[" + ",\n".join(rows(RESULT, list(found.values()))) + "]")
     with (folder / "gt" / f"{name}.json").open("w", encoding="ascii") as file:
         listed = [{"id": first + n, "width": int(SIDE), "height": int(SIDE)} for n in range(images)]
         categories = [{"id": n, "name": f"class {n}"} for n in range(1, CLASSES + 1)]
-        ids = number * len(truth_image) + 1 + np.arange(len(truth_image))
-        area = truth_box[:, 2] * truth_box[:, 3]
-        columns = [ids, truth_image + first, truth_label, *truth_box.T, area]
         file.write(f'{{"images":{json.dumps(listed)},"categories":{json.dumps(categories)},')
-        file.write('"annotations":[' + ",\n".join(rows(TRUTH, columns)) + "]}")
+        file.write('"annotations":[' + ",\n".join(rows(TRUTH, list(truth.values()))) + "]}")
+
+
+def sides(box: np.ndarray) -> "dict[str, np.ndarray]":
+    """Return the columns of boxes."""
+    return dict(zip(("x", "y", "width", "height"), box.T, strict=True))
+
+
+def write_table(path: Path, columns: "dict[str, np.ndarray]") -> None:
+    """Write columns as Parquet."""
+    table = import_module("pyarrow").table(columns)
+    import_module("pyarrow.parquet").write_table(table, path)
 
 
 def main() -> None:
@@ -78,12 +103,14 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=50)
     parser.add_argument("--detections", type=int, default=2_000_000, help="of each shard")
     parser.add_argument("--first", type=int, default=0, help="number of the first to be written")
+    parser.add_argument("--parquet", action="store_true", help="tables in place of JSON")
     given = parser.parse_args()
     for side in ("gt", "dt"):
         (given.folder / side).mkdir(parents=True, exist_ok=True)
     digits = len(str(given.shards - 1))
     for number in range(given.first, given.shards):
-        write_shard(given.folder, number, given.detections, f"{number:0{digits}}")
+        name = f"{number:0{digits}}"
+        write_shard(given.folder, number, given.detections, name, given.parquet)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from detap.compat.pycocotools import results as own_results
+from detap.formats.coco._scan import ResultsScan
+from detap.formats.coco.prefetch import run_split
 from tests.compat.made import Made, made
 from tests.compat.patterns import PATTERNS, Case, Package, Seen, loaded, run, seen_of, shown_by
 from tests.compat.test_patterns import compare
@@ -76,6 +79,10 @@ def ids_far_apart(truth: Truth, results: Results) -> None:
     renamed(lambda name: name * 10**12, "image_id", "category_id")(truth, results)
 
 
+def ids_beyond_64_bits(truth: Truth, results: Results) -> None:
+    renamed(lambda name: name * 10**20, "image_id", "category_id")(truth, results)
+
+
 def no_results(truth: Truth, results: Results) -> None:
     results.clear()
 
@@ -119,6 +126,7 @@ EDITS = {
     "all ids in text": renamed(str, "image_id", "category_id"),
     "ids as floats": renamed(float, "image_id", "category_id"),
     "ids far apart": ids_far_apart,
+    "ids beyond 64 bits": ids_beyond_64_bits,
     "a caption": each(1, "caption", "a cat"),
 }
 
@@ -150,6 +158,27 @@ def test_what_is_odd_gives_the_same_numbers_or_the_same_error(
     EDITS[edit](truth, results)
     monkeypatch.setitem(PATTERNS, "odd", way)
     compare("odd", Case.write((truth, results), tmp_path))
+
+
+@pytest.mark.parametrize(
+    "edit", ["whole scores", "an unknown image", "ids far apart", "a score of NaN"]
+)
+def test_a_file_is_the_same_read_from_both_ends(
+    edit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, results = copied(made(11))
+    EDITS[edit](truth, results)
+    begun: list[int] = []
+
+    def seen(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
+        begun.append(start)
+        return run_split(scan, rest, start)
+
+    monkeypatch.setattr(own_results, "_SPLIT_FROM", 0)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    monkeypatch.setattr(own_results, "run_split", seen)
+    compare("demo", Case.write((truth, results), tmp_path))
+    assert begun
 
 
 def copied(data: Made) -> Made:

@@ -4,6 +4,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.formats.reading._id_tables import IdTable
+
 _Integers = NDArray[np.int32]
 _Floats = NDArray[np.float64]
 
@@ -50,3 +52,15 @@ def fill_scores(
     levels: _Floats,
     out: _Floats,
 ) -> None: ...
+def take_rows(
+    rows: NDArray[Any],
+    images: IdTable,
+    categories: IdTable,
+    stranger: int,
+    image: _Integers,
+    label: _Integers,
+    corners: _Floats,
+    box_area: _Floats,
+    area: _Floats,
+    score: _Floats,
+) -> bool: ...

@@ -9,6 +9,12 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 import numpy as np
 
+from detap.formats.reading._id_tables cimport IdTable
+
+ctypedef fused Real:
+    float
+    double
+
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(PyObject*)
@@ -219,45 +225,95 @@ def complete_boxes(list records):
     return regular
 
 
+cdef inline int32_t placed(IdTable table, double name) noexcept nogil:
+    """Return the number of an id, cut to a whole number; -1 of what is none."""
+    return table.number(<int64_t>name) if -(2.0 ** 63) <= name < 2.0 ** 63 else -1
+
+
+def take_rows(
+    const Real[:, :] rows, IdTable images, IdTable categories, int32_t stranger,
+    int32_t[::1] image, int32_t[::1] label, double[:, ::1] corners,
+    double[::1] box_area, double[::1] area, double[::1] score,
+):
+    """Take the rows of an array (N, 7) as columns.
+
+    Parameters
+    ----------
+    rows : (N, 7) float32 or float64
+        Image id, x, y, width, height, score, category id.
+    images, categories : IdTable
+    stranger : int
+        The label of a category that is none.
+    image, label, corners, box_area, area, score
+        Filled; `area` is the product in the precision of the rows.
+
+    Returns
+    -------
+    bool
+        False where a number is not finite, or an image unknown: then nothing counts.
+    """
+    cdef Py_ssize_t i
+    cdef Real x, y, width, height, product
+    cdef int32_t number
+    cdef bint fine = True
+    with nogil:
+        for i in range(rows.shape[0]):
+            x, y, width, height = rows[i, 1], rows[i, 2], rows[i, 3], rows[i, 4]
+            product = width * height
+            image[i] = placed(images, rows[i, 0])
+            number = placed(categories, rows[i, 6])
+            label[i] = number if number >= 0 else stranger
+            corners[i, 0], corners[i, 1] = x, y
+            corners[i, 2], corners[i, 3] = <double>width + x, <double>height + y
+            box_area[i], area[i] = <double>width * height, product
+            score[i] = rows[i, 5]
+            fine = fine and image[i] >= 0 and isfinite(rows[i, 6]) and isfinite(score[i])
+            fine = fine and isfinite(x) and isfinite(y) and isfinite(width) and isfinite(height)
+            if not fine:
+                break
+    return fine
+
+
 def fill_scores(
     const int32_t[::1] start, const int32_t[::1] ranked, const uint8_t[::1] limit,
     const double[::1] score, const uint64_t[::1] found, const int64_t[::1] positives,
-    const double[::1] levels, double[:, :, :, :] out,
+    const double[::1] levels, double[:, :, :, ::1] out,
 ):
-    """Write the score at which each recall level is reached, (T, R, K, M), of one area range.
+    """Write the score at which each recall level is reached, (K, M, T, R), of one area range.
 
     It is that of the first hit which brings recall there; of the best-scored detection, hit or
     not, for level 0; and 0 where the level is not reached. Classes without ground truth stay.
     """
-    cdef Py_ssize_t thresholds = out.shape[0], count = out.shape[1], limits = out.shape[3]
+    cdef Py_ssize_t limits = out.shape[1], thresholds = out.shape[2], count = out.shape[3]
     cdef Py_ssize_t k, i, t, m, r
     cdef int32_t row
     cdef uint64_t word
     cdef double recall
-    cdef int64_t[:, ::1] hits
-    cdef Py_ssize_t[:, ::1] due
-    for k in range(positives.shape[0]):
-        if positives[k] == 0:
-            continue
-        out[:, :, k, :] = 0.0
-        hits = np.zeros((thresholds, limits), np.int64)
-        due = np.zeros((thresholds, limits), np.intp)
-        for i in range(start[k], start[k + 1]):
-            row = ranked[i]
-            if i == start[k]:
-                for r in range(count):
-                    if levels[r] <= 0.0:
-                        out[:, r, k, :] = score[row]
-                        due[:, :] = r + 1
-            word = found[row]
-            t = 0
-            while word:
-                if word & 1:
-                    for m in range(limit[row], limits):
-                        hits[t, m] += 1
-                        recall = <double>hits[t, m] / <double>positives[k]
-                        while due[t, m] < count and levels[due[t, m]] <= recall:
-                            out[t, due[t, m], k, m] = score[row]
-                            due[t, m] += 1
-                word >>= 1
-                t += 1
+    cdef int64_t[:, ::1] hits = np.zeros((thresholds, limits), np.int64)
+    cdef Py_ssize_t[:, ::1] due = np.zeros((thresholds, limits), np.intp)
+    with nogil:
+        for k in range(positives.shape[0]):
+            if positives[k] == 0:
+                continue
+            out[k] = 0.0
+            hits[:] = 0
+            due[:] = 0
+            for i in range(start[k], start[k + 1]):
+                row = ranked[i]
+                if i == start[k]:
+                    for r in range(count):
+                        if levels[r] <= 0.0:
+                            out[k, :, :, r] = score[row]
+                            due[:] = r + 1
+                word = found[row]
+                t = 0
+                while word:
+                    if word & 1:
+                        for m in range(limit[row], limits):
+                            hits[t, m] += 1
+                            recall = <double>hits[t, m] / <double>positives[k]
+                            while due[t, m] < count and levels[due[t, m]] <= recall:
+                                out[k, m, t, due[t, m]] = score[row]
+                                due[t, m] += 1
+                    word >>= 1
+                    t += 1

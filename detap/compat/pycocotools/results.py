@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,8 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools import mask as maskUtils
-from detap.compat.pycocotools._walks import complete_boxes
-from detap.formats.coco._scan import ResultsScan
+from detap.compat.pycocotools._walks import complete_boxes, take_rows
+from detap.core.threads import memory_is_tight
+from detap.formats.coco._scan import ResultsScan, find_record
+from detap.formats.coco.prefetch import run_split
+from detap.formats.reading._id_tables import IdTable
 from detap.formats.reading.stream import DEFAULT_LIMITS
 
 Floats = NDArray[np.float64]
@@ -20,11 +24,11 @@ Integers = NDArray[np.int32]
 Record = dict[str, Any]
 
 _LIST = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
-_SMALL = 1 << 16
-"""Entries that a table of places may have at least, whatever is looked up in it."""
+_FIRST = _SEARCHED = 1 << 16
+"""Bytes in which the first record, and one in the middle, is looked for."""
 
-_FIRST = 1 << 16
-"""Bytes in which the first record is looked for."""
+_SPLIT_FROM = 4 << 20
+"""Bytes of half a file from which on both are read at once: nothing else keeps cores at work."""
 
 
 class Source(Protocol):
@@ -116,16 +120,10 @@ class FileResults:
         start = _LIST.match(content)
         if start is None or not _begins_with_box(content[start.end() : start.end() + _FIRST]):
             return None
-        scan = ResultsScan(
-            -1,
-            io.BytesIO(content).read,
-            DEFAULT_LIMITS.file_bytes,
-            DEFAULT_LIMITS.records,
-            DEFAULT_LIMITS.nesting,
-        )
         known = list(dict.fromkeys(category["id"] for category in categories))
+        scan = _scan_from(content, 0)
         try:
-            columns = scan.columns(images, known) if scan.run() else None
+            columns = scan.columns(images, known) if _run(scan, content) else None
         except (TypeError, OverflowError, UnicodeError):  # ids of several kinds, or very large
             return None
         if columns is None:
@@ -133,6 +131,29 @@ class FileResults:
         image, label, corners, area, score = map(np.asarray, columns[:5])
         of_file = image, label, corners, area, area, score
         return Results.of(images, (*known, *columns[5]), of_file, cls(content))
+
+
+def _scan_from(content: bytes, start: int) -> ResultsScan:
+    """Return a scan of a file's content, read from a place on."""
+    limits, view = DEFAULT_LIMITS, memoryview(content)[start:]
+
+    def read(count: int) -> bytes:
+        nonlocal view
+        block, view = view[:count], view[count:]
+        return bytes(block)
+
+    return ResultsScan(-1, read, limits.file_bytes, limits.records, limits.nesting)
+
+
+def _run(scan: ResultsScan, content: bytes) -> bool:
+    """Run a scan, in two threads where that pays; return whether the content was regular."""
+    middle = len(content) // 2
+    near = content[middle : middle + _SEARCHED] if middle >= _SPLIT_FROM else b""
+    found = find_record(near)
+    if found < 0 or (os.cpu_count() or 1) < 2 or memory_is_tight():
+        return scan.run()
+    start = middle + found
+    return run_split(scan, _scan_from(content, start), start)
 
 
 def _begins_with_box(content: bytes) -> bool:
@@ -179,43 +200,21 @@ class ArrayResults:
     ) -> Results | None:
         """Return the columns of an array; None where they have to be looked at one by one."""
         known = list(dict.fromkeys(category["id"] for category in categories))
-        numbers = rows.dtype.kind in "fiu" and np.isfinite(rows).all() and len(rows) > 0
-        if not numbers or not images or not known:
+        usual = rows.dtype in (np.float32, np.float64) and len(rows) and images and known
+        if not usual or not all(type(name) is int for name in (*images, *known)):
             return None
-        if not all(type(name) is int for name in (*images, *known)):
+        count, rows = len(rows), rows.copy()
+        image, label = np.empty(count, np.int32), np.empty(count, np.int32)
+        corners, score, box_area = np.empty((count, 4)), np.empty(count), np.empty(count)
+        area = box_area if rows.dtype == np.float64 else np.empty(count)
+        try:
+            tables = IdTable(images), IdTable(known)
+        except OverflowError:
             return None
-        image = _number(rows[:, 0], images)
-        label = _number(rows[:, 6], known)
-        if (image < 0).any():
+        if not take_rows(rows, *tables, len(known), image, label, corners, box_area, area, score):
             return None
-        label[label < 0] = len(known)  # of a category that is none
-        rows = rows.copy()
-        boxes = rows[:, 1:5].astype(np.float64)
-        corners = boxes.copy()
-        corners[:, 2:] += boxes[:, :2]
-        area = (rows[:, 3] * rows[:, 4]).astype(np.float64)
-        columns = (
-            image,
-            label,
-            corners,
-            boxes[:, 2] * boxes[:, 3],
-            area,
-            rows[:, 5].astype(np.float64),
-        )
+        columns = image, label, corners, box_area, area, score
         return Results.of(images, (*known, None), columns, cls(rows))
-
-
-def _number(column: NDArray[Any], names: Sequence[int]) -> Integers:
-    """Return the index of each entry among the names; -1 where it is none of them."""
-    wanted, listed = column.astype(np.int64), np.array(names, np.int64)
-    low, span = int(listed.min()), int(np.ptp(listed))
-    if span > 8 * len(column) + _SMALL:
-        order = np.argsort(listed)
-        found = order[np.searchsorted(listed, wanted, sorter=order).clip(max=len(listed) - 1)]
-        return np.where(listed[found] == wanted, found, -1).astype(np.int32)
-    place = np.full(span + 2, -1, np.int32)  # the last is that of no name
-    place[listed - low] = np.arange(len(listed))
-    return place[np.where((wanted >= low) & (wanted <= low + span), wanted - low, -1)]
 
 
 def complete(records: list[Record]) -> bool:

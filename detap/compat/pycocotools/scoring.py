@@ -369,16 +369,28 @@ def _scores_at_levels(scores: Scores) -> Floats:
     evidence = scores.evidence
     assert evidence is not None
     rules = evidence.rules
-    shape = len(rules.thresholds), len(rules.levels), evidence.classes
-    out = np.full((*shape, len(rules.area_ranges), len(rules.limits)), -1.0)
+    shape = evidence.classes, len(rules.limits), len(rules.thresholds), len(rules.levels)
+    out = np.full((len(rules.area_ranges), *shape), -1.0)
+    start, ranked = _hits(evidence)
     for a, positives in enumerate(scores.positives):
         fill_scores(
-            *evidence.ranking,
+            start,
+            ranked,
             evidence.limit,
             evidence.score,
             evidence.found[a].astype(np.uint64),
             positives,
             np.array(rules.levels),
-            out[:, :, :, a],
+            out[a],
         )
-    return out
+    return np.ascontiguousarray(out.transpose(3, 4, 1, 0, 2))
+
+
+def _hits(evidence: Evidence) -> tuple[Integers, Integers]:
+    """Return the ranking of what is a true positive anywhere, and of the first of each class."""
+    start, ranked = evidence.ranking
+    kept = np.any(evidence.found, axis=0)[ranked]
+    kept[start[:-1][start[:-1] < start[1:]]] = True
+    before = np.zeros(len(kept) + 1, np.int32)
+    np.cumsum(kept, out=before[1:])
+    return before[start], ranked[kept]

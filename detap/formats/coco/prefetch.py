@@ -188,8 +188,14 @@ def _middle(stream: Stream) -> int:
 
 
 def _run_split(scan: ResultsScan, stream: Stream, start: int) -> bool:
-    """Scan both halves at once. The second counts only if the first ends where it began."""
-    rest = new_scan(ResultsScan, stream)
+    return run_split(scan, new_scan(ResultsScan, stream), start)
+
+
+def run_split(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
+    """Scan both halves at once; return whether the file was regular.
+
+    The second counts only if the first ends where it began, which is where a record seems to begin.
+    """
     thread = threading.Thread(target=rest.run_rest, args=(start,), daemon=True)
     thread.start()
     scan.split_at(start)
