@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 
 from detap.core import _masks
-from detap.formats.coco.columns import Outlines
+from detap.formats.coco.columns import FARTHEST, Outlines
 from detap.formats.coco.values import WrongError
 from detap.formats.json.text import spelt
-
-FARTHEST = 1e8
-"""Coordinates beyond, of either sign, are no pixels of an image."""
 
 MOST_PIXELS = 2**32 - 1
 _REMEDY = "give polygons [[x, y, x, y, x, y, ...]] or run lengths {size, counts}"

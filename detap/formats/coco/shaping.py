@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from detap.core.masks import measured
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.assembly import Source, detection_table
-from detap.formats.coco.columns import DetectionColumns, Outlines, TruthColumns
-from detap.formats.coco.outlines import FARTHEST
+from detap.formats.coco.columns import FARTHEST, DetectionColumns, Outlines, TruthColumns
 from detap.formats.reading.stream import shown
 from detap.tables.detection import Detections, GroundTruth, Integers, Name
 from detap.tables.masks import Masks
