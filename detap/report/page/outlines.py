@@ -107,4 +107,8 @@ def _ring(corners: Sequence[Sequence[float]]) -> str:
     return "".join(path) + "Z"
 
 
-_DRAWN: dict[str, Callable[[Table, int], str]] = {"mask": _mask, "polygon": _polygon}
+_DRAWN: dict[str, Callable[[Table, int], str]] = {
+    "mask": _mask,
+    "boundary": _mask,
+    "polygon": _polygon,
+}

@@ -58,7 +58,8 @@ def write(folder: Path, truth: dict[str, Any], found: dict[str, Any]) -> list[st
     return ["--gt", str(paths[0]), "--dt", str(paths[1])]
 
 
-def test_masks_are_drawn_as_they_are_annotated(tmp_path: Path) -> None:
+@pytest.mark.parametrize("protocol", ["coco-segm", "coco-boundary"])
+def test_masks_are_drawn_as_they_are_annotated(tmp_path: Path, protocol: str) -> None:
     """A triangle as its polygon; runs as the edges of their pixels: columns 3 to 5, rows 2 to 5."""
     files = write(
         tmp_path,
@@ -66,7 +67,7 @@ def test_masks_are_drawn_as_they_are_annotated(tmp_path: Path) -> None:
         {"segmentation": {"size": [8, 6], "counts": [26, 4, 4, 4, 4, 4, 2]}},
     )
     page = tmp_path / "page.html"
-    assert main(["report", *files, "--protocol", "coco-segm", "-o", str(page)]) == 0
+    assert main(["report", *files, "--protocol", protocol, "-o", str(page)]) == 0
     (image,) = model_of(page)["gallery"]["images"]
     assert image["outlines"] == {"truths": ["M1 2h3.5L1 6Z"], "detections": ["M3 2h3v4h-3Z"]}
 
