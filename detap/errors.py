@@ -100,6 +100,10 @@ class UnknownNameError(UsageError, KeyError):
         return str(self.args[0])  # KeyError's own would quote it
 
 
+class MaskError(UsageError, ValueError):
+    """What is given as a mask to the functions of ``detap.compat.pycocotools.mask`` is none."""
+
+
 class InputError(DetapError):
     """A file or an array cannot be read as what it should be.
 

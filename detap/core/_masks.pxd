@@ -1,4 +1,4 @@
-"""What a mask's runs are made of: run-length strings decoded, polygons rasterised."""
+"""What a mask's runs are made of: run-length strings decoded, polygons rasterised, masks merged."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 
@@ -17,4 +17,9 @@ cdef enum Fault:
 cdef bint put_run(Runs *runs, uint32_t length) noexcept nogil
 cdef Fault decode(
     const uint8_t *text, Py_ssize_t length, bint escaped, int64_t pixels, Runs *to
+) noexcept nogil
+cdef int64_t area_of(const uint32_t *runs, Py_ssize_t count) noexcept nogil
+cdef bint merge(const Runs *a, const Runs *b, bint intersect, Runs *to) noexcept nogil
+cdef bint rasterise(
+    const double *points, Py_ssize_t count, int64_t height, int64_t width, Runs *crossings, Runs *to
 ) noexcept nogil

@@ -278,33 +278,36 @@ cdef bint next_run(
     return True
 
 
-cdef bint unite(const Runs *a, const Runs *b, Runs *to) noexcept nogil:
-    """Write the union of two masks of one size; False when out of memory."""
+cdef bint merge(const Runs *a, const Runs *b, bint intersect, Runs *to) noexcept nogil:
+    """Write the union of two masks of as many pixels, or what they share; False without memory.
+
+    In the reference's order of steps: an empty run within a mask stays where it leaves one.
+    """
     cdef Py_ssize_t i = 0, j = 0
     cdef uint32_t left_a = a.at[0], left_b = b.at[0], step, run = 0
-    cdef bint in_a = False, in_b = False, inside = False
+    cdef bint in_a = False, in_b = False, inside = False, was = False
     to.count = 0
     while True:
-        # An empty run only turns its mask over.
-        while left_a == 0 and i + 1 < a.count:
-            i += 1
-            left_a = a.at[i]
-            in_a = not in_a
-        while left_b == 0 and j + 1 < b.count:
-            j += 1
-            left_b = b.at[j]
-            in_b = not in_b
-        if left_a == 0 or left_b == 0:
-            return put_run(to, run)
-        if (in_a or in_b) != inside:
-            if not put_run(to, run):
-                return False
-            run = 0
-            inside = not inside
         step = min(left_a, left_b)
         run += step
         left_a -= step
         left_b -= step
+        if left_a == 0 and i + 1 < a.count:
+            i += 1
+            left_a = a.at[i]
+            in_a = not in_a
+        if left_b == 0 and j + 1 < b.count:
+            j += 1
+            left_b = b.at[j]
+            in_b = not in_b
+        inside = (in_a and in_b) if intersect else (in_a or in_b)
+        if left_a == 0 and left_b == 0:
+            return put_run(to, run)
+        if inside != was:
+            if not put_run(to, run):
+                return False
+            run = 0
+            was = inside
 
 
 # --- boundaries
@@ -651,7 +654,7 @@ cdef class Store:
                 scratch.found = scratch.part
                 scratch.part = swap
             else:
-                if not unite(&scratch.found, &scratch.part, &scratch.united):
+                if not merge(&scratch.found, &scratch.part, False, &scratch.united):
                     return False
                 swap = scratch.found
                 scratch.found = scratch.united

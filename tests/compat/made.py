@@ -1,8 +1,14 @@
-"""Data sets made at random, small and full of what is awkward: ties, crowds, ids, empty images."""
+"""Data sets made at random, small and full of what is awkward: ties, crowds, ids, empty images.
+
+Boxes; and the same with masks or keypoints in their place.
+"""
 
 from typing import Any
 
 import numpy as np
+from pycocotools import mask
+
+from detap.core._masks import decoded
 
 Made = tuple[dict[str, Any], list[dict[str, Any]]]
 
@@ -68,3 +74,81 @@ def _detection(
         "bbox": moved.tolist(),
         "score": score,
     }
+
+
+def made_of(kind: str, seed: int, *, zero_id: bool = False) -> Made:
+    """Return a data set for a type of evaluation."""
+    data = made(seed, zero_id=zero_id)
+    change = {"bbox": None, "segm": _with_masks, "keypoints": _with_keypoints}[kind]
+    if change is not None:
+        change(data, np.random.default_rng([seed, 1]))
+    return data
+
+
+SIDE = 144
+"""Height of the images: all boxes end before."""
+
+_PARTS = [
+    lambda x, y, right, bottom: [[x, y, x, bottom, right, bottom, right, y]],
+    lambda x, y, right, bottom: [[x, y, right, y, x, bottom]],
+    lambda x, y, right, bottom: [
+        [x, y, x, y + 8, right, y + 8, right, y],
+        [x + 2.5, y, x + 2.5, bottom, x + 9.5, bottom, x + 9.5, y],
+    ],
+]
+
+
+def _with_masks(data: Made, random: np.random.Generator) -> None:
+    """Give polygons, run lengths as lists and strings; and boxes beside the results, or not."""
+    truth, results = data
+    for image in truth["images"]:
+        image.update(height=SIDE, width=SIDE + 16)
+    for annotation in truth["annotations"]:
+        annotation["segmentation"] = _mask(random, annotation["bbox"], int(random.integers(3)))
+    with_boxes, all_strings = random.random() < 0.4, random.random() < 0.6
+    for record in results:
+        form = 2 if not with_boxes or all_strings else int(random.integers(4))
+        if form < 3:
+            record["segmentation"] = _mask(random, record["bbox"], form)
+        if not with_boxes:
+            del record["bbox"]
+
+
+def _mask(random: np.random.Generator, box: list[float], form: int) -> Any:
+    """Return a mask within a box: polygons (0), run lengths as a list (1) or as a string (2)."""
+    x, y, width, height = box
+    parts = _PARTS[int(random.integers(3))](x, y, x + width, y + height)
+    if form == 0:
+        return parts
+    runs = mask.merge(mask.frPyObjects(parts, SIDE, SIDE + 16))
+    if form == 2:
+        return {**runs, "counts": runs["counts"].decode()}
+    return {"size": runs["size"], "counts": np.asarray(decoded(runs["counts"], 2**32 - 1)).tolist()}
+
+
+def _with_keypoints(data: Made, random: np.random.Generator) -> None:
+    """Give 17 keypoints, few labelled or none; and boxes beside the results, or not."""
+    truth, results = data
+    for annotation in truth["annotations"]:
+        labelled = random.choice([0, 1, 2], 17, p=[0.6, 0.2, 0.2])
+        labelled *= int(random.random() < 0.8)
+        annotation["keypoints"] = _keypoints(random, annotation["bbox"], labelled.tolist())
+        counted = int(np.count_nonzero(labelled)) if random.random() < 0.9 else 0
+        annotation["num_keypoints"] = counted
+    with_boxes = random.random() < 0.4
+    for record in results:
+        record["keypoints"] = _keypoints(random, record["bbox"], [1] * 17)
+        if not with_boxes:
+            del record["bbox"]
+
+
+def _keypoints(random: np.random.Generator, box: list[float], labels: list[int]) -> list[Any]:
+    """Return x, y and label of each: near the same places of boxes of one size."""
+    steps = np.linspace(0, 1, len(labels))
+    x = box[0] + box[2] * steps + random.choice([0, 0, 1, 2.5], len(labels))
+    y = box[1] + box[3] * steps[::-1]
+    if random.random() < 0.5:
+        x, y = np.rint(x), np.rint(y)
+    rows = zip(x.tolist(), y.tolist(), labels, strict=True)
+    found = [value for row in rows for value in row]
+    return [int(v) for v in found] if random.random() < 0.3 else found

@@ -33,17 +33,23 @@ class Package:
 
 @dataclass(frozen=True)
 class Case:
-    """A data set: as files, and as what is in them, made anew at each call."""
+    """A data set: as files, and as what is in them, made anew at each call; and what is compared.
+
+    Attributes
+    ----------
+    kind : {"bbox", "segm", "keypoints"}
+    """
 
     truth_file: Path
     results_file: Path
+    kind: str = "bbox"
 
     @classmethod
-    def write(cls, data: Made, folder: Path) -> "Case":
+    def write(cls, data: Made, folder: Path, kind: str = "bbox") -> "Case":
         files = folder / "truth.json", folder / "results.json"
         for path, content in zip(files, data, strict=True):
             path.write_text(json.dumps(content), encoding="utf-8")
-        return cls(*files)
+        return cls(*files, kind)
 
     def truth(self) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(self.truth_file.read_text(encoding="utf-8"))
@@ -55,7 +61,10 @@ class Case:
 
     def rows(self, kind: Any = np.float64) -> Any:
         return np.array(
-            [[r["image_id"], *r["bbox"], r["score"], r["category_id"]] for r in self.results()],
+            [
+                [r["image_id"], *r.get("bbox", [8, 8, 32, 32]), r["score"], r["category_id"]]
+                for r in self.results()
+            ],
             kind,
         )
 
@@ -104,7 +113,7 @@ def demo(package: Package, case: Case) -> Seen:
     """The demo: three files' worth of calls, and all that is left behind."""
     truth = package.COCO(str(case.truth_file))
     found = truth.loadRes(str(case.results_file))
-    evaluator = run(package.COCOeval(truth, found, "bbox"))
+    evaluator = run(package.COCOeval(truth, found, case.kind))
     return {**seen_of(evaluator), "truth": shown_by(truth), "found": shown_by(found)}
 
 
@@ -180,7 +189,7 @@ def subclass(package: Package, case: Case) -> Seen:
 
     truth = Ours(str(case.truth_file))
     found = truth.loadRes(case.results())
-    evaluator = package.COCOeval(truth, found, "bbox")
+    evaluator = package.COCOeval(truth, found, case.kind)
     evaluator.params.catIds = truth.get_cat_ids(cat_names=["class 1", "class 3", "person", "dog"])
     evaluator.params.imgIds = truth.get_img_ids()
     evaluator.params.maxDets = [100, 300, 1000]
@@ -201,7 +210,7 @@ def copies(package: Package, case: Case) -> Seen:
     found = truth.loadRes(str(case.results_file))
     seen: Seen = {}
     for name, twin in (("deepcopy", copy.deepcopy), ("pickle", _through_pickle)):
-        evaluator = package.COCOeval(twin(truth), twin(found), "bbox")
+        evaluator = package.COCOeval(twin(truth), twin(found), case.kind)
         evaluator.evaluate()
         evaluator = twin(evaluator)
         evaluator.accumulate()
@@ -220,7 +229,7 @@ def _through_pickle(value: Any) -> Any:
 def detections_later(package: Package, case: Case) -> Seen:
     """The evaluator made once, `cocoDt` and `imgIds` assigned batch by batch."""
     truth = package.COCO(str(case.truth_file))
-    evaluator = package.COCOeval(truth, iouType="bbox")
+    evaluator = package.COCOeval(truth, iouType=case.kind)
     seen: Seen = {}
     for number, batch in enumerate(batches(truth, len(truth.imgs) // 3)):
         records = [r for r in case.results() if r["image_id"] in batch]
@@ -241,7 +250,7 @@ def images_by_name(package: Package, case: Case) -> Seen:
     """`imgIds` from file names, in any order and twice; `catIds` of a few classes."""
     truth, found = loaded(package, case)
     names = {image["file_name"]: image["id"] for image in truth.loadImgs(truth.getImgIds())}
-    evaluator = package.COCOeval(truth, found, "bbox")
+    evaluator = package.COCOeval(truth, found, case.kind)
     evaluator.params.imgIds = [names[name] for name in [*sorted(names, reverse=True)[:5]] * 2]
     evaluator.params.catIds = truth.getCatIds()[1:3]
     return seen_of(run(evaluator))
@@ -250,7 +259,7 @@ def images_by_name(package: Package, case: Case) -> Seen:
 def other_params(package: Package, case: Case) -> Seen:
     """Limits, thresholds, recall levels and area ranges of the caller's own."""
     truth, found = loaded(package, case)
-    evaluator = package.COCOeval(truth, found, "bbox")
+    evaluator = package.COCOeval(truth, found, case.kind)
     evaluator.params.maxDets = [300, 2, 100]
     evaluator.params.iouThrs = np.array([0.3, 0.5, 0.75, 1.0])
     evaluator.params.recThrs = np.linspace(0, 1, 11)
@@ -270,7 +279,7 @@ def other_params(package: Package, case: Case) -> Seen:
 def without_categories(package: Package, case: Case) -> Seen:
     """`useCats = 0`, as for proposals; twice, since accumulate() changes `catIds`."""
     truth, found = loaded(package, case)
-    evaluator = package.COCOeval(truth, found, "bbox")
+    evaluator = package.COCOeval(truth, found, case.kind)
     evaluator.params.useCats = 0
     evaluator.params.maxDets = [1, 10, 1000]
     seen = {"first": copy.deepcopy(seen_of(run(evaluator)))}
@@ -285,7 +294,7 @@ def ranks(package: Package, case: Case) -> Seen:
     truth = package.COCO(str(case.truth_file))
     parts = []
     for rank in range(2):
-        evaluator = package.COCOeval(copy.deepcopy(truth), iouType="bbox")
+        evaluator = package.COCOeval(copy.deepcopy(truth), iouType=case.kind)
         images = truth.getImgIds()[rank::2] + truth.getImgIds()[:1]  # padded by the sampler
         records = [r for r in case.results() if r["image_id"] in images]
         evaluator.cocoDt = truth.loadRes(records)
@@ -296,7 +305,7 @@ def ranks(package: Package, case: Case) -> Seen:
         parts.append(_through_pickle((evaluator.params.imgIds, entries)))
     images, first = np.unique(np.concatenate([part[0] for part in parts]), return_index=True)
     merged = np.concatenate([part[1] for part in parts], 2)[..., first]
-    evaluator = package.COCOeval(truth, iouType="bbox")
+    evaluator = package.COCOeval(truth, iouType=case.kind)
     evaluator.evalImgs = list(merged.flatten())
     evaluator.params.imgIds = list(images)
     evaluator._paramsEval = copy.deepcopy(evaluator.params)
@@ -308,7 +317,7 @@ def ranks(package: Package, case: Case) -> Seen:
 def step_by_step(package: Package, case: Case) -> Seen:
     """DETR's own evaluate(): the steps called one by one on a copied data set."""
     truth = copy.deepcopy(package.COCO(str(case.truth_file)))
-    evaluator = package.COCOeval(truth, iouType="bbox")
+    evaluator = package.COCOeval(truth, iouType=case.kind)
     all_entries, all_images = [], []
     for batch in batches(truth, 3):
         records = [r for r in case.results() if r["image_id"] in batch]
@@ -345,7 +354,7 @@ def batch_by_batch(package: Package, case: Case) -> Seen:
     """evaluate() for each batch, `evalImgs` merged: the last batch must not be the result."""
     truth = package.COCO(str(case.truth_file))
     found = truth.loadRes(str(case.results_file))
-    evaluator = package.COCOeval(truth, found, "bbox")
+    evaluator = package.COCOeval(truth, found, case.kind)
     by_cell: dict[int, list[Any]] = defaultdict(list)
     images: list[Any] = []
     for batch in batches(truth, 2):
@@ -394,10 +403,10 @@ def overridden(package: Package, case: Case) -> Seen:
         _images = _overlaps = _check_type = _open = _left = _of = _summarize
 
     seen = {
-        kind.__name__: copy.deepcopy(seen_of(run(kind(truth, found, "bbox"))))
+        kind.__name__: copy.deepcopy(seen_of(run(kind(truth, found, case.kind))))
         for kind in (Larger, Fewer, Marking, OfAnyName)
     }
-    evaluator = package.COCOeval(truth, found, "bbox")
+    evaluator = package.COCOeval(truth, found, case.kind)
     evaluator.computeIoU = lambda image, category: []
     seen["of the object"] = seen_of(run(evaluator))
     return {**seen, "calls": calls}
@@ -406,7 +415,7 @@ def overridden(package: Package, case: Case) -> Seen:
 def read_and_changed(package: Package, case: Case) -> Seen:
     """What evaluate() left is read, changed in place, and accumulated with other parameters."""
     truth, found = loaded(package, case)
-    evaluator = package.COCOeval(truth, found, "bbox")
+    evaluator = package.COCOeval(truth, found, case.kind)
     evaluator.evaluate()
     first = next(entry for entry in evaluator.evalImgs if entry is not None)
     first["dtIgnore"][:] = True
@@ -417,7 +426,7 @@ def read_and_changed(package: Package, case: Case) -> Seen:
     evaluator.params.recThrs = [0.5, 0.25, 0.75]
     evaluator.accumulate()
     seen["later parameters"] = copy.deepcopy(seen_of(evaluator))
-    other = package.Params(iouType="bbox")
+    other = package.Params(iouType=case.kind)
     other.imgIds, other.catIds = evaluator._paramsEval.imgIds, evaluator._paramsEval.catIds[:2]
     other.areaRng = other.areaRng[::2]
     evaluator.accumulate(other)
@@ -433,22 +442,23 @@ def edited(package: Package, case: Case) -> Seen:
     images = [image for image, entries in truth.imgToAnns.items() if len(entries) > 1]
     seen = {}
     truth.dataset["annotations"].remove(truth.imgToAnns[images[1]][-1])
-    seen["still indexed"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
+    seen["still indexed"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, case.kind))))
     truth.imgToAnns[images[0]].reverse()
-    seen["another order"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
+    seen["another order"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, case.kind))))
     name = truth.imgToAnns[images[-1]][0]["id"]
-    truth.anns[name] = {**truth.anns[name], "bbox": [0.0, 0.0, 5.0, 5.0]}
-    seen["another record"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
+    moved = {"bbox": [0.0, 0.0, 5.0, 5.0], "segmentation": [[0, 0, 0, 5, 5, 5, 5, 0]]}
+    truth.anns[name] = {**truth.anns[name], **moved}
+    seen["another record"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, case.kind))))
     truth.imgToAnns[images[-1]].pop()
     found.imgToAnns[images[0]].pop()
-    seen["one less"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, "bbox"))))
+    seen["one less"] = copy.deepcopy(seen_of(run(package.COCOeval(truth, found, case.kind))))
     results = case.results()
     found = truth.loadRes(results)
     for record in results[::3]:
         record["category_id"] = truth.getCatIds()[0]
     for record in results[1::3]:
         record["score"] = record["score"] / 2
-    seen["records"] = seen_of(run(package.COCOeval(truth, found, "bbox")))
+    seen["records"] = seen_of(run(package.COCOeval(truth, found, case.kind)))
     return seen
 
 

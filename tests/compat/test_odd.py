@@ -6,17 +6,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from pycocotools import mask
 
 from detap.compat.pycocotools import results as own_results
 from detap.formats.coco._scan import ResultsScan
 from detap.formats.coco.prefetch import run_split
-from tests.compat.made import Made, made
+from tests.compat.made import SIDE, Made, made, made_of
 from tests.compat.patterns import PATTERNS, Case, Package, Seen, loaded, run, seen_of, shown_by
 from tests.compat.test_patterns import compare
 
 Truth = dict[str, Any]
 Results = list[dict[str, Any]]
+
+WIDE = SIDE + 16
+"""Width of the images that masks lie on."""
 
 
 def each(place: int, key: str, value: Any) -> Callable[[Truth, Results], None]:
@@ -131,17 +136,100 @@ EDITS = {
 }
 
 
+def some_size(height: int, width: int) -> Callable[[Truth, Results], None]:
+    """Return an edit that gives results another size, and a mask of all its pixels."""
+
+    def edit(truth: Truth, results: Results) -> None:
+        runs = mask.encode(np.ones((height, width), np.uint8, order="F"))
+        for record in results[::3]:
+            record["segmentation"] = {**runs, "counts": runs["counts"].decode()}
+
+    return edit
+
+
+def runs_of(*counts: int) -> dict[str, Any]:
+    return {"size": [SIDE, WIDE], "counts": [*counts, SIDE * WIDE - sum(counts)]}
+
+
+def empty_runs_in_results(truth: Truth, results: Results) -> None:
+    runs = mask.frPyObjects(runs_of(700, 60, 0, 0, 40, 300), 0, 0)
+    for record in results[::2]:
+        record["segmentation"] = {**runs, "counts": runs["counts"].decode()}
+
+
+def boxes_of_some(truth: Truth, results: Results) -> None:
+    for record in results:
+        record.pop("bbox", None)
+    for record in results[1::2]:
+        record["bbox"] = [8.0, 8.0, 300.0, 0.5]
+
+
+def without_of_images(key: str) -> Callable[[Truth, Results], None]:
+    def edit(truth: Truth, results: Results) -> None:
+        del truth["images"][2][key]
+
+    return edit
+
+
+def no_boxes(truth: Truth, results: Results) -> None:
+    for record in [*truth["annotations"], *results]:
+        record.pop("bbox", None)
+
+
+EDITS_OF_MASKS = {
+    "no segmentation": without(0, "segmentation"),
+    "no segmentation of a result": without(1, "segmentation"),
+    "no box anywhere": no_boxes,
+    "boxes of some results": boxes_of_some,
+    "sizes the other way round": some_size(WIDE, SIDE),
+    "masks of another size": some_size(30, 30),
+    "all pixels": some_size(SIDE, WIDE),
+    "no pixel": each(0, "segmentation", runs_of(SIDE * WIDE)),
+    "empty runs": each(0, "segmentation", runs_of(700, 60, 0, 0, 40, 300)),
+    "an empty run at the end": each(0, "segmentation", runs_of(SIDE * WIDE - 300, 300)),
+    "empty runs of results": empty_runs_in_results,
+    "polygons in results": each(1, "segmentation", [[0, 0, 9, 0, 9, 9]]),
+    "a list of run lengths in results": each(1, "segmentation", runs_of(300, 90)),
+    "a polygon of whole numbers": each(0, "segmentation", [[9, 9, 9, 50, 50, 50]]),
+    "a polygon of numbers in text": each(0, "segmentation", [["9", "9", "9", "50", "50", "50"]]),
+    "a polygon and less": each(0, "segmentation", [[9, 9, 9, 50, 50, 50], [], [1, 2], [1, 2, 3]]),
+    "a polygon beyond the image": each(0, "segmentation", [[-9, -9, -9, 500, 500, 500, 500, 9]]),
+    "run lengths as floats": each(0, "segmentation", {**runs_of(700, 60), "size": [144.0, 160]}),
+    "images without height": without_of_images("height"),
+    "images without width": without_of_images("width"),
+    "no iscrowd": without(0, "iscrowd"),
+    "no category": without(1, "category_id"),
+    "a score of NaN": each(1, "score", float("nan")),
+    "own fields of results": own_fields,
+}
+
+EDITS_OF_KEYPOINTS = {
+    "no keypoints": without(0, "keypoints"),
+    "no keypoints of a result": without(1, "keypoints"),
+    "no num_keypoints": without(0, "num_keypoints"),
+    "none counted": each(0, "num_keypoints", 0),
+    "as true": each(0, "num_keypoints", True),
+    "three keypoints": each(1, "keypoints", [1, 2, 2, 3, 4, 2, 5, 6, 2]),
+    "large numbers": each(1, "keypoints", [2**40 + 1, 2, 2] * 17),
+    "a keypoint of NaN": each(1, "keypoints", [float("nan"), 2.0, 2.0] * 17),
+    "boxes of every other person": boxes_of_some,
+    "no boxes of annotations": without(0, "bbox"),
+    "no area": each(0, "area", 0),
+    "whole areas": each(0, "area", 1024),
+}
+
+
 def by_file_and_by_records(package: Package, case: Case) -> Seen:
     """Evaluate twice, from files and from what is in them; the rest is tried after an error."""
     seen: Seen = {"files": PATTERNS["demo"](package, case)}
     truth, found = loaded(package, case)
-    evaluator = run(package.COCOeval(truth, found, "bbox"))
+    evaluator = run(package.COCOeval(truth, found, case.kind))
     return {**seen, "records": seen_of(evaluator), "truth": shown_by(truth)}
 
 
 def records_alone(package: Package, case: Case) -> Seen:
     truth, found = loaded(package, case)
-    return {"records": seen_of(run(package.COCOeval(truth, found, "bbox")))}
+    return {"records": seen_of(run(package.COCOeval(truth, found, case.kind)))}
 
 
 def rows(package: Package, case: Case) -> Seen:
@@ -179,6 +267,63 @@ def test_a_file_is_the_same_read_from_both_ends(
     monkeypatch.setattr(own_results, "run_split", seen)
     compare("demo", Case.write((truth, results), tmp_path))
     assert begun
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+@pytest.mark.parametrize("seed", [11, 12])
+@pytest.mark.parametrize("way", [by_file_and_by_records, records_alone])
+@pytest.mark.parametrize("edit", [*EDITS_OF_MASKS, *EDITS_OF_KEYPOINTS])
+def test_what_is_odd_about_masks_and_keypoints(
+    edit: str,
+    way: Callable[[Package, Case], Seen],
+    seed: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kind = "segm" if edit in EDITS_OF_MASKS else "keypoints"
+    truth, results = copied(made_of(kind, seed))
+    {**EDITS_OF_MASKS, **EDITS_OF_KEYPOINTS}[edit](truth, results)
+    monkeypatch.setitem(PATTERNS, "odd", way)
+    compare("odd", Case.write((truth, results), tmp_path, kind))
+
+
+BLOCK = mask.frPyObjects([[0.0, 0.0, 0.0, 40.0, 40.0, 40.0, 40.0, 0.0]], SIDE, WIDE)[0]
+
+
+def of_boxes_and_masks(package: Package, case: Case) -> Seen:
+    """The same data sets by boxes and by masks, in turn."""
+    truth = package.COCO(str(case.truth_file))
+    found = truth.loadRes(str(case.results_file))
+    kinds = "bbox", "segm", "bbox", "segm"
+    return {
+        f"{n} {kind}": copy.deepcopy(seen_of(run(package.COCOeval(truth, found, kind))))
+        for n, kind in enumerate(kinds)
+    }
+
+
+def drawn_otherwise(package: Package, case: Case) -> Seen:
+    """A data set that makes masks its own way."""
+
+    class Own(package.COCO):  # type: ignore[misc, name-defined]
+        def annToRLE(self, ann: Any) -> Any:
+            runs = super().annToRLE(ann)
+            return package.mask.merge([runs, BLOCK])
+
+    truth = Own(str(case.truth_file))
+    found = truth.loadRes(str(case.results_file))
+    return {**seen_of(run(package.COCOeval(truth, found, "segm"))), "truth": shown_by(truth)}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("way", [of_boxes_and_masks, drawn_otherwise])
+def test_masks_beside_boxes_and_made_otherwise(
+    way: Callable[[Package, Case], Seen],
+    seed: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(PATTERNS, "odd", way)
+    assert "seen" in compare("odd", Case.write(made_of("segm", seed), tmp_path, "segm"))
 
 
 def copied(data: Made) -> Made:

@@ -16,7 +16,8 @@ from pycocotools import mask as their_mask
 
 import detap
 from detap.compat import pycocotools as ours
-from tests.compat.made import made
+from detap.errors import MaskError
+from tests.compat.made import SIDE, made, made_of
 from tests.compat.patterns import Case
 from tests.conftest import ROOT
 
@@ -85,7 +86,7 @@ def test_nothing_is_cross_checked_with_itself() -> None:
     assert "cross-check in a process of its own" in said
 
 
-def test_masks_are_the_installed_pycocotools_own_even_in_its_place() -> None:
+def test_masks_are_made_in_its_place_too() -> None:
     said = run(
         """
         import numpy as np
@@ -99,8 +100,9 @@ def test_masks_are_the_installed_pycocotools_own_even_in_its_place() -> None:
     assert said == "4 [0.0, 0.0, 4.0, 4.0] 4\n"
 
 
-def test_boxes_need_no_pycocotools_and_masks_say_that_they_do(tmp_path: Path) -> None:
-    case = Case.write(made(3), tmp_path)
+@pytest.mark.parametrize("kind", ["bbox", "segm", "keypoints"])
+def test_no_pycocotools_is_needed(kind: str, tmp_path: Path) -> None:
+    case = Case.write(made_of(kind, 3), tmp_path)
     said = run(
         """
         import sys
@@ -112,34 +114,80 @@ def test_boxes_need_no_pycocotools_and_masks_say_that_they_do(tmp_path: Path) ->
         )
         from detap.compat.pycocotools import COCO, COCOeval, mask
         truth = COCO(sys.argv[1])
-        evaluator = COCOeval(truth, truth.loadRes(sys.argv[2]), "bbox")
+        evaluator = COCOeval(truth, truth.loadRes(sys.argv[2]), sys.argv[3])
         evaluator.evaluate()
         evaluator.accumulate()
-        try:
-            mask.area({"size": [2, 2], "counts": b"04"})
-        except Exception as error:
-            print(type(error).__name__, error)
+        evaluator.summarize()
+        print(mask.area({"size": [2, 2], "counts": b"04"}))
         """,
         str(case.truth_file),
         str(case.results_file),
+        kind,
     )
-    assert said.splitlines()[-1] == (
-        "UsageError masks need pycocotools itself, which is not installed "
-        "(pip install pycocotools); boxes do not"
-    )
+    assert said.splitlines()[-1] == "4"
 
 
-@pytest.mark.parametrize("kind", ["segm", "keypoints"])
-def test_masks_and_keypoints_are_refused(kind: str) -> None:
-    refused = evaluator(kind)
-    message = f"evaluates boxes; for iouType '{kind}' use pycocotools itself, or iouType='bbox'"
+def test_a_type_that_is_none_is_refused() -> None:
+    with pytest.raises(Exception, match="iouType not supported"):
+        ours.Params("masks")
+    odd = evaluator()
+    odd.params.iouType = "masks"
+    message = "iouType is 'masks'; it can be segm, bbox, keypoints"
     with pytest.raises(detap.UsageError, match=message), contextlib.redirect_stdout(io.StringIO()):
-        refused.evaluate()
+        odd.evaluate()
+    odd._prepare()
+    with pytest.raises(Exception, match="unknown iouType for iou computation"):
+        odd.computeIoU(odd.cocoGt.getImgIds()[0], odd.cocoGt.getCatIds()[0])
+    odd.eval = {"precision": np.zeros((1, 1, 1, 1, 1))}
     with pytest.raises(detap.UsageError, match=message):
-        refused.computeIoU(10, 1)
-    refused.eval = {"precision": np.zeros((1, 1, 1, 1, 1))}
-    with pytest.raises(detap.UsageError, match=message):
-        refused.summarize()
+        odd.summarize()
+
+
+def masks_of(wrong: Any) -> tuple[Any, list[dict[str, Any]]]:
+    """Return a data set one of whose annotations has this mask, and results that meet it."""
+    due = {"size": [SIDE, SIDE + 16], "counts": [0, SIDE * (SIDE + 16)]}
+    annotation = {"id": 7, "image_id": 1, "category_id": 2, "iscrowd": 0, "area": 9}
+    coco = ours.COCO()
+    coco.dataset = {
+        "images": [{"id": 1, "height": SIDE, "width": SIDE + 16}],
+        "categories": [{"id": 2, "name": "two"}],
+        "annotations": [{**annotation, "segmentation": wrong}],
+    }
+    runs = ours.mask.frPyObjects(due, 0, 0)
+    result = {"image_id": 1, "category_id": 2, "score": 0.5}
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco.createIndex()
+    return coco, [{**result, "segmentation": dict(runs)} for _ in range(3)]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            {"size": [SIDE, SIDE + 16], "counts": [5, 90]},
+            r"image 1, category 2: counts sum to 95, and a mask of size \[144, 160\] has 23040",
+        ),
+        ([[1, 2, 3, 4]], "annotation 7: a polygon of 4 numbers: it takes three points or more"),
+        ([], "annotation 7: .* is none of polygons, boxes or run lengths"),
+        ([[1e9] * 6], "annotation 7: a coordinate of a polygon is 1000000000.0; give pixels"),
+    ],
+)
+def test_where_pycocotools_hangs_or_breaks_there_is_a_reason(wrong: Any, message: str) -> None:
+    coco, results = masks_of(wrong)
+    with contextlib.redirect_stdout(io.StringIO()):
+        found = ours.COCOeval(coco, coco.loadRes(results), "segm")
+        with pytest.raises(MaskError, match=message):
+            found.evaluate()
+
+
+def test_a_result_that_is_no_mask_is_named() -> None:
+    coco, results = masks_of([[0, 0, 9, 0, 9, 9]])
+    results[1]["segmentation"]["counts"] = b"0P"
+    message = "record 2: segmentation: counts ends within a number; write the mask again"
+    with pytest.raises(MaskError, match=message), contextlib.redirect_stdout(io.StringIO()):
+        coco.loadRes(results)
+    assert results[0]["id"] == 1  # those before it are completed, as there
+    assert "id" not in results[1]
 
 
 def test_the_deprecated_use_segm_is_heeded(capsys: pytest.CaptureFixture[str]) -> None:

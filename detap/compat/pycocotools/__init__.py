@@ -1,4 +1,4 @@
-"""pycocotools' interface for boxes, over detap's core: the same bits and the same printed text.
+"""pycocotools' interface over detap's core: the same bits and the same printed text.
 
 >>> from detap.compat.pycocotools import COCO, COCOeval
 
@@ -22,8 +22,7 @@ __all__ = ["COCO", "COCOeval", "Params", "coco", "cocoeval", "init_as_pycocotool
 def init_as_pycocotools() -> None:
     """Let every later import of ``pycocotools`` in this process find this package instead.
 
-    What was imported from pycocotools before keeps what it has. Masks, which are not scored here,
-    are still made and read by the pycocotools that is installed, where one is.
+    What was imported from pycocotools before keeps what it has.
     """
     sys.modules["pycocotools"] = sys.modules[__name__]
     for module in (coco, cocoeval, mask):

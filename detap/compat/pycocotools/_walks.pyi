@@ -13,6 +13,8 @@ class Columns:
     rows: int
     ids: list[int]
     scores: list[Any]
+    records: list[dict[str, Any]]
+    aside: list[dict[str, Any]]
     def __init__(
         self,
         images: dict[Any, int],
@@ -20,10 +22,21 @@ class Columns:
         room: int,
         scored: bool,
         band: tuple[float, float],
+        kind: str,
+        by_category: bool,
     ) -> None: ...
     def columns(
         self,
-    ) -> tuple[_Integers, _Integers, _Floats, _Floats, _Floats, _Floats, NDArray[np.uint8]]: ...
+    ) -> tuple[
+        _Integers,
+        _Integers,
+        _Floats,
+        _Floats,
+        _Floats,
+        _Floats,
+        NDArray[np.uint8],
+        NDArray[np.uint8],
+    ]: ...
     def take_all(self, records: list[dict[str, Any]]) -> bool: ...
     def take_in_order(
         self,

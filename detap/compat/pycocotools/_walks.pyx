@@ -49,34 +49,45 @@ cdef class Columns:
     rows : int
         How many were taken.
     ids, scores : list
-        As they were given; of ground truths, which have no scores, `crowd` and `box` alone count.
+        As they were given; ground truths have no scores.
+    records : list
+        Of masks and keypoints, which have no boxes: the records themselves.
+    aside : list
+        Of masks, where categories are not told apart: records of those that are not chosen, which
+        pycocotools changes too.
     """
 
     cdef dict images, categories
-    cdef bint scored
+    cdef bint scored, boxes, keypoints, by_category
     cdef double low, high         # of the last area range: pycocotools marks what lies outside
     cdef int32_t[::1] image, label
     cdef double[:, ::1] corners
     cdef double[::1] box_area, area, score
-    cdef uint8_t[::1] crowd
+    cdef uint8_t[::1] crowd, neutral
     cdef readonly Py_ssize_t rows
-    cdef readonly list ids, scores
+    cdef readonly list ids, scores, records, aside
     cdef object arrays
 
-    def __init__(self, dict images, dict categories, Py_ssize_t room, bint scored, band):
+    def __init__(
+        self, dict images, dict categories, Py_ssize_t room, bint scored, band, str kind,
+        bint by_category,
+    ):
         self.images, self.categories, self.scored = images, categories, scored
+        self.boxes, self.keypoints = kind == "bbox", kind == "keypoints"
+        self.by_category = by_category
         self.low, self.high = band
         self.rows = 0
-        self.ids, self.scores = [], []
+        self.ids, self.scores, self.records, self.aside = [], [], [], []
         self.arrays = (
-            np.empty(room, np.int32), np.empty(room, np.int32), np.empty((room, 4)),
-            np.empty(room), np.empty(room), np.zeros(room), np.zeros(room, np.uint8),
+            np.empty(room, np.int32), np.empty(room, np.int32), np.zeros((room, 4)),
+            np.zeros(room), np.empty(room), np.zeros(room), np.zeros(room, np.uint8),
+            np.zeros(room, np.uint8),
         )
         (self.image, self.label, self.corners, self.box_area, self.area, self.score,
-         self.crowd) = self.arrays
+         self.crowd, self.neutral) = self.arrays
 
     def columns(self):
-        """Return image, label, corners, box_area, area, score and crowd of what was taken."""
+        """Return image, label, corners, box_area, area, score, crowd and neutral of all taken."""
         return tuple([array[:self.rows] for array in self.arrays])
 
     def take_all(self, list records):
@@ -135,47 +146,60 @@ cdef class Columns:
         cdef PyObject* image = PyDict_GetItem(self.images, record["image_id"])
         cdef PyObject* label = PyDict_GetItem(self.categories, record["category_id"])
         cdef object identifier = record["id"]
-        cdef object box = record["bbox"]
         cdef object crowd
-        cdef double x, y, width, height
+        cdef bint neutral = False
         if not self.scored:
             crowd = record["iscrowd"]
             record["ignore"] = crowd
             if not (type(crowd) is int or type(crowd) is bool) or not 0 <= crowd <= 1:
                 return False
+            neutral = crowd
+            if self.keypoints:
+                if type(record["num_keypoints"]) is not int:
+                    return False
+                if record["num_keypoints"] == 0:
+                    neutral = record["ignore"] = True
         if image == NULL or label == NULL:
+            if image != NULL and not (self.boxes or self.by_category):
+                self.aside.append(record)
             return True
         if type(identifier) is not int or (self.scored and identifier <= 0):
             return False
-        if not (type(box) is list or type(box) is np.ndarray) or len(box) != 4:
+        if self.boxes and not self.take_box(record["bbox"]):
             return False
-        if not (
-            number(box[0], &x) and number(box[1], &y)
-            and number(box[2], &width) and number(box[3], &height)
-            and number(record["area"], &self.area[row])
-        ):
+        if not number(record["area"], &self.area[row]):
             return False
         self.image[row], self.label[row] = <object>image, <object>label
-        self.corners[row, 0], self.corners[row, 1] = x, y
-        self.corners[row, 2], self.corners[row, 3] = x + width, y + height
-        self.box_area[row] = width * height
-        if not (
-            isfinite(self.corners[row, 2]) and isfinite(self.corners[row, 3])
-            and isfinite(self.box_area[row])
-        ):
-            return False
         if self.scored:
             if not number(record["score"], &self.score[row]):
                 return False
             self.scores.append(record["score"])
         else:
-            self.crowd[row] = bool(crowd)
-            record["_ignore"] = int(
-                self.crowd[row] or not self.low <= self.area[row] <= self.high
-            )
+            self.crowd[row], self.neutral[row] = bool(crowd), neutral
+            record["_ignore"] = int(neutral or not self.low <= self.area[row] <= self.high)
+        if not self.boxes:
+            self.records.append(record)
         self.ids.append(identifier)
         self.rows += 1
         return True
+
+    cdef bint take_box(self, object box) except -1:
+        cdef Py_ssize_t row = self.rows
+        cdef double x, y, width, height
+        if not (type(box) is list or type(box) is np.ndarray) or len(box) != 4:
+            return False
+        if not (
+            number(box[0], &x) and number(box[1], &y)
+            and number(box[2], &width) and number(box[3], &height)
+        ):
+            return False
+        self.corners[row, 0], self.corners[row, 1] = x, y
+        self.corners[row, 2], self.corners[row, 3] = x + width, y + height
+        self.box_area[row] = width * height
+        return (
+            isfinite(self.corners[row, 2]) and isfinite(self.corners[row, 3])
+            and isfinite(self.box_area[row])
+        )
 
 
 def all_of(list records, set images):

@@ -19,7 +19,7 @@ import numpy as np
 from detap.compat.pycocotools import mask as maskUtils
 from detap.compat.pycocotools._walks import all_of
 from detap.compat.pycocotools.results import ArrayResults, FileResults, Results, complete
-from detap.errors import UsageError
+from detap.errors import MaskError, UsageError
 
 Record = dict[str, Any]
 
@@ -221,18 +221,27 @@ class COCO:
         return ArrayResults.parse(data)
 
     def annToRLE(self, ann: Record) -> Any:
-        """Return the mask of an annotation, run-length encoded (needs pycocotools)."""
+        """Return the mask of an annotation, run-length encoded.
+
+        Raises
+        ------
+        MaskError
+            Where its polygons are none, with its id.
+        """
         image = self.imgs[ann["image_id"]]
+        height, width = image["height"], image["width"]
         shape = ann["segmentation"]
-        if type(shape) is list:
-            parts = maskUtils.frPyObjects(shape, image["height"], image["width"])
-            return maskUtils.merge(parts)
-        if type(shape["counts"]) is list:
-            return maskUtils.frPyObjects(shape, image["height"], image["width"])
+        try:
+            if type(shape) is list:
+                return maskUtils.merge(maskUtils.frPyObjects(shape, height, width))
+            if type(shape["counts"]) is list:
+                return maskUtils.frPyObjects(shape, height, width)
+        except MaskError as error:
+            raise MaskError(f"annotation {ann.get('id')}: {error}") from None
         return shape
 
     def annToMask(self, ann: Record) -> Any:
-        """Return the mask of an annotation as a bitmap (needs pycocotools)."""
+        """Return the mask of an annotation as a bitmap, (height, width) uint8."""
         return maskUtils.decode(self.annToRLE(ann))
 
     def showAnns(self, anns: Any, draw_bbox: bool = False) -> None:

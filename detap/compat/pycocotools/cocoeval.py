@@ -1,4 +1,4 @@
-"""``pycocotools.cocoeval``: the evaluator of boxes, and its parameters.
+"""``pycocotools.cocoeval``: the evaluator of boxes, masks and keypoints, and its parameters.
 
 Two ways lead to the same bits. Where nothing was overridden and nothing unusual was given, the
 core scores all at once, and what pycocotools holds of each image (`evalImgs`, `ious`, `_gts`,
@@ -16,17 +16,14 @@ import numpy as np
 
 from detap.compat.pycocotools import entries, scoring, stepwise
 from detap.compat.pycocotools import mask as maskUtils
-from detap.errors import UsageError
+from detap.errors import MaskError, UsageError
 
 Record = dict[str, Any]
 Groups = defaultdict[Any, list[Record]]
 
 _MADE_WHEN_READ = ("evalImgs", "ious", "_gts", "_dts")
 
-_BOXES_ALONE = (
-    "detap.compat.pycocotools evaluates boxes; for iouType {!r} use pycocotools itself, or "
-    "iouType='bbox'"
-)
+_KINDS = ("segm", "bbox", "keypoints")
 
 
 class Params:
@@ -35,7 +32,7 @@ class Params:
     Parameters
     ----------
     iouType : {"segm", "bbox", "keypoints"}
-        Only boxes can be evaluated.
+        What is compared: masks, boxes or keypoints.
 
     Attributes
     ----------
@@ -134,12 +131,20 @@ class COCOeval:
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def _prepare(self) -> None:
-        """Group the annotations that are evaluated by image and category."""
-        _check_type(self.params)
+        """Group the annotations that are evaluated by image and category.
+
+        Their masks become run-length strings, where masks are compared.
+        """
         truths = scoring.chosen(self.cocoGt, self.params)
         detections = scoring.chosen(self.cocoDt, self.params)
+        if self.params.iouType == "segm":
+            for coco, records in ((self.cocoGt, truths), (self.cocoDt, detections)):
+                for record in records:
+                    record["segmentation"] = coco.annToRLE(record)
         for record in truths:
             record["ignore"] = "iscrowd" in record and record["iscrowd"]
+            if self.params.iouType == "keypoints":
+                record["ignore"] = record["num_keypoints"] == 0 or record["ignore"]
         self._gts, self._dts = stepwise.grouped(truths), stepwise.grouped(detections)
         self.evalImgs = defaultdict(list)
         self.eval = {}
@@ -150,7 +155,7 @@ class COCOeval:
         Raises
         ------
         UsageError
-            Where the type is not "bbox".
+            Where the type is none that pycocotools knows.
         """
         begun = time.time()
         p = self.params
@@ -186,26 +191,36 @@ class COCOeval:
         -------
         (D, G) float64, or an empty list where D or G is 0
         """
-        _check_type(self.params)
         truths, detections = stepwise.of_image(self, imgId, catId)
         if not truths and not detections:
             return []
         order = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
         first = [detections[row] for row in order[: self.params.maxDets[-1]]]
+        if self.params.iouType not in ("segm", "bbox"):
+            raise Exception("unknown iouType for iou computation")
+        key = "segmentation" if self.params.iouType == "segm" else "bbox"
         crowd = [int(entry["iscrowd"]) for entry in truths]
-        return maskUtils.iou(
-            [entry["bbox"] for entry in first], [entry["bbox"] for entry in truths], crowd
-        )
+        try:
+            return maskUtils.iou(
+                [entry[key] for entry in first], [entry[key] for entry in truths], crowd
+            )
+        except MaskError as error:
+            raise MaskError(f"image {imgId}, category {catId}: {error}") from None
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
-        """Compare no keypoints.
+        """Return the similarity of an image's detections, by falling score, to its ground truths.
 
-        Raises
-        ------
-        UsageError
-            Always.
+        Returns
+        -------
+        (D, G) float64, or an empty list where D or G is 0
         """
-        raise UsageError(_BOXES_ALONE.format("keypoints"))
+        truths, detections = self._gts[imgId, catId], self._dts[imgId, catId]
+        order = np.argsort([-entry["score"] for entry in detections], kind="mergesort")
+        first = [detections[row] for row in order[: self.params.maxDets[-1]]]
+        if not truths or not first:
+            return []
+        sigmas = self.params.kpt_oks_sigmas
+        return np.stack([stepwise.similarity(truth, first, sigmas) for truth in truths], axis=1)
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Record | None:
         """Match the detections of an image and category to its ground truths.
@@ -257,16 +272,19 @@ class COCOeval:
         print(f"DONE (t={time.time() - begun:0.2f}s).")
 
     def summarize(self) -> None:
-        """Print the twelve numbers, and keep them as `stats`.
+        """Print the twelve numbers, of keypoints ten, and keep them as `stats`.
 
         Raises
         ------
         UsageError
-            Where the type is not "bbox".
+            Where the type is none that pycocotools knows.
         """
         if not self.eval:
             raise Exception("Please run accumulate() first")
         _check_type(self.params)
+        if self.params.iouType == "keypoints":
+            self.stats = _summarized_keypoints(self)
+            return
         limits = self.params.maxDets
         self.stats = np.zeros(12)
         self.stats[0] = _summarized(self, "precision")
@@ -297,13 +315,14 @@ class _Left(NamedTuple):
 
 
 def _check_type(params: Params) -> None:
-    if params.iouType != "bbox":
-        raise UsageError(_BOXES_ALONE.format(params.iouType))
+    if params.iouType not in _KINDS:
+        raise UsageError(f"iouType is {params.iouType!r}; it can be {', '.join(_KINDS)}")
 
 
 def _at_once(evaluator: COCOeval) -> _Left | None:
     """Return all as the core takes it; None where it has to go image by image."""
-    if scoring.overridden(evaluator, COCOeval, "_prepare", "computeIoU", "evaluateImg"):
+    steps = "_prepare", "computeIoU", "computeOks", "evaluateImg"
+    if scoring.overridden(evaluator, COCOeval, *steps) or evaluator.params.iouType == "keypoints":
         return None
     truths, found = evaluator.cocoGt, evaluator.cocoDt
     try:
@@ -351,6 +370,18 @@ def _alike(params: Any, others: Params) -> bool:
         return same and params.useCats == others.useCats and params.iouType == others.iouType
     except (AttributeError, ValueError):
         return False
+
+
+def _summarized_keypoints(evaluator: COCOeval) -> Any:
+    """Print and return the ten numbers of keypoints."""
+    stats = np.zeros(10)
+    for place, name in ((0, "precision"), (5, "recall")):
+        stats[place] = _summarized(evaluator, name, 20)
+        stats[place + 1] = _summarized(evaluator, name, 20, threshold=0.5)
+        stats[place + 2] = _summarized(evaluator, name, 20, threshold=0.75)
+        stats[place + 3] = _summarized(evaluator, name, 20, area="medium")
+        stats[place + 4] = _summarized(evaluator, name, 20, area="large")
+    return stats
 
 
 def _summarized(

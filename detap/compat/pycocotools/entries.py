@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools.scoring import Evaluated, matched
-from detap.core.matching import Boxes
+from detap.core.matching import Boxes, Pairs
 from detap.core.overlap import overlaps
 
 Rows = NDArray[np.intp]
@@ -120,26 +120,42 @@ def overlaps_by_image(evaluated: Evaluated) -> dict[tuple[Any, Any], Any]:
     """
     params, count = evaluated.params, evaluated.shape[1]
     names = params.catIds if params.useCats else [-1]
-    truths, claims = evaluated.truths, evaluated.claims.boxes
     ranked = _ranked(evaluated)
-    order = np.arange(len(truths.neutral))
-    rest = _Groups(truths.boxes, order, np.zeros(len(order)), evaluated.shape)
+    order = np.arange(len(evaluated.truths.neutral))
+    rest = _Groups(evaluated.truths.boxes, order, np.zeros(len(order)), evaluated.shape)
+    pairs = evaluated.overlaps()
     made: dict[tuple[Any, Any], Any] = {}
     for image, image_id in enumerate(params.imgIds):
         for label, category_id in enumerate(names):
             group = label * count + image
             of, by = ranked.rows[ranked.of(group)], rest.rows[rest.of(group)]
             made[image_id, category_id] = (
-                np.asfortranarray(
-                    overlaps(
-                        claims.corners[of],
-                        truths.boxes.corners[by],
-                        detection_areas=claims.overlap_area[of],
-                        truth_areas=truths.boxes.overlap_area[by],
-                        absorbing=truths.absorbing[by],
-                    )
-                )
-                if len(of) and len(by)
-                else []
+                []
+                if len(of) == 0 or len(by) == 0
+                else _of_boxes(evaluated, of, by)
+                if pairs is None
+                else _of_pairs(pairs, of, by)
             )
     return made
+
+
+def _of_boxes(evaluated: Evaluated, of: Rows, by: Rows) -> NDArray[np.float64]:
+    truths, claims = evaluated.truths, evaluated.claims.boxes
+    return np.asfortranarray(
+        overlaps(
+            claims.corners[of],
+            truths.boxes.corners[by],
+            detection_areas=claims.overlap_area[of],
+            truth_areas=truths.boxes.overlap_area[by],
+            absorbing=truths.absorbing[by],
+        )
+    )
+
+
+def _of_pairs(pairs: Pairs, of: Rows, by: Rows) -> NDArray[np.float64]:
+    """Return the overlaps of detections with all ground truths of their image and class."""
+    found = np.zeros((len(of), len(by)), order="F")
+    for place, row in enumerate(of.tolist()):
+        listed = slice(pairs.start[row], pairs.start[row + 1])
+        found[place, np.searchsorted(by, pairs.truth[listed])] = pairs.overlap[listed]
+    return found

@@ -4,16 +4,19 @@ import io
 import json
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.compat.pycocotools import mask as maskUtils
+from detap.compat.pycocotools import _runs
 from detap.compat.pycocotools._walks import complete_boxes, take_rows
+from detap.compat.pycocotools.shapes import Masks
+from detap.core.masks import measured
 from detap.core.threads import memory_is_tight
+from detap.errors import MaskError
 from detap.formats.coco._scan import ResultsScan, find_record
 from detap.formats.coco.prefetch import run_split
 from detap.formats.reading._id_tables import IdTable
@@ -57,6 +60,8 @@ class Results:
     score : (N,) float64
     source : Source
         What they were given as.
+    masks : Masks or None
+        Where all have run-length strings.
     """
 
     images: tuple[Any, ...]
@@ -68,6 +73,7 @@ class Results:
     area: Floats
     score: Floats
     source: Source
+    masks: Masks | None = None
 
     def __len__(self) -> int:
         return len(self.image)
@@ -83,11 +89,21 @@ class Results:
         categories: Sequence[Any],
         columns: tuple[Integers, Integers, Floats, Floats, Floats, Floats],
         source: Source,
+        masks: Masks | None = None,
     ) -> Self:
         """Return columns with what they are numbered by."""
         image, label, corners, box_area, area, score = columns
         return cls(
-            tuple(images), tuple(categories), image, label, corners, box_area, area, score, source
+            tuple(images),
+            tuple(categories),
+            image,
+            label,
+            corners,
+            box_area,
+            area,
+            score,
+            source,
+            masks,
         )
 
 
@@ -116,24 +132,37 @@ class FileResults:
     def scan(
         cls, content: bytes, images: Sequence[Any], categories: Sequence[Record]
     ) -> Results | None:
-        """Return the columns of a regular file of boxes; None where it has to be parsed."""
+        """Return the columns of a regular file of boxes or masks; None where it has to be parsed.
+
+        As pycocotools has it, the first record says whether all have a box.
+        """
         start = _LIST.match(content)
-        if start is None or not _begins_with_box(content[start.end() : start.end() + _FIRST]):
+        begin = start.end() if start else len(content)
+        first = _first_record(content[begin : begin + _FIRST])
+        if "caption" in first or not ("bbox" in first or "segmentation" in first):
             return None
         known = list(dict.fromkeys(category["id"] for category in categories))
-        scan = _scan_from(content, 0)
+        scan = _scan_from(content, 0, masks="segmentation" in first)
         try:
-            columns = scan.columns(images, known) if _run(scan, content) else None
+            regular = scan.run() if "segmentation" in first else _run(scan, content)
+            columns = scan.columns(images, known) if regular else None
         except (TypeError, OverflowError, UnicodeError):  # ids of several kinds, or very large
             return None
         if columns is None:
             return None
-        image, label, corners, area, score = map(np.asarray, columns[:5])
-        of_file = image, label, corners, area, area, score
-        return Results.of(images, (*known, *columns[5]), of_file, cls(content))
+        image, label, corners, box_area, score = map(np.asarray, columns[:5])
+        masks, area = _masks_of(scan, len(image)), box_area
+        if "bbox" not in first:
+            if masks is None:
+                return None
+            corners, box_area, area = _with_boxes(masks, corners, box_area)
+        elif np.isnan(box_area).any():
+            return None
+        of_file = image, label, corners, box_area, area, score
+        return Results.of(images, (*known, *columns[5]), of_file, cls(content), masks)
 
 
-def _scan_from(content: bytes, start: int) -> ResultsScan:
+def _scan_from(content: bytes, start: int, *, masks: bool = False) -> ResultsScan:
     """Return a scan of a file's content, read from a place on."""
     limits, view = DEFAULT_LIMITS, memoryview(content)[start:]
 
@@ -142,7 +171,7 @@ def _scan_from(content: bytes, start: int) -> ResultsScan:
         block, view = view[:count], view[count:]
         return bytes(block)
 
-    return ResultsScan(-1, read, limits.file_bytes, limits.records, limits.nesting)
+    return ResultsScan(-1, read, limits.file_bytes, limits.records, limits.nesting, masks)
 
 
 def _run(scan: ResultsScan, content: bytes) -> bool:
@@ -156,13 +185,38 @@ def _run(scan: ResultsScan, content: bytes) -> bool:
     return run_split(scan, _scan_from(content, start), start)
 
 
-def _begins_with_box(content: bytes) -> bool:
-    """Tell whether the first record is one of a box: it decides what pycocotools takes all for."""
+def _first_record(content: bytes) -> Record:
+    """Return the first record; an empty one where there is none."""
     try:
         first, _ = json.JSONDecoder().raw_decode(content.decode("utf-8", "replace"))
     except ValueError:
-        return False
-    return isinstance(first, dict) and "bbox" in first and "caption" not in first
+        return {}
+    return first if isinstance(first, dict) else {}
+
+
+def _masks_of(scan: ResultsScan, rows: int) -> Masks | None:
+    """Return the masks of a file; None where not every record has one, as a string."""
+    outlines = scan.outlines_of(rows)
+    if outlines is None or scan.listed:
+        return None
+    has, sizes, run_start, runs = map(np.asarray, outlines[:4])
+    first = np.zeros(len(runs), np.bool_)
+    first[run_start[:-1]] = True
+    if not has.all() or ((runs == 0) & ~first).any():
+        return None
+    no_rings = np.zeros(rows + 1, np.int64)
+    arrays = sizes, run_start, runs, no_rings, no_rings[:0], np.zeros((0, 2))
+    return Masks(arrays, np.arange(rows, dtype=np.int32))
+
+
+def _with_boxes(masks: Masks, corners: Floats, box_area: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return corners and areas of boxes, where there are none those of the masks; and pixels."""
+    pixels, boxes = measured(masks.arrays)
+    none = np.isnan(box_area)
+    corners, box_area = corners.copy(), box_area.copy()
+    corners[none] = np.concatenate([boxes[none, :2], boxes[none, :2] + boxes[none, 2:]], axis=1)
+    box_area[none] = boxes[none, 2] * boxes[none, 3]
+    return corners, box_area, pixels.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,7 +279,7 @@ def complete(records: list[Record]) -> bool:
     Returns
     -------
     bool
-        Whether they are boxes, each of a category.
+        Whether they are boxes or masks, each of a category.
     """
     first = records[0]
     if "caption" in first:
@@ -233,7 +287,7 @@ def complete(records: list[Record]) -> bool:
     elif "bbox" in first and first["bbox"] != []:
         return complete_boxes(records)
     elif "segmentation" in first:
-        add = _complete_mask
+        return _complete_masks(records)
     elif "keypoints" in first:
         add = _complete_keypoints
     else:
@@ -247,12 +301,36 @@ def _complete_caption(record: Record, number: int) -> None:
     record["id"] = number
 
 
-def _complete_mask(record: Record, number: int) -> None:
-    record["area"] = maskUtils.area(record["segmentation"])
-    if "bbox" not in record:
-        record["bbox"] = maskUtils.toBbox(record["segmentation"])
-    record["id"] = number
-    record["iscrowd"] = 0
+def _complete_masks(records: list[Record]) -> bool:
+    number = 0
+    try:
+        for number, lists in enumerate(_masks_in_turn(records), 1):
+            record, areas, boxes, place = lists
+            record["area"] = areas[place]
+            if "bbox" not in record:
+                record["bbox"] = boxes[place]
+            record["id"] = number
+            record["iscrowd"] = 0
+    except MaskError as error:
+        raise MaskError(f"record {number + 1}: segmentation: {error}") from None
+    return all("category_id" in record for record in records)
+
+
+def _masks_in_turn(records: list[Record]) -> Iterator[tuple[Record, Any, Any, int]]:
+    """Yield each record with arrays of areas and boxes, and where its own are in them.
+
+    All at once; where one is wrong one by one, so that those before it are completed, as there.
+    """
+    try:
+        lists = _runs.read([record["segmentation"] for record in records])
+        areas, boxes = lists.areas(), lists.boxes()
+    except (LookupError, TypeError, ValueError):
+        for record in records:
+            one = _runs.read([record["segmentation"]])
+            yield record, one.areas(), one.boxes(), 0
+        return
+    for place, record in enumerate(records):
+        yield record, areas, boxes, place
 
 
 def _complete_keypoints(record: Record, number: int) -> None:

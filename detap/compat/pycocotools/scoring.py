@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from detap.compat.pycocotools._walks import Columns, fill_scores
 from detap.compat.pycocotools.coco import COCO
 from detap.compat.pycocotools.results import Results
+from detap.compat.pycocotools.shapes import Masks, MaskShapes, Shapes
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
-from detap.core.matching import Boxes, score
+from detap.core.matching import Boxes, Pairs, score
 from detap.core.rules import Rules
 
 Floats = NDArray[np.float64]
@@ -75,13 +76,14 @@ def _plain(name: Any) -> Any:
 
 
 class Truths(NamedTuple):
-    """G ground truths as columns, with their ids."""
+    """G ground truths as columns, with their ids; and their masks, where these are compared."""
 
     boxes: Boxes
     neutral: Flags
     absorbing: Flags
     void: Flags
     ids: NDArray[Any]
+    masks: Masks | None
 
 
 class Claims(NamedTuple):
@@ -96,12 +98,15 @@ class Claims(NamedTuple):
         Where the N are among these.
     given : sequence of float, or Results
         Likewise the scores; those of results are asked for only where they are needed.
+    masks : Masks or None
+        Where these are compared.
     """
 
     boxes: Boxes
     ids: Sequence[int]
     rows: NDArray[np.intp]
     given: Sequence[Any] | Results
+    masks: Masks | None
 
     def scores(self) -> list[Any]:
         """Return the scores, the very numbers that were given."""
@@ -114,11 +119,14 @@ def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
     columns = _read(coco, params, selection, scored=False)
     if columns is None:
         return None
-    *_, crowd = columns.columns()
-    boxes, rows = _selected(selection, *columns.columns()[:-1])
-    flags = crowd.view(np.bool_)[rows]
+    boxes, rows = _selected(selection, *columns.columns()[:-2])
+    crowd, neutral = columns.columns()[-2:]
+    flags = neutral.view(np.bool_)[rows], crowd.view(np.bool_)[rows]
     ids = np.array(columns.ids, np.object_)[rows]
-    return Truths(boxes, flags, flags, (ids == 0).astype(np.bool_), ids)
+    masks = None
+    if params.iouType == "segm" and (masks := _masks(coco, columns, rows)) is None:
+        return None
+    return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, masks)
 
 
 def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
@@ -126,15 +134,28 @@ def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
     columns = _read(coco, params, selection, scored=True)
     if columns is None:
         return None
-    boxes, rows = _selected(selection, *columns.columns()[:-1])
-    return Claims(boxes, columns.ids, rows, columns.scores)
+    boxes, rows = _selected(selection, *columns.columns()[:-2])
+    masks = None
+    if params.iouType == "segm" and (masks := _masks(coco, columns, rows)) is None:
+        return None
+    return Claims(boxes, columns.ids, rows, columns.scores, masks)
+
+
+def _masks(coco: Any, columns: Columns, rows: NDArray[np.intp]) -> Masks | None:
+    """Return the masks of these rows, and let every record that was chosen hold its own."""
+    if not isinstance(coco, COCO) or overridden(coco, COCO, "annToRLE"):
+        return None
+    masks = Masks.of(columns.records, columns.aside, coco.imgs)
+    return masks and masks.at(rows)
 
 
 def _read(coco: Any, params: Any, selection: Selection, *, scored: bool) -> Columns | None:
     low, high = params.areaRng[-1]
 
     def new(room: int) -> Columns:
-        return Columns(selection.image, selection.category, room, scored, (low, high))
+        chosen_by = selection.image, selection.category
+        band, kind = (low, high), params.iouType
+        return Columns(*chosen_by, room, scored, band, kind, selection.by_category)
 
     if not isinstance(coco, COCO) or overridden(coco, COCO, *QUERIES):
         records = chosen(coco, params)
@@ -190,6 +211,7 @@ def overridden(instance: Any, home: type, *names: str) -> bool:
 
 def claims_of_columns(results: Results, selection: Selection) -> Claims:
     """Return the detections that are selected, from columns."""
+    masks = results.masks
     boxes, rows = _selected(
         selection,
         _places(results.images, selection.image)[results.image],
@@ -199,7 +221,7 @@ def claims_of_columns(results: Results, selection: Selection) -> Claims:
         results.area,
         results.score,
     )
-    return Claims(boxes, range(1, len(results) + 1), rows, results)
+    return Claims(boxes, range(1, len(results) + 1), rows, results, masks and masks.at(rows))
 
 
 def _places(names: Sequence[Any], place: dict[Any, int]) -> NDArray[np.int32]:
@@ -297,6 +319,7 @@ class Evaluated:
     claims: Claims
     selection: Selection
     rules: Rules
+    shapes: Shapes | None
 
     @classmethod
     def of(cls, truths: Any, found: Any, params: Any) -> Self | None:
@@ -306,23 +329,60 @@ class Evaluated:
             return None
         columns = read_truths(truths, params, selection)
         results = found.unopened if isinstance(found, COCO) else None
-        if isinstance(results, Results) and not overridden(found, COCO, *QUERIES):
+        if columns is None:
+            return None
+        if (
+            isinstance(results, Results)
+            and _masks_are_there(results, found, params.iouType)
+            and not overridden(found, COCO, *QUERIES, "annToRLE")
+        ):
             claims: Claims | None = claims_of_columns(results, selection)
         else:
             claims = read_claims(found, params, selection)
-        if columns is None or claims is None:
+        if claims is None:
             return None
-        return cls(copied(params), columns, claims, selection, rules)
+        shapes = None
+        if params.iouType == "segm" and (shapes := _mask_shapes(claims, columns)) is None:
+            return None
+        return cls(copied(params), columns, claims, selection, rules, shapes)
 
     @property
     def shape(self) -> tuple[int, int]:
         """K and I."""
         return self.selection.classes, len(self.selection.image)
 
+    def overlaps(self, lowest: float = 0.0) -> Pairs | None:
+        """Return the overlaps of shapes from one on; None of boxes."""
+        if self.shapes is None:
+            return None
+        truths = self.truths
+        return self.shapes.pairs(self.claims.boxes, truths.boxes, truths.absorbing, lowest)
+
+    @cached_property
+    def pairs(self) -> Pairs | None:
+        """Those that reach a threshold."""
+        return self.overlaps(self.rules.thresholds[0])
+
     @cached_property
     def scores(self) -> Sequence[Any]:
         """The scores of the detections, the very numbers that were given."""
         return self.claims.scores()
+
+
+def _masks_are_there(results: Results, found: COCO, kind: str) -> bool:
+    """Tell whether columns have the masks that are wanted, and so their images' sizes."""
+    if kind == "bbox":
+        return True
+    return results.masks is not None and all(
+        "height" in image and "width" in image for image in found.imgs.values()
+    )
+
+
+def _mask_shapes(claims: Claims, truths: Truths) -> MaskShapes | None:
+    if claims.masks is None or truths.masks is None:
+        return None
+    image = claims.boxes.image, truths.boxes.image
+    return MaskShapes.of(claims.masks, truths.masks, image)
 
 
 def _score(evaluated: Evaluated, void: Flags, cells: Iterable[Cell]) -> Scores:
@@ -337,6 +397,7 @@ def _score(evaluated: Evaluated, void: Flags, cells: Iterable[Cell]) -> Scores:
         images=images,
         classes=classes,
         rules=evaluated.rules,
+        pairs=evaluated.pairs,
         all_limits=True,
         evidence=cells,
     )

@@ -25,13 +25,12 @@ def grouped(records: Sequence[Record]) -> Groups:
 
 
 def overlaps(evaluator: Any) -> dict[tuple[Any, Any], Any]:
-    """Return what ``computeIoU`` gives, by the ids of image and category."""
+    """Return what ``computeIoU`` or ``computeOks`` gives, by the ids of image and category."""
     p = evaluator.params
     categories = p.catIds if p.useCats else [-1]
+    compute = evaluator.computeOks if p.iouType == "keypoints" else evaluator.computeIoU
     return {
-        (image, category): evaluator.computeIoU(image, category)
-        for image in p.imgIds
-        for category in categories
+        (image, category): compute(image, category) for image in p.imgIds for category in categories
     }
 
 
@@ -56,6 +55,36 @@ def of_image(evaluator: Any, image: Any, category: Any) -> tuple[list[Record], l
         for groups in (evaluator._gts, evaluator._dts)
     )
     return truths, detections
+
+
+def similarity(truth: Record, detections: Sequence[Record], sigmas: Any) -> NDArray[np.float64]:
+    """Return the object keypoint similarity of D detections with a ground truth, (D,) float64.
+
+    Of a ground truth none of whose keypoints is labelled it is the distance to the box, enlarged
+    by its own size on every side, that counts.
+    """
+    spread = (sigmas * 2) ** 2
+    given = np.array(truth["keypoints"])
+    x, y, labelled = given[0::3], given[1::3], given[2::3] > 0
+    box = truth["bbox"]
+    left, right = box[0] - box[2], box[0] + box[2] * 2
+    top, bottom = box[1] - box[3], box[1] + box[3] * 2
+    found = np.zeros(len(detections))
+    for place, detection in enumerate(detections):
+        own = np.array(detection["keypoints"])
+        across, along = own[0::3], own[1::3]
+        if labelled.any():
+            dx, dy = across - x, along - y
+        else:
+            none = np.zeros(len(sigmas))
+            dx = np.max((none, left - across), axis=0) + np.max((none, across - right), axis=0)
+            dy = np.max((none, top - along), axis=0) + np.max((none, along - bottom), axis=0)
+        # In this order, to the last bit.
+        far = (dx**2 + dy**2) / spread / (truth["area"] + np.spacing(1)) / 2
+        if labelled.any():
+            far = far[labelled]
+        found[place] = np.sum(np.exp(-far)) / far.shape[0]
+    return found
 
 
 def match_image(evaluator: Any, image: Any, category: Any, aRng: Any, maxDet: int) -> Record | None:
