@@ -3,11 +3,11 @@
     python -m tests.compat.clients SOURCES --data DIR [--python PYTHON] [--only CLIENT]
 
 SOURCES is a folder with a checkout (or an unpacked wheel) of each client, as ``CLIENTS`` below
-names them; what is not there is said. DIR holds ``coco-val2014-100``. PYTHON is an interpreter with
-torch and what the clients import (mmdetection needs mmengine's requirements, Detectron2 fvcore and
-iopath, RF-DETR torchmetrics and pydantic); by default this one. A client runs in a process of its
-own, once for each package, and both have to see the same bits, types and printed characters. Status
-1 where one does not.
+names them; what is not there is said. DIR holds ``coco-val2014-100`` and ``keypoints``. PYTHON is
+an interpreter with torch and what the clients import (mmdetection needs mmengine's requirements,
+Detectron2 fvcore and iopath, RF-DETR torchmetrics and pydantic); by default this one. A client runs
+in a process of its own, once for each package, and both have to see the same bits, types and
+printed characters. Status 1 where one does not.
 
 No build of torchvision, mmcv or Detectron2's compiled half is needed: of packages that a client's
 file only imports from, empty ones stand in, which :func:`bare` and :func:`stub` make below.
@@ -17,7 +17,6 @@ import argparse
 import contextlib
 import importlib.util
 import io
-import json
 import pickle
 import re
 import subprocess
@@ -61,16 +60,33 @@ def by_image(case: Case) -> dict[Any, list[dict[str, Any]]]:
     return found
 
 
-def tensors(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return what a detector gives: corners, scores and labels, as tensors."""
+def tensors(records: list[dict[str, Any]], kind: str = "bbox") -> dict[str, Any]:
+    """Return what a detector gives: corners, scores and labels, as tensors; masks, keypoints."""
     import torch
 
-    boxes = torch.tensor([record["bbox"] for record in records]).reshape(-1, 4)
-    return {
-        "boxes": torch.cat([boxes[:, :2], boxes[:, :2] + boxes[:, 2:]], dim=1),
+    boxes = [record.get("bbox", [0.0, 0.0, 1.0, 1.0]) for record in records]
+    given = torch.tensor(boxes, dtype=torch.float32).reshape(-1, 4)
+    found = {
+        "boxes": torch.cat([given[:, :2], given[:, :2] + given[:, 2:]], dim=1),
         "scores": torch.tensor([record["score"] for record in records]),
         "labels": torch.tensor([record["category_id"] for record in records], dtype=torch.int64),
     }
+    if kind == "segm":
+        found["masks"] = torch.tensor(_bitmaps(records), dtype=torch.uint8)
+    elif kind == "keypoints":
+        given = torch.tensor([record["keypoints"] for record in records], dtype=torch.float32)
+        found["keypoints"] = given.reshape(len(records), -1, 3)
+    return found
+
+
+def _bitmaps(records: list[dict[str, Any]]) -> Any:
+    """Return the masks of an image's records, (n, h, w) uint8."""
+    import numpy as np
+    from pycocotools import mask
+
+    if not records:
+        return np.zeros((0, 1, 1), np.uint8)
+    return np.moveaxis(mask.decode([record["segmentation"] for record in records]), 2, 0)
 
 
 def coco_evaluator(module: Any, case: Case) -> Seen:
@@ -79,13 +95,17 @@ def coco_evaluator(module: Any, case: Case) -> Seen:
 
     truth = COCO(str(case.truth_file))
     found = by_image(case)
-    evaluator = module.CocoEvaluator(truth, ["bbox"])
+    evaluator = module.CocoEvaluator(truth, [case.kind])
     for batch in batches(truth, 4):
-        evaluator.update({image: tensors(found.get(image, [])) for image in batch})
+        predicted = {image: tensors(found.get(image, []), case.kind) for image in batch}
+        for prediction in predicted.values():
+            if case.kind == "segm":
+                prediction["masks"] = prediction["masks"][:, None]
+        evaluator.update(predicted)
     evaluator.synchronize_between_processes()
     evaluator.accumulate()
     evaluator.summarize()
-    inner = evaluator.coco_eval["bbox"]
+    inner = evaluator.coco_eval[case.kind]
     return {
         "stats": inner.stats,
         "arrays": [inner.eval[name] for name in ("precision", "recall", "scores")],
@@ -110,18 +130,22 @@ def torchvision(folder: Path, case: Case) -> Seen:
 
 
 def mmdetection(folder: Path, case: Case, *, processes: bool = False) -> Seen:
-    """CocoMetric over boxes and proposals, class by class, with its own COCO class."""
+    """CocoMetric over boxes and proposals, or masks, class by class, with its own COCO class."""
     sys.path.insert(0, str(folder.parent / "mmengine"))
     package = folder / "mmdet"
     for name in ("mmdet", "mmdet.datasets", "mmdet.evaluation", "mmdet.evaluation.metrics"):
         bare(name, folder / name.replace(".", "/"))
     bare("mmdet.evaluation.functional", package / "evaluation" / "functional", eval_recalls=None)
-    stub("mmdet.structures")
-    stub("mmdet.structures.mask", encode_mask_results=None)
+    for name in ("mmdet.structures", "mmdet.structures.mask"):
+        bare(name, folder / name.replace(".", "/"))
+    shapes = importlib.import_module("mmdet.structures.mask.utils")
+    vars(sys.modules["mmdet.structures.mask"]).update(
+        encode_mask_results=shapes.encode_mask_results
+    )
     metrics = importlib.import_module("mmdet.evaluation.metrics.coco_metric")
     metric = metrics.CocoMetric(
         ann_file=str(case.truth_file),
-        metric=["bbox", "proposal"],
+        metric=["bbox", "proposal"] if case.kind == "bbox" else ["bbox", "segm"],
         classwise=True,
         use_mp_eval=processes,
     )
@@ -131,7 +155,7 @@ def mmdetection(folder: Path, case: Case, *, processes: bool = False) -> Seen:
     found = by_image(case)
     samples = []
     for image in case.truth()["images"]:
-        instances = tensors(found.get(image["id"], []))
+        instances = tensors(found.get(image["id"], []), case.kind)
         instances["bboxes"] = instances.pop("boxes")
         instances["labels"].apply_(lambda label: place[label])
         shape = image.get("height", 480), image.get("width", 640)
@@ -171,14 +195,16 @@ def detectron2(folder: Path, case: Case) -> Seen:
     found = by_image(case)
     outcomes = {}
     for name, chosen in (("all", None), ("some", [*found][:30])):
-        evaluator = evaluation.COCOEvaluator("made", ("bbox",), False, use_fast_impl=False)
+        evaluator = evaluation.COCOEvaluator("made", (case.kind,), False, use_fast_impl=False)
         evaluator.reset()
         for image in case.truth()["images"]:
-            of = tensors(found.get(image["id"], []))
+            of = tensors(found.get(image["id"], []), case.kind)
             of["labels"].apply_(lambda label: places[label])
             output = instances.Instances((image.get("height", 480), image.get("width", 640)))
             output.pred_boxes = boxes.Boxes(of["boxes"])
             output.scores, output.pred_classes = of["scores"], of["labels"]
+            for key in {"masks", "keypoints"} & {*of}:
+                output.set(f"pred_{key}", of[key])
             evaluator.process([{"image_id": image["id"]}], [{"instances": output}])
         outcomes[name] = evaluator.evaluate(img_ids=chosen)
     return outcomes
@@ -209,7 +235,7 @@ def torchmetrics(folder: Path, case: Case) -> Seen:
     _stub_torchvision()
     metrics = importlib.import_module("torchmetrics.detection")
     metric = metrics.MeanAveragePrecision(
-        class_metrics=True, backend="pycocotools", extended_summary=True
+        iou_type=case.kind, class_metrics=True, backend="pycocotools", extended_summary=True
     )
     return _torchmetrics(metric, case)
 
@@ -239,14 +265,21 @@ def _torchmetrics(metric: Any, case: Case) -> Seen:
     for annotation in case.truth()["annotations"]:
         truths.setdefault(annotation["image_id"], []).append({**annotation, "score": 0.0})
     import torch
+    from pycocotools.coco import COCO
 
+    coco = COCO(str(case.truth_file))
     for image in case.truth()["images"]:
         listed = truths.get(image["id"], [])
-        target = tensors(listed)
+        for record in listed if case.kind == "segm" else ():
+            record["segmentation"] = coco.annToRLE(record)
+        target = tensors(listed, case.kind)
         target["iscrowd"] = torch.tensor([record["iscrowd"] for record in listed])
         target["area"] = torch.tensor([record["area"] for record in listed])
         del target["scores"]
-        metric.update([tensors(found.get(image["id"], []))], [target])
+        prediction = tensors(found.get(image["id"], []), case.kind)
+        for given in (prediction, target) if case.kind == "segm" else ():
+            given["masks"] = given["masks"].bool()
+        metric.update([prediction], [target])
     with contextlib.redirect_stdout(io.StringIO()):
         result = metric.compute()
     return {name: _plain(value) for name, value in result.items()}
@@ -259,7 +292,7 @@ def _plain(value: Any) -> Any:
 
 
 def faster_coco_eval(folder: Path, case: Case) -> Seen:
-    """The box tests of faster-coco-eval's suite that use nothing that pycocotools has not."""
+    """The tests of faster-coco-eval's suite that use nothing that pycocotools has not."""
     from pycocotools import mask
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
@@ -273,14 +306,30 @@ def faster_coco_eval(folder: Path, case: Case) -> Seen:
     stub("faster_coco_eval.core", mask=mask)
     sys.modules["faster_coco_eval.core.mask"] = mask
     suite = unittest.TestSuite()
-    for name in ("test_cocoapi_fake_data", "test_extensive_pycocotools_comparison"):
+    stub("faster_coco_eval.mask_api_new_cpp", **vars(mask))
+    sys.modules["faster_coco_eval"].mask_api_new_cpp = sys.modules[  # type: ignore[attr-defined]
+        "faster_coco_eval.mask_api_new_cpp"
+    ]
+    for name in (
+        "test_cocoapi_fake_data",
+        "test_extensive_pycocotools_comparison",
+        "test_keypoints",
+        "test_mask_api",
+    ):
         module = _module(folder / "tests" / f"{name}.py")
         for test in _flat(unittest.defaultTestLoader.loadTestsFromModule(module)):
-            if not any(word in test.id() for word in ("segm", "keypoint")):
+            if not any(word in test.id() for word in ADDITIONS):
                 suite.addTest(test)
     outcome = unittest.TextTestRunner(stream=sys.stderr, verbosity=2).run(suite)
     bad = [*outcome.failures, *outcome.errors]
     return {"run": outcome.testsRun, "failed": [(test.id(), why) for test, why in bad]}
+
+
+ADDITIONS = (
+    *("bad_config", "frString", "test_rles", "frBbox", "frPoly", "frUncompressedRLE"),
+    *("testSegmToRle", "testAnnToRLE"),
+)
+"""Tests of what pycocotools has not, or not by that name."""
 
 
 def _flat(suite: Any) -> Any:
@@ -300,10 +349,11 @@ def _module(path: Path) -> Any:
 
 @dataclass(frozen=True)
 class Client:
-    """A client: where its sources are, and what runs it."""
+    """A client: where its sources are, what runs it, and on what."""
 
     folder: str
     run: Callable[[Path, Case], Seen]
+    kind: str = "bbox"
 
 
 CLIENTS = {
@@ -314,7 +364,30 @@ CLIENTS = {
     "Detectron2 COCOEvaluator": Client("detectron2", detectron2),
     "RF-DETR OnePassCocoMeanAveragePrecision": Client("rfdetr", rf_detr),
     "torchmetrics MeanAveragePrecision": Client(".", torchmetrics),
-    "faster-coco-eval box tests": Client("faster_coco_eval", faster_coco_eval),
+    "faster-coco-eval tests": Client("faster_coco_eval", faster_coco_eval),
+    "DETR coco_eval.py, masks": Client("detr", detr, "segm"),
+    "torchvision references/detection/coco_eval.py, masks": Client("vision", torchvision, "segm"),
+    "mmdetection CocoMetric, masks": Client("mmdet", mmdetection, "segm"),
+    "mmdetection CocoMetric, masks, use_mp_eval": Client("mmdet", mmdetection_processes, "segm"),
+    "Detectron2 COCOEvaluator, masks": Client("detectron2", detectron2, "segm"),
+    "torchmetrics MeanAveragePrecision, masks": Client(".", torchmetrics, "segm"),
+    "DETR coco_eval.py, keypoints": Client("detr", detr, "keypoints"),
+    "torchvision references/detection/coco_eval.py, keypoints": Client(
+        "vision", torchvision, "keypoints"
+    ),
+    "Detectron2 COCOEvaluator, keypoints": Client("detectron2", detectron2, "keypoints"),
+}
+
+FILES = {
+    "bbox": (
+        "coco-val2014-100/instances_val2014_100.json",
+        "coco-val2014-100/instances_val2014_fakebbox100_results.json",
+    ),
+    "segm": (
+        "coco-val2014-100/instances_val2014_100.json",
+        "coco-val2014-100/instances_val2014_fakesegm100_results.json",
+    ),
+    "keypoints": ("keypoints/coco79_gt.json", "keypoints/coco79_dt.json"),
 }
 
 
@@ -377,16 +450,15 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.child:
         folder = arguments.sources / CLIENTS[arguments.child].folder
-        case = Case(*arguments.case)
+        truth, results = arguments.case
+        case = Case(truth, results, CLIENTS[arguments.child].kind)
         run_here(arguments.child, folder, case, arguments.out, drop_in=arguments.drop_in)
         return 0
-    data = arguments.data / "coco-val2014-100"
-    files = "instances_val2014_100.json", "instances_val2014_fakebbox100_results.json"
     bad = 0
     with tempfile.TemporaryDirectory() as work:
-        contents = [json.loads((data / name).read_text("utf-8")) for name in files]
-        case = Case.write((contents[0], contents[1]), Path(work))
         for name in arguments.only or CLIENTS:
+            truth, results = FILES[CLIENTS[name].kind]
+            case = Case(arguments.data / truth, arguments.data / results)
             outcome = compare(name, arguments, case, Path(work))
             bad += outcome.startswith("differs")
             print(f"{name}: {outcome}", flush=True)
