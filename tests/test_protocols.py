@@ -9,7 +9,8 @@ from numpy.testing import assert_array_equal
 
 from detap.errors import UsageError
 from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, Protocol, protocol
-from detap.protocols.axes import Number, axes, steps
+from detap.protocols.axes import Number, axes
+from detap.protocols.steps import steps
 
 COCO, VOC = protocol("coco"), protocol("voc2012")
 

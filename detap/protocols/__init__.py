@@ -9,6 +9,7 @@ axes.py         what an axis is, the kinds of values, what all protocols share
 detection.py    the axes of detection
 measures.py     the numbers that a protocol has: names and titles
 presets.py      the presets of detection
+steps.py        what leads from one protocol to another
 ranking.py      retrieval and classification: axes and presets
 ==============  =============================================================
 """

@@ -767,6 +767,22 @@ class Rules:
     tolerance: float | None = field(default=None, compare=False)
     residue: str = field(default="", compare=False)
 
+    # Once for all kinds of protocols: generated for each they would be a 50th of every start.
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._compared())
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in self._compared()))
+
+    def __repr__(self) -> str:
+        said = (f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def _compared(self) -> list[str]:
+        return [entry.name for entry in fields(self) if entry.compare]
+
     def __post_init__(self) -> None:
         for entry in axes(type(self)):
             value = getattr(self, entry.name)
@@ -907,45 +923,6 @@ class Rules:
             kind = cls.__name__
             raise UsageError(f"protocol {given!r} is neither a {kind} nor the name of a preset")
         return cls.preset(given) if isinstance(given, str) else given
-
-
-class Step(NamedTuple):
-    """Axes in which two protocols differ and which only make sense together.
-
-    Attributes
-    ----------
-    axes : tuple of Axis
-    """
-
-    axes: tuple[Axis, ...]
-
-    @property
-    def is_long(self) -> bool:
-        """Whether there are more axes than a name lists."""
-        return len(self.axes) > 3
-
-    @property
-    def name(self) -> str:
-        """What the axes are called."""
-        names = [worded(entry.name) for entry in self.axes]
-        return f"{names[0]} and {len(names) - 1} more" if self.is_long else ", ".join(names)
-
-    def values(self, rules: Rules) -> dict[str, Any]:
-        """Return what a protocol has on these axes, by name."""
-        return {entry.name: getattr(rules, entry.name) for entry in self.axes}
-
-
-def steps(first: Rules, second: Rules) -> tuple[Step, ...]:
-    """Return the steps that lead from a protocol to another of its kind, in their fixed order."""
-    differing = {
-        entry.name: entry
-        for entry in axes(type(first))
-        if getattr(first, entry.name) != getattr(second, entry.name)
-    }
-    grouped = {name for group in first.together for name in group}
-    groups = (*first.together, *((name,) for name in differing if name not in grouped))
-    found = (tuple(differing[name] for name in group if name in differing) for group in groups)
-    return tuple(Step(group) for group in found if group)
 
 
 def _plain(value: Any) -> Any:

@@ -63,7 +63,7 @@ _OF_RANKING = (
 """What it does not look at: no detection claims, and none is ranked."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Protocol(Rules):
     """How detections are matched and scored.
 
@@ -355,12 +355,12 @@ class Protocol(Rules):
 
     def _refuse_other(self, names: tuple[str, ...], where: str) -> None:
         """Refuse what the value of another axis does not look at: it would seem to be heeded."""
-        for entry in axes(Protocol):
-            if entry.name in names and getattr(self, entry.name) != entry.default:
+        for name in names:
+            if getattr(self, name) != getattr(Protocol, name):  # the default
+                option = next(entry.option for entry in axes(Protocol) if entry.name == name)
                 raise UsageError(
-                    f"{entry.name.replace('_', ' ')} has no say where {where} is "
-                    f"{getattr(self, where)}: leave out {entry.option}, or start from another "
-                    "--protocol"
+                    f"{name.replace('_', ' ')} has no say where {where} is "
+                    f"{getattr(self, where)}: leave out {option}, or start from another --protocol"
                 )
 
     def _check_overlap(self) -> None:

@@ -14,7 +14,7 @@ Undefined = Literal["zero", "left-out"]
 Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class _AtK(Rules):
     """The axes of measures at k."""
 
@@ -32,7 +32,7 @@ class _AtK(Rules):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Retrieval(_AtK):
     """How a retrieval is scored.
 
@@ -88,7 +88,7 @@ Retrieval.presets |= {
 }
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Classification(_AtK):
     """How a classification is scored.
 

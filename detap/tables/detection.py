@@ -64,7 +64,7 @@ class SourceFile(NamedTuple):
     sha256: str = ""
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+@dataclass(frozen=True, init=False, eq=False, repr=False, kw_only=True)
 class _Table:
     """What both tables share; N is their number of rows.
 

@@ -18,7 +18,7 @@ from detap.analysis.explanation.numbers import Tables, as_seen, ask, headline, m
 from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import score_tables
 from detap.protocols import PRESETS, Protocol, protocol
-from detap.protocols.axes import steps
+from detap.protocols.steps import steps
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import PLAIN, RANKED, Case, cases
 from tests.conftest import ROOT

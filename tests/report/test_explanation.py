@@ -8,7 +8,7 @@ from detap.analysis.explanation.account import Account, Cause, Portion
 from detap.analysis.explanation.attribution import Part
 from detap.analysis.explanation.difference import Difference, End
 from detap.protocols import protocol
-from detap.protocols.axes import steps
+from detap.protocols.steps import steps
 from detap.report.sections.explanation import account_sentence, difference_sentence, percent
 
 VOC, COCO = protocol("voc2012"), protocol("coco")

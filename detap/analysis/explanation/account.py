@@ -11,7 +11,7 @@ from detap.analysis.explanation.numbers import Tables, ask, headline, measure_ca
 from detap.decimals import same
 from detap.errors import UnknownNameError
 from detap.protocols import Protocol
-from detap.protocols.axes import Step, steps
+from detap.protocols.steps import Step, steps
 from detap.spelling import near
 
 Record = Mapping[str, Any]

@@ -18,7 +18,8 @@ from detap.analysis.explanation.numbers import (
 from detap.decimals import same
 from detap.errors import UsageError
 from detap.protocols import Measure, Protocol
-from detap.protocols.axes import Flags, Step, steps
+from detap.protocols.axes import Flags
+from detap.protocols.steps import Step, steps
 from detap.tables.detection import GroundTruth
 
 MOST_STEPS = 11

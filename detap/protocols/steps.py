@@ -1,0 +1,44 @@
+"""The steps that lead from one protocol to another: axes in which they differ, some together."""
+
+from typing import Any, NamedTuple
+
+from detap.protocols.axes import Axis, Rules, axes, worded
+
+
+class Step(NamedTuple):
+    """Axes in which two protocols differ and which only make sense together.
+
+    Attributes
+    ----------
+    axes : tuple of Axis
+    """
+
+    axes: tuple[Axis, ...]
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are more axes than a name lists."""
+        return len(self.axes) > 3
+
+    @property
+    def name(self) -> str:
+        """What the axes are called."""
+        names = [worded(entry.name) for entry in self.axes]
+        return f"{names[0]} and {len(names) - 1} more" if self.is_long else ", ".join(names)
+
+    def values(self, rules: Rules) -> dict[str, Any]:
+        """Return what a protocol has on these axes, by name."""
+        return {entry.name: getattr(rules, entry.name) for entry in self.axes}
+
+
+def steps(first: Rules, second: Rules) -> tuple[Step, ...]:
+    """Return the steps that lead from a protocol to another of its kind, in their fixed order."""
+    differing = {
+        entry.name: entry
+        for entry in axes(type(first))
+        if getattr(first, entry.name) != getattr(second, entry.name)
+    }
+    grouped = {name for group in first.together for name in group}
+    groups = (*first.together, *((name,) for name in differing if name not in grouped))
+    found = (tuple(differing[name] for name in group if name in differing) for group in groups)
+    return tuple(Step(group) for group in found if group)
