@@ -10,22 +10,38 @@ from typing import Any, TypeVar
 import numpy as np
 from hypothesis import strategies as st
 
-from detap.protocols import PRESETS
+from detap.protocols import PRESETS, Protocol
 from detap.tables.detection import Detections, GroundTruth
+from detap.tables.masks import Masks
 
 PLAIN = {
     name: rules
     for name, rules in PRESETS.items()
     if rules.overlap == "box" and rules.verified == "all" and rules.not_exhaustive == "counted"
 }
-"""The presets that boxes and flags are enough for: the cases here have no other shapes, nor lists
-of what was looked for in an image. What the others promise is in tests/parity, by their names."""
+"""The presets that boxes and flags are enough for."""
 
 BY_IMAGE = {name: rules for name, rules in PLAIN.items() if rules.pairing != "ground-truth"}
 """Those of them under which no image decides what becomes of another's boxes."""
 
 RANKED = {name: rules for name, rules in PLAIN.items() if rules.pairing == "ranked"}
 """Those of them under which each detection is right or wrong by itself."""
+
+_SHAPES = ("box", "mask", "boundary", "polygon")
+
+EVERY_RANKED = {
+    name: rules
+    for name, rules in PRESETS.items()
+    if rules.pairing == "ranked" and rules.overlap in _SHAPES
+}
+"""All presets under which it is, those too that need :meth:`Case.tables_for` them."""
+
+MORE = {name: rules for name, rules in EVERY_RANKED.items() if name not in RANKED}
+"""Those of them alone."""
+
+FREQUENCIES = ("rare", "common", "frequent")
+HEIGHT, WIDTH = 340, 360
+"""Of every image, where masks are asked for: what lies beyond is cut off."""
 
 Table = TypeVar("Table", GroundTruth, Detections)
 XYWH = tuple[float, float, float, float]
@@ -61,6 +77,8 @@ class Case:
     found: tuple[Found, ...] = ()
     images: tuple[int, ...] = (1,)
     classes: tuple[int, ...] = (1,)
+    negative: frozenset[tuple[int, int]] = frozenset()
+    not_exhaustive: frozenset[tuple[int, int]] = frozenset()
     notes: str = field(default="", compare=False)
 
     def ground_truth(self) -> GroundTruth:
@@ -89,6 +107,35 @@ class Case:
     def tables(self) -> tuple[GroundTruth, Detections]:
         return self.ground_truth(), self.detections()
 
+    def tables_for(self, rules: Protocol) -> tuple[GroundTruth, Detections]:
+        """Return the tables with what the rules ask for beside boxes.
+
+        Ground truths and detections have the same shape in a box: a mask without two corners,
+        or a quadrilateral that leans.
+        """
+        truth, found = self.tables()
+        if rules.verified != "all":
+            truth = self._listing(truth)
+        if rules.reading.get("masks"):
+            truth, found = _masked(truth), _masked(found)
+        if rules.overlap == "polygon":
+            truth, found = _leaning(truth), _leaning(found)
+        return truth, found
+
+    def _listing(self, truth: GroundTruth) -> GroundTruth:
+        """Return a table with the lists of images and the groups of classes."""
+        image = {name: number for number, name in enumerate(truth.images)}
+        label = {name: number for number, name in enumerate(truth.class_ids)}
+        listed = {
+            name: np.array(sorted((image[i], label[k]) for i, k in pairs), np.int32).reshape(-1, 2)
+            for name, pairs in (
+                ("negative", self.negative),
+                ("not_exhaustive", self.not_exhaustive),
+            )
+        }
+        groups = {name: FREQUENCIES[number % 3] for name, number in label.items()}
+        return replace(truth, listed=listed, groups=groups)
+
     def coco(self) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         """Return the case as the contents of an instances and of a results file."""
         instances = {
@@ -114,6 +161,31 @@ class Case:
 
     def with_found(self, found: tuple[Found, ...]) -> "Case":
         return replace(self, found=found)
+
+
+def _masked(table: Table) -> Table:
+    """Return the table with a mask in each box, of five corners."""
+    left, top, right, bottom = table.corners.T
+    middle, half = (left + right) / 2, (top + bottom) / 2
+    corners = [left, top, right, top, right, half, middle, bottom, left, bottom]
+    count = len(table)
+    masks = Masks(
+        np.full((count, 2), (HEIGHT, WIDTH), np.int32),
+        np.zeros(count + 1, np.int64),
+        np.zeros(0, np.uint32),
+        np.arange(count + 1),
+        5 * np.arange(1, count + 1),
+        np.stack(corners, axis=1).reshape(-1, 2),
+    )
+    return replace(table, masks=masks, mask=np.arange(count, dtype=np.int32))
+
+
+def _leaning(table: Table) -> Table:
+    """Return the table with a quadrilateral in each box."""
+    left, top, right, bottom = table.corners.T
+    wide, high = (right - left) / 4, (bottom - top) / 4
+    corners = [left + wide, top, right, top + high, right - wide, bottom, left, bottom - high]
+    return replace(table, polygons=np.stack(corners, axis=1))
 
 
 def on_integers(table: Table) -> Table:
@@ -167,7 +239,9 @@ def cases(
     if distinct_scores:
         order = draw(st.permutations(range(len(found))))
         found = [replace(f, score=0.5 + n / 64) for f, n in zip(found, order, strict=True)]
-    return Case(tuple(truths), tuple(draw(st.permutations(found))), images, classes)
+    found = draw(st.permutations(found))
+    pairs = st.frozensets(st.tuples(image, label), max_size=4)
+    return Case(tuple(truths), tuple(found), images, classes, draw(pairs), draw(pairs))
 
 
 @st.composite

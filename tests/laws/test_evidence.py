@@ -13,7 +13,7 @@ from detap.core.finishing import Scores, finish
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, on_images, select
 from detap.protocols import Protocol, protocol
-from tests.cases import RANKED, Case, cases
+from tests.cases import MORE, RANKED, Case, cases
 from tests.parity.compare import assert_same_bits
 
 ANY_RULES = [
@@ -27,7 +27,8 @@ ANY_RULES = [
     replace(protocol("coco"), iou_thresholds=tuple(np.linspace(0.2, 0.9, 64).tolist())),
     replace(protocol("voc2012"), iou_thresholds=tuple(np.linspace(0.2, 0.9, 17).tolist())),
 ]
-any_rules = st.sampled_from(ANY_RULES)
+more_rules = st.sampled_from([*MORE.values()])
+any_rules = st.one_of(st.sampled_from(ANY_RULES), more_rules)
 
 
 def assert_same_scores(ours: Scores, theirs: Scores) -> None:
@@ -39,7 +40,7 @@ def assert_same_scores(ours: Scores, theirs: Scores) -> None:
 def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
     case: Case, rules: Protocol
 ) -> None:
-    result = evaluate(*case.tables(), rules)
+    result = evaluate(*case.tables_for(rules), rules)
     for threads in (1, 2):
         assert_same_scores(finish(result.evidence, threads=threads), result._scene.score())
     last = finish(result.evidence, all_limits=True).precision[-1:]
@@ -49,16 +50,16 @@ def test_evidence_finishes_to_the_bits_of_the_pass_that_keeps_nothing(
 @given(cases(), any_rules)
 def test_a_small_limit_has_the_precision_of_being_the_largest(case: Case, rules: Protocol) -> None:
     """Precision at limit m is that of a protocol which ends with m: smaller limits cut, only."""
-    every = finish(evaluate(*case.tables(), rules).evidence, all_limits=True).precision
+    every = finish(evaluate(*case.tables_for(rules), rules).evidence, all_limits=True).precision
     for m in range(1, len(rules.detection_limits)):
         alone = replace(rules, detection_limits=rules.detection_limits[:m])
-        fused = evaluate(*case.tables(), alone)._scene.score()
+        fused = evaluate(*case.tables_for(rules), alone)._scene.score()
         assert_same_bits(every[m - 1 : m], fused.precision, f"limit {m}")
 
 
 def dealt(case: Case, rules: Protocol, owner: list[int]) -> list[Evidence]:
     """Return the evidence of each part of the images, numbered as in the whole."""
-    whole = evaluate(*case.tables(), rules)
+    whole = evaluate(*case.tables_for(rules), rules)
     parts = []
     for part in sorted(set(owner)):
         kept = np.flatnonzero(np.array(owner) == part)
@@ -78,7 +79,7 @@ def test_parts_dealt_at_random_add_up_to_the_whole(
     case: Case, rules: Protocol, data: st.DataObject
 ) -> None:
     """Every number, every curve and every resample has the same bytes."""
-    result = evaluate(*case.tables(), rules)
+    result = evaluate(*case.tables_for(rules), rules)
     owner = [data.draw(st.integers(0, 4)) for _ in case.images]
     parts = data.draw(st.permutations(dealt(case, rules, owner)))
     cut = data.draw(st.integers(0, len(parts)))
@@ -96,12 +97,14 @@ def test_parts_dealt_at_random_add_up_to_the_whole(
         assert_same_bits(one.by_class[name], two.by_class[name], name)
 
 
-@given(cases(), st.sampled_from([*ANY_RULES, protocol("proposals")]), st.data())
+@given(
+    cases(), st.one_of(st.sampled_from([*ANY_RULES, protocol("proposals")]), more_rules), st.data()
+)
 def test_a_part_of_the_images_is_chosen_not_matched_again(
     case: Case, rules: Protocol, data: st.DataObject
 ) -> None:
     chosen = data.draw(st.sets(st.sampled_from(case.images), min_size=1))
-    truth, found = case.tables()
+    truth, found = case.tables_for(rules)
     if rules.name == "proposals":
         truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
     ours = on_images(evaluate(truth, found, rules), chosen)
@@ -120,8 +123,8 @@ def test_a_part_of_the_images_is_chosen_not_matched_again(
 
 @given(cases(), any_rules)
 def test_bits_say_what_the_arrays_of_matches_say(case: Case, rules: Protocol) -> None:
-    result = evaluate(*case.tables(), rules, matches=True)
-    bits = evaluate(*case.tables(), rules, evidence=True).evidence
+    result = evaluate(*case.tables_for(rules), rules, matches=True)
+    bits = evaluate(*case.tables_for(rules), rules, evidence=True).evidence
     assert result.matches is not None
     assert_same_bits(bits.counted, result.matches.counted, "counted")
     assert_same_bits(bits.truth[0], result.matches.ground_truth[0, 0], "truth")

@@ -18,7 +18,7 @@ from detap.evaluation.partial import Partial, merge
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco.tables import read_detections, read_ground_truth
-from detap.protocols import protocol
+from detap.protocols import Protocol, protocol
 
 pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
 
@@ -51,11 +51,13 @@ def scenes(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
     return truths, found
 
 
-def scored(truths: Any, found: Any, rules: str = "coco-segm", **more: Any) -> Result:
-    masks = rules == "coco-segm"
+def scored(truths: Any, found: Any, rules: Protocol | str = "coco-segm", **more: Any) -> Result:
+    rules = protocol(rules) if isinstance(rules, str) else rules
+    masks = rules.reading.get("masks", False)
     with tempfile.TemporaryDirectory() as folder:
         gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
-        sizes = [{"id": n, "width": SIDE, "height": SIDE} for n in (1, 2, 3)]
+        lists = {"neg_category_ids": [1], "not_exhaustive_category_ids": [2]}  # of LVIS
+        sizes = [{"id": n, "width": SIDE, "height": SIDE, **lists} for n in (1, 2, 3)]
         classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
         gt.write_text(json.dumps({"images": sizes, "annotations": truths, "categories": classes}))
         dt.write_text(json.dumps(found))
@@ -68,11 +70,12 @@ def same(one: Any, other: Any) -> None:
     assert np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
 
 
+@pytest.mark.parametrize(("of_masks", "of_boxes"), [("coco-segm", "coco"), ("lvis-segm", "lvis")])
 @given(scenes())
 def test_a_mask_that_fills_its_box_scores_as_the_box(
-    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+    of_masks: str, of_boxes: str, scene: tuple[list[dict[str, Any]], list[dict[str, Any]]]
 ) -> None:
-    masks, boxes = scored(*scene), scored(*scene, "coco")
+    masks, boxes = scored(*scene, of_masks), scored(*scene, of_boxes)
     assert masks.summary.keys() == boxes.summary.keys()
     same([*masks.summary.values()], [*boxes.summary.values()])
     same(masks.full_precision(), boxes.full_precision())
@@ -86,6 +89,27 @@ def test_a_mask_that_fills_its_box_scores_as_the_box(
     same(mistakes(masks).by_image, mistakes(boxes).by_image)
     one = on_images(masks, [2])
     same([*one.summary.values()], [*on_images(boxes, [2]).summary.values()])
+
+
+@given(scenes())
+def test_boundaries_as_deep_as_the_image_are_the_masks(
+    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+) -> None:
+    deep = scored(*scene, protocol("coco-boundary").with_changes(dilation_ratio=1))
+    masks = scored(*scene, protocol("coco-segm").with_changes(neutral=("crowd", "ignore")))
+    same([*deep.summary.values()], [*masks.summary.values()])
+    for name in ("found", "neutral", "overlap", "truth", "duplicate"):
+        same(getattr(deep.evidence, name), getattr(masks.evidence, name))
+
+
+@given(scenes())
+def test_no_boundary_overlaps_more_than_its_mask(
+    scene: tuple[list[dict[str, Any]], list[dict[str, Any]]],
+) -> None:
+    masks = scored(*scene).evidence.overlap
+    for ratio in (0.02, 0.05, 0.2):
+        rules = protocol("coco-boundary").with_changes(dilation_ratio=ratio)
+        assert (scored(*scene, rules).evidence.overlap <= masks).all()
 
 
 @given(scenes(), st.randoms(use_true_random=False))

@@ -17,12 +17,12 @@ from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Case, cases
-from tests.laws.test_evidence import ANY_RULES
+from tests.laws.test_evidence import ANY_RULES, more_rules
 from tests.parity.compare import assert_same_bits
 
 partial_module = import_module("detap.evaluation.partial.partial")
 EVERY = [*ANY_RULES, protocol("proposals"), replace(protocol("proposals"), empty_images="left-out")]
-every_rules = st.sampled_from(EVERY)
+every_rules = st.one_of(st.sampled_from(EVERY), more_rules)
 
 ARRAYS = ("average_precision", "recall", "precision")
 COUNTS = (
@@ -68,7 +68,7 @@ def test_classes_by_chunks_and_scores_by_stretches(
     case: Case, rules: Protocol, chunk: int, threads: int, data: st.DataObject
 ) -> None:
     """However few rows are held at a time, and by however many threads."""
-    truth, found = case.tables()
+    truth, found = case.tables_for(rules)
     found = image_by_image(found)
     if rules.pairing == "coverage":
         truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
@@ -100,9 +100,13 @@ def dealt(
         images = tuple(name for name, here in zip(truth.images, kept, strict=True) if here)
         one = truth.select(kept[truth.image])
         two = found.select(kept[found.image])
+        listed = {
+            name: np.stack([number[pairs[:, 0]], pairs[:, 1]], axis=1)[kept[pairs[:, 0]]]
+            for name, pairs in one.listed.items()
+        }
         shards.append(
             (
-                replace(one, image=number[one.image], images=images),
+                replace(one, image=number[one.image], images=images, listed=listed),
                 replace(two, image=number[two.image], images=images),
             )
         )
@@ -123,7 +127,7 @@ def merged_in_a_tree(parts: list[Partial], data: st.DataObject) -> Partial:
 def test_shards_in_any_order_and_tree_are_the_whole(
     case: Case, rules: Protocol, shared: bool, ties: bool, data: st.DataObject
 ) -> None:
-    truth, found = case.tables()
+    truth, found = case.tables_for(rules)
     found = image_by_image(found)
     if rules.pairing == "coverage":
         truth, found = replace(truth, label=truth.label * 0), replace(found, label=found.label * 0)
@@ -151,7 +155,7 @@ def test_shards_in_any_order_and_tree_are_the_whole(
 
 @given(cases(), every_rules, st.data())
 def test_some_classes_alone(case: Case, rules: Protocol, data: st.DataObject) -> None:
-    truth, found = case.tables()
+    truth, found = case.tables_for(rules)
     assume(not rules.class_agnostic and rules.limit_scope == "class")
     found = image_by_image(found)
     chosen = sorted(data.draw(st.sets(st.integers(0, len(case.classes) - 1), min_size=1)))
