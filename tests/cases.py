@@ -57,6 +57,7 @@ class Truth:
     crowd: bool = False
     difficult: bool = False
     area: float | None = None
+    group: bool = False
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,7 @@ class Case:
             area=[t.box[2] * t.box[3] if t.area is None else t.area for t in self.truths],
             crowd=[t.crowd for t in self.truths],
             difficult=[t.difficult for t in self.truths],
+            group_of=[t.group for t in self.truths],
             images=self.images,
             classes=self.classes,
         )
@@ -224,9 +226,9 @@ def cases(
     image, label = st.sampled_from(images), st.sampled_from(classes)
     crowd = st.sampled_from((False, False, False, True)) if crowds else st.just(False)
     difficult = st.sampled_from((False, False, False, True))
-    truths = draw(
-        st.lists(st.builds(Truth, image, label, box, crowd, difficult, area), max_size=most_truths)
-    )
+    group = st.sampled_from((False, False, False, True))
+    one = st.builds(Truth, image, label, box, crowd, difficult, area, group)
+    truths = draw(st.lists(one, max_size=most_truths))
     score = st.sampled_from((0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.0, -1.0, 12.0))
     found = draw(st.lists(st.builds(Found, image, label, box, score), max_size=most_found))
     # Detections that are about right, or strangers would be all there is.
@@ -256,7 +258,13 @@ def crowded_cases(draw: st.DrawFn) -> Case:
         return (x, y, w, h)
 
     truths = tuple(
-        Truth(int(random.choice((3, 8))), int(random.choice((1, 9))), box(), random.random() < 0.1)
+        Truth(
+            int(random.choice((3, 8))),
+            int(random.choice((1, 9))),
+            box(),
+            random.random() < 0.1,
+            group=random.random() < 0.2,
+        )
         for _ in range(30)
     )
     found = []

@@ -23,7 +23,8 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
-UNLIMITED = np.iinfo(np.int64).max
+UNLIMITED = np.iinfo(np.int32).max
+"""More than any count of rows; what has this very rank is beyond every limit."""
 
 
 class Boxes(NamedTuple):
@@ -112,7 +113,7 @@ class Pairs(NamedTuple):
 
 
 def detection_limits(limits: tuple[int | None, ...]) -> NDArray[np.int64]:
-    """Return the limits as an array, the absent one as a number that no count reaches."""
+    """Return the limits as an array, the absent one as :data:`UNLIMITED`."""
     return np.array([UNLIMITED if limit is None else limit for limit in limits], np.int64)
 
 
@@ -157,8 +158,8 @@ def score(
         Keep what became of each detection, and for these area ranges and thresholds the ground
         truth that it matched.
     rank : (N,) int32, optional
-        The place of each detection, from 0, that the limits apply to; by default its place among
-        those of its class and image.
+        The place of each detection, from 0, that the limits apply to, or :data:`UNLIMITED`; by
+        default its place among those of its class and image.
     curves : bool
         Whether precision is wanted. Otherwise no more than its first level is taken: for parts of
         the images, of which only the evidence is kept.

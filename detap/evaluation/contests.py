@@ -18,6 +18,7 @@ from detap.core.matching import detection_limits
 from detap.core.overlap import overlaps
 from detap.core.proposals import coverage
 from detap.core.tie_orders import HIT, MISS, NEITHER, Claim, Span, Tie, spans
+from detap.errors import UsageError
 from detap.evaluation.scene import Scene
 from detap.tables.detection import Flags, Floats
 
@@ -79,7 +80,17 @@ def contests_of(scene: Scene, evidence: Evidence | None) -> list[Contest]:
     scene : Scene
     evidence : Evidence or None
         What became of each detection; None where the protocol pairs by coverage.
+
+    Raises
+    ------
+    UsageError
+        Where boxes around groups are matched in a stage of their own.
     """
+    if scene.group.any():
+        raise UsageError(
+            f"protocol {scene.protocol.name} matches to boxes and then to groups, where no bounds "
+            "of equal scores are known; leave out --tie-range, or say --group-of-weight none"
+        )
     if evidence is None:
         return [*_ProposalOrders(scene).contests()]
     return [*_Orders(scene, evidence).contests()]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.finishing import Scores
-from detap.core.matching import Boxes, score
+from detap.core.matching import UNLIMITED, Boxes, score
 from detap.core.overlap import overlaps
 from detap.core.rules import Rules
 from detap.errors import Note, UsageError
@@ -29,10 +29,14 @@ Rows = NDArray[np.integer[Any]]
 
 
 _LISTS = {
-    "verified": ("negative", "which classes are known to be absent (neg_category_ids)"),
+    "verified": (
+        "negative",
+        "which classes are known to be absent (LVIS's neg_category_ids, Open Images' "
+        "--image-labels)",
+    ),
     "not_exhaustive": (
         "not_exhaustive",
-        "which classes are not annotated to the last object (not_exhaustive_category_ids)",
+        "which classes are not annotated to the last object (LVIS's not_exhaustive_category_ids)",
     ),
 }
 """The list of the ground truth that each axis looks at, and what it says."""
@@ -56,12 +60,16 @@ class Scene:
             detections = detections.select(np.argsort(detections.label, kind="stable"))
         self.protocol = rules
         self.ground_truth = ground_truth
-        self.detections = _as_written(detections, rules)
-        self.below_floor = len(detections) - len(self.detections)
+        written = _as_written(detections, rules)
+        self.detections = _not_flat(written) if rules.flat_boxes == "dropped" else written
+        self.below_floor = len(detections) - len(written)
+        self.flat = len(written) - len(self.detections)
         self.threads = threads
         self.classes = ("all",) if rules.class_agnostic else self.detections.classes
+        self.group = ground_truth.group_of & (rules.group_of_weight is not None)
         self.neutral = _flagged(ground_truth, rules.neutral)
-        self.absorbing = _flagged(ground_truth, rules.absorbing)
+        self.neutral |= self.group & (rules.group_of_weight == 0)
+        self.absorbing = _flagged(ground_truth, rules.absorbing) | self.group
         self.void = ground_truth.zero_id & (rules.id_zero == "no-match")
         self._check_lists()
 
@@ -79,7 +87,7 @@ class Scene:
             options = (f"--{axis.replace('_', '-')} {plain}" for axis, plain in missing.items())
             raise UsageError(
                 f"protocol {rules.name} asks of each image {what}, which this ground truth does "
-                f"not say: give annotations of LVIS's form, or do without, {' '.join(options)}"
+                f"not say: give annotations that do, or do without, {' '.join(options)}"
             )
 
     @cached_property
@@ -88,8 +96,9 @@ class Scene:
         claims = self.detections
         if self.protocol.verified == "all":
             return np.zeros(len(claims), np.bool_)
-        known = self.ground_truth.in_lists("negative", claims.image, claims.label, or_present=True)
-        return ~known
+        looked_for = "negative", "positive"
+        where = claims.image, claims.label
+        return ~self.ground_truth.in_lists(looked_for, *where, or_present=True)
 
     @property
     def groups(self) -> Mapping[Name, str]:
@@ -120,7 +129,7 @@ class Scene:
         decisive = self.shapes.deciding(claim_area)
         if self.protocol.not_exhaustive == "neutral":
             # An area within no range: what is outside counts neither way where it has no match.
-            open_ended = truth.in_lists("not_exhaustive", claim.image, claim.label)
+            open_ended = truth.in_lists(("not_exhaustive",), claim.image, claim.label)
             decisive = np.where(open_ended, np.nan, decisive)
         annotated = truth.area if self.protocol.area_source == "annotation" else truth_area
         return (
@@ -194,7 +203,12 @@ class Scene:
         detections, truths = self.boxes()
         # Evidence has the largest overlap of each detection, a table no more than what matches.
         pairs = self.pairs if evidence is not None else self._pairs(self.protocol.search_thresholds)
-        return score(
+        match = score
+        if self.group.any():
+            from detap.core.groups import score_grouped  # seldom needed
+
+            match = partial(score_grouped, group=self.group)
+        return match(
             detections,
             truths,
             neutral=self.neutral,
@@ -221,7 +235,7 @@ class Scene:
         if self.protocol.limit_scope == "class":
             scope = scope * np.int64(len(self.classes)) + self.detections.label
         rank = _rank_within(scope, self.detections.score)
-        rank[self.unverified] = np.iinfo(np.int32).max
+        rank[self.unverified] = UNLIMITED
         return rank
 
     def evidence(self) -> "Evidence":
@@ -342,6 +356,9 @@ class Scene:
             floor = exact(rules.score_floor or 0.0)
             message = f"detections score below {floor}, the floor of the protocol, and are left out"
             found.append(Note("below-score-floor", message, self.below_floor, warning=False))
+        if self.flat:
+            message = "detections have no width or height, and are left out, as the protocol has it"
+            found.append(Note("flat-detections", message, self.flat, warning=False))
         unverified = int(rules.verified != "all" and np.count_nonzero(self.unverified))
         if unverified:
             message = (
@@ -451,6 +468,12 @@ def _as_written(table: Detections, rules: Protocol) -> Detections:
         if table.polygons is not None:
             table = replace(table, polygons=_through_text(table.polygons, rules.box_decimals))
     return table
+
+
+def _not_flat(table: Detections) -> Detections:
+    """Return the detections whose boxes end after they begin."""
+    kept = (table.corners[:, 2:] > table.corners[:, :2]).all(axis=1)
+    return table if kept.all() else table.select(np.flatnonzero(kept))
 
 
 def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:

@@ -380,6 +380,16 @@ class Decimals(Kind):
         return {"type": ["integer", "null"], "minimum": 0}
 
 
+class Weight(Decimals):
+    """What something counts: 0 or 1; None where nothing is made of it."""
+
+    says = "`none`, `0` or `1`"
+    _most = 1
+
+    def schema(self) -> dict[str, Any]:
+        return {"enum": [None, 0, 1]}
+
+
 class Floor(Kind):
     """A least number, of any sign; None is none."""
 

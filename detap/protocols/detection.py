@@ -20,6 +20,7 @@ from detap.protocols.axes import (
     Numbers,
     Rules,
     Thresholds,
+    Weight,
     Word,
     axes,
     axis,
@@ -37,11 +38,13 @@ _OF_GROUND_TRUTH = ("class_iou", "neighbour_classes", *_BY_RANGE)
 _OF_LISTS = ("verified", "not_exhaustive", "class_groups")
 """What needs classes, and detections that rank."""
 
+_OF_BOXES = ("group_of_weight", "flat_boxes")
+
 _NOT_OF_OVERLAP = {
     "box": ("detection_area", "dilation_ratio"),
-    "mask": ("pixel_edge", "box_decimals", "dilation_ratio"),
-    "boundary": ("pixel_edge", "box_decimals"),
-    "polygon": ("pixel_edge", "detection_area", "dilation_ratio"),
+    "mask": ("pixel_edge", "box_decimals", "dilation_ratio", *_OF_BOXES),
+    "boundary": ("pixel_edge", "box_decimals", *_OF_BOXES),
+    "polygon": ("pixel_edge", "detection_area", "dilation_ratio", *_OF_BOXES),
 }
 """What each overlap does not look at."""
 
@@ -56,6 +59,7 @@ _OF_RANKING = (
     "ties",
     "absent_class",
     "class_agnostic",
+    "group_of_weight",
     "empty_images",
     "id_zero",
     *_OF_LISTS,
@@ -75,7 +79,7 @@ class Protocol(Rules):
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("overlap", "detection_area", "dilation_ratio", "pixel_edge"),
-        ("neutral", "absorbing"),
+        ("neutral", "absorbing", "group_of_weight"),
         ("candidate", "equal_iou"),
         ("interpolation", "recall_grid", "precision_guard"),
         ("detection_limits", "limit_scope"),
@@ -167,6 +171,18 @@ class Protocol(Rules):
         "Neutral ones that take any number of detections; the overlap with them is the "
         "intersection over the detection's own area.",
         kind=Flags(without="take one detection each", having="take any number of detections"),
+    )
+    group_of_weight: int | None = axis(
+        None,
+        "Boxes around groups: as any other (none), or a second stage in which false positives "
+        "lie in them; 1: a group is to be found, 0: not.",
+        "What is made of ground truths marked group_of. Nothing (`none`): they are boxes as any "
+        "other. Or detections are first matched to the other boxes; each false positive, "
+        "duplicates included, then goes to the group in which most of it lies, if that is a share "
+        "of its own area that reaches the IoU threshold, and counts neither way. With 1 a group "
+        "is to be found: the best-scored of its detections, if it scores above 0, is one true "
+        "positive, and a group without any is a miss. With 0 it need not be found.",
+        kind=Weight(),
     )
     area_ranges: tuple[AreaRange, ...] = axis(
         (ANY_AREA,),
@@ -300,13 +316,19 @@ class Protocol(Rules):
     box_decimals: int | None = axis(
         None, "Round corners first; none does not.", "Corners likewise.", kind=Decimals()
     )
+    flat_boxes: Literal["counted", "dropped"] = axis(
+        "counted",
+        "Detections without width or height count, or are left out.",
+        "Detections whose box ends where it begins, or before: they count, or are left out.",
+    )
     verified: Literal["all", "listed"] = axis(
         "all",
         "Which detections can be judged: all, or those of classes that were looked for in their "
-        "image (LVIS).",
+        "image (LVIS, Open Images).",
         "Which detections can be judged: all; or those of classes that have ground truth in their "
-        "image, or that the ground truth lists as absent from it (`neg_category_ids` of LVIS). "
-        "Others take their places in the detection limits, and count nowhere.",
+        "image, or that the ground truth lists as there or as absent (`neg_category_ids` of LVIS, "
+        "labels of images of Open Images). Others take their places in the detection limits, and "
+        "count nowhere.",
     )
     not_exhaustive: Literal["counted", "neutral"] = axis(
         "counted",
@@ -334,10 +356,15 @@ class Protocol(Rules):
         super().__post_init__()
         if not set(self.absorbing) <= set(self.neutral):
             raise UsageError("only neutral ground truths can absorb detections")
+        if self.group_of_weight is not None and "group_of" in self.neutral:
+            raise UsageError(
+                "group_of is neutral and has a group of weight too: take it from the neutral ones, "
+                "or say --group-of-weight none"
+            )
         by_truth = self.pairing == "ground-truth"
         self._refuse_other(_OF_RANKING if by_truth else _OF_GROUND_TRUTH, "pairing")
         if self.pairing == "coverage":
-            self._refuse_other(_OF_LISTS, "pairing")
+            self._refuse_other((*_OF_LISTS, "group_of_weight"), "pairing")
         self._check_overlap()
         if self.class_agnostic and (self.verified, self.not_exhaustive) != ("all", "counted"):
             raise UsageError(

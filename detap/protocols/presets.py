@@ -112,6 +112,16 @@ _DOTA = Protocol(
     residue="its overlaps, which it sums from the origin of coordinates, and " + _TIES,
 )
 
+_OPEN_IMAGES = Protocol(
+    name="open-images-v2",
+    group_of_weight=0,
+    flat_boxes="dropped",
+    headline="mAP",
+    source="TensorFlow Object Detection API 2.8.0, OpenImagesDetectionEvaluator",
+    tolerance=1e-12,
+    residue="equal scores, which its sort reverses and partly leaves open",
+)
+
 Protocol.presets |= {
     rules.name: rules
     for rules in (
@@ -278,6 +288,14 @@ Protocol.presets |= {
             source="TensorFlow Object Detection API 2.8.0, PascalDetectionEvaluator",
             tolerance=1e-5,
             residue=f"{_FLOAT32}, and equal scores, which rank in reverse",
+        ),
+        _OPEN_IMAGES,
+        replace(
+            _OPEN_IMAGES,
+            name="open-images-challenge",
+            group_of_weight=1,
+            verified="listed",
+            source="the same, OpenImagesDetectionChallengeEvaluator",
         ),
     )
 }

@@ -35,7 +35,7 @@ Flags = NDArray[np.bool_]
 
 BOX_ENCODINGS = ("corners", "xywh")
 
-LISTS = ("negative", "not_exhaustive")
+LISTS = ("negative", "positive", "not_exhaustive")
 """What can be listed of images and classes."""
 
 GROUPS = tuple(FREQUENCIES.values())
@@ -171,8 +171,9 @@ class GroundTruth(_Table):
         What else is known of each row and a protocol may ask for, such as KITTI's ``occluded``.
     listed : mapping of str to (P, 2) int32
         What is said of pairs of an image and a class, by number, apart from rows: those of
-        ``negative`` are known to have no object, those of ``not_exhaustive`` may have more than
-        are annotated. A list that the file does not have at all is not here.
+        ``negative`` are known to have no object, those of ``positive`` to have one, be it
+        annotated or not, those of ``not_exhaustive`` may have more than are annotated. A list that
+        the file does not have at all is not here.
     groups : mapping of int or str to str
         The group of each class that is in one, by its identifier: ``rare``, ``common``,
         ``frequent``.
@@ -212,24 +213,30 @@ class GroundTruth(_Table):
         return super().with_columns(own, extra=extra, **changes)
 
     def in_lists(
-        self, name: str, image: Integers, label: Integers, *, or_present: bool = False
+        self,
+        names: Iterable[str],
+        image: Integers,
+        label: Integers,
+        *,
+        or_present: bool = False,
     ) -> Flags:
-        """Return whether pairs of image and class are in a list, (n,) bool.
+        """Return whether pairs of image and class are in any of some lists, (n,) bool.
 
         Parameters
         ----------
-        name : str
-            Of a list of `listed`.
+        names : iterable of str
+            Of lists, those of which are asked that are in `listed`.
         image, label : (n,) int32
             Classes beyond the table's own are in no list.
         or_present : bool
             Whether pairs of which there is a row are meant too.
         """
         width = max(len(self.classes), int(label.max(initial=-1)) + 1)
-        pairs = [self.listed[name][:, 0] * np.int64(width) + self.listed[name][:, 1]]
+        pairs = [self.listed[name].T for name in names if name in self.listed]
         if or_present:
-            pairs.append(self.image * np.int64(width) + self.label)
-        return np.isin(image * np.int64(width) + label, np.concatenate(pairs))
+            pairs.append(np.stack([self.image, self.label]))
+        known, classes = np.concatenate(pairs, axis=1)
+        return np.isin(image * np.int64(width) + label, known * np.int64(width) + classes)
 
     def of_format(self, name: str) -> "GroundTruth":
         """Return the same table, read as this format."""
@@ -272,8 +279,9 @@ class GroundTruth(_Table):
         extra : mapping of str to (G,) array of float, optional
             Further columns that a protocol asks for: ``occluded`` and ``truncated`` for KITTI's.
         listed : mapping of str to pairs of image and class, optional
-            For LVIS, ``negative`` and ``not_exhaustive``, empty ones too: as `listed` has them, but
-            by what images and classes are called.
+            For LVIS, ``negative`` and ``not_exhaustive``, for Open Images' Challenge ``negative``
+            and ``positive``, empty ones too: as `listed` has them, but by what images and classes
+            are called.
         groups : mapping of class to str, optional
             ``rare``, ``common`` or ``frequent``.
         images : sequence of int or str, optional

@@ -46,6 +46,7 @@ class _Scene:
             for g in range(len(annotated))
             if band.low <= annotated[g] <= band.high
             and not any(getattr(truth, flag)[g] for flag in rules.neutral)
+            and not (rules.group_of_weight == 0 and truth.group_of[g])
         ]
         self.used = {self.match[n] for n in self.ranked if self.match[n] >= 0}
         self.classes = range(len(result.classes))

@@ -62,6 +62,35 @@ def match(
     return Outcome(-1 if best.void else best.row, best.neutral)
 
 
+def in_group(
+    outcome: Outcome,
+    groups: list[tuple[Target, float]],
+    score: float,
+    threshold: float,
+    protocol: Protocol,
+) -> Outcome:
+    """Return what becomes of a false positive where there are boxes around groups.
+
+    Parameters
+    ----------
+    outcome : Outcome
+        As a false positive.
+    groups : list of (Target, float)
+        Those of its image and class, in file order, with the share of the detection that lies in
+        each; one that is found is marked as claimed.
+    score : float
+        Of the detection; detections come by falling score.
+    threshold : float
+        The share that is needed.
+    """
+    group = _largest([pair for pair in groups if reaches(pair[1], threshold, protocol)], protocol)
+    if group is None:
+        return outcome
+    finds = not (group.claimed or group.neutral or group.void) and score > 0
+    group.claimed = group.claimed or finds
+    return Outcome(group.row, neutral=not finds, overlap=outcome.overlap)
+
+
 def _largest(pairs: list[tuple[Target, float]], protocol: Protocol) -> Target | None:
     best, most = None, 0.0
     for target, overlap in pairs:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from detap.protocols import AreaRange, Protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.oracle.curves import area_under, at_levels, curve
-from tests.oracle.matching import Outcome, Target, match, reaches
+from tests.oracle.matching import Outcome, Target, in_group, match, reaches
 from tests.oracle.overlap import area, boxes, overlap
 from tests.oracle.proposals import covered
 
@@ -34,7 +34,7 @@ class Scores:
 
 def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Scores:
     """Return what the protocol makes of the detections, numbered as the truth."""
-    detections = _through_text(detections, protocol)
+    detections = that_count(detections, protocol)
     names = detections.classes if len(detections.classes) > len(truth.classes) else truth.classes
     K = 1 if protocol.class_agnostic else len(names)  # noqa: N806 - the letter of the axis
     T, A = len(protocol.iou_thresholds), len(protocol.area_ranges)  # noqa: N806
@@ -91,7 +91,12 @@ class _OneClass:
         return any(getattr(self.truth, flag)[row] for flag in flags)
 
     def neutral(self, row: int) -> bool:
-        return self.flagged(row, self.protocol.neutral) or not self.in_range(row)
+        need_not = self.protocol.group_of_weight == 0 and self.is_group(row)
+        return need_not or self.flagged(row, self.protocol.neutral) or not self.in_range(row)
+
+    def is_group(self, row: int) -> bool:
+        """Return whether a ground truth is matched in the stage of groups."""
+        return self.protocol.group_of_weight is not None and self.flagged(row, ("group_of",))
 
     def in_range(self, row: int) -> bool:
         if self.protocol.area_source == "annotation":
@@ -104,7 +109,7 @@ class _OneClass:
         """Return the ground truths of each image, in file order."""
         result: dict[int, list[Target]] = defaultdict(list)
         for row in self.truth_rows:
-            absorbing = self.flagged(row, self.protocol.absorbing)
+            absorbing = self.is_group(row) or self.flagged(row, self.protocol.absorbing)
             void = self.protocol.id_zero == "no-match" and self.flagged(row, ("zero_id",))
             target = Target(row, self.neutral(row), absorbing, void)
             result[int(self.truth.image[row])].append(target)
@@ -128,12 +133,17 @@ class _OneClass:
         result = {}
         for row in self.within(self.protocol.detection_limits[-1]):
             here = targets[int(self.detections.image[row])]
-            overlaps = [self.overlap(row, t) for t in here]
-            found = match(here, overlaps, threshold, self.protocol)
-            found.overlap = max(overlaps, default=0.0)
+            overlaps = {t.row: self.overlap(row, t) for t in here}
+            single = [t for t in here if not self.is_group(t.row)]
+            found = match(single, [overlaps[t.row] for t in single], threshold, self.protocol)
+            found.overlap = max(overlaps.values(), default=0.0)
             own = area(self.detection_boxes[row], self.protocol)
             if found.truth == -1 and not self.band.low <= own <= self.band.high:
                 found.neutral = True
+            if found.truth == -1 and not found.neutral:
+                groups = [(t, overlaps[t.row]) for t in here if self.is_group(t.row)]
+                score = float(self.detections.score[row])
+                found = in_group(found, groups, score, threshold, self.protocol)
             result[row] = found
         return result
 
@@ -229,6 +239,16 @@ def _places(detections: Detections, protocol: Protocol) -> list[int]:
         places[row] = seen[group]
         seen[group] += 1
     return places
+
+
+def that_count(detections: Detections, protocol: Protocol) -> Detections:
+    """Return the detections that are scored at all, as the protocol reads them."""
+    detections = _through_text(detections, protocol)
+    rows = list(range(len(detections)))
+    if protocol.flat_boxes == "dropped":
+        x1, y1, x2, y2 = detections.corners.T.tolist() if rows else ([], [], [], [])
+        rows = [row for row in rows if x1[row] < x2[row] and y1[row] < y2[row]]
+    return detections.select(np.array(rows, np.intp))
 
 
 def _through_text(detections: Detections, protocol: Protocol) -> Detections:

@@ -20,6 +20,7 @@ from detap.protocols import (
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import BY_IMAGE, RANKED, Case, cases, crowded_cases
 from tests.oracle import score
+from tests.oracle.score import that_count
 from tests.parity.compare import assert_same_bits
 from tests.parity.test_coco import in_file_order
 
@@ -43,8 +44,7 @@ GRIDS = {
 def compare(rules: Protocol, truth: GroundTruth, detections: Detections, threads: int) -> None:
     ours = evaluate(truth, detections, rules, threads=threads, matches=True)
     plain = score(truth, detections, rules)
-    if rules.score_floor is not None:
-        detections = detections.select(np.flatnonzero(detections.score >= rules.score_floor))
+    detections = that_count(detections, rules)
     assert_same_bits(ours.recall, plain.recall, "recall")
     if rules.pairing == "coverage":
         return
@@ -95,6 +95,8 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
         "ties": st.sampled_from(("image", "file")),
         "precision_guard": st.sampled_from((0.0, 2.0**-52)),
         "class_agnostic": st.booleans(),
+        "group_of_weight": st.sampled_from((None, 0, 1)),
+        "flat_boxes": st.sampled_from(("counted", "dropped")),
         "score_decimals": st.sampled_from((None, 0, 1)),
         "id_zero": st.sampled_from(("name", "no-match")),
         "box_decimals": st.sampled_from((None, 0, 1)),

@@ -100,6 +100,7 @@ def as_seen(rules: Protocol, truth: GroundTruth) -> Protocol:
         iou_ceiling=1.0 if out_of_reach else rules.iou_ceiling,
         neutral=occurring(rules.neutral, truth),
         absorbing=occurring(rules.absorbing, truth),
+        group_of_weight=rules.group_of_weight if truth.group_of.any() else None,
         id_zero=rules.id_zero if truth.zero_id.any() else "name",
     )
 
