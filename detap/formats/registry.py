@@ -298,6 +298,22 @@ CLASS_DESCRIPTIONS = Option(
     "FILE",
     is_path=True,
 )
+IMAGE_LABELS = Option(
+    "image_labels",
+    "Which classes are verified in which images: CSV of ImageID,LabelName,Confidence, 1 where the "
+    "class is there, 0 where it is not.",
+    "FILE",
+    sides=(TRUTH,),
+    is_path=True,
+)
+HIERARCHY = Option(
+    "hierarchy",
+    "Which classes are kinds of which, as Open Images' JSON; boxes and labels count for those "
+    "above too, labels of what is absent for those below.",
+    "FILE",
+    sides=(TRUTH,),
+    is_path=True,
+)
 SHAPES = Option(
     "shapes",
     "Whether polygons and other shapes are an error (boxes, the default), or their bounds boxes.",
@@ -429,7 +445,7 @@ register(
         "coco",
         suffixes=(".csv", ".csv.gz"),
         heads=(b"ImageID,",),
-        options=(IMAGE_SIZES, CLASS_DESCRIPTIONS),
+        options=(IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
         aside="detap.formats.openimages.aside",
     )
 )

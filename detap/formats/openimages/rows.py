@@ -1,4 +1,4 @@
-"""The rows of a CSV of boxes as columns, a block of lines at a time.
+"""The rows of a CSV of boxes, or of labels of images, as columns, a block of lines at a time.
 
 What is regular is taken by a compiled scanner; a block with anything else in it is gone through row
 by row, which knows what to say of it. The file is never held whole.
@@ -25,10 +25,12 @@ CORNERS = ("XMin", "YMin", "XMax", "YMax")
 
 _NAMES = ("ImageID", "LabelName")
 _SCORE = "Score"
+_CONFIDENCE = "Confidence"
 _GROUP = "IsGroupOf"
 _GROUPS = {"0": 0, "1": 1, "-1": 2, "": 0}
 _FORM = "ImageID,LabelName,XMin,XMax,YMin,YMax"
 _FORM_SCORED = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax"
+_FORM_LABELS = "ImageID,LabelName,Confidence"
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _LONGEST_LINE = 1 << 20
@@ -55,6 +57,7 @@ class Rows:
     corners : (N, 4) float64
         x1, y1, x2, y2 in fractions of the image's size.
     score : (N,) float64 or None
+        Of labels of images, whether the class is there: 1 or 0.
     group_of : (N,) bool
     unknown : int
         Of how many rows the file says that it does not know whether they are groups.
@@ -87,7 +90,13 @@ class Rows:
 
 
 def read_rows(
-    path: str, problems: Problems, limits: Limits, *, scored: bool, as_is: bool = False
+    path: str,
+    problems: Problems,
+    limits: Limits,
+    *,
+    scored: bool,
+    as_is: bool = False,
+    labels: bool = False,
 ) -> Rows:
     """Read a CSV of boxes; columns go by the names in its first line, others are left alone.
 
@@ -103,9 +112,13 @@ def read_rows(
         Whether rows have a score: of detections.
     as_is : bool
         Whether numbers that look like pixels are fractions.
+    labels : bool
+        Whether rows are labels of whole images, which have a confidence and no box.
     """
     with Stream(path, limits) as stream:
-        reader = _Reader(stream, problems, limits, scored=scored, as_is=as_is)
+        reader = _Reader(
+            stream, problems, limits, scored=scored, as_is=as_is or labels, labels=labels
+        )
         try:
             reader.read()
             stream.check_unchanged()
@@ -118,16 +131,24 @@ class _Reader:
     """A file being read."""
 
     def __init__(
-        self, stream: Stream, problems: Problems, limits: Limits, *, scored: bool, as_is: bool
+        self,
+        stream: Stream,
+        problems: Problems,
+        limits: Limits,
+        *,
+        scored: bool,
+        as_is: bool,
+        labels: bool,
     ) -> None:
         self.stream = stream
+        self.form = _FORM_LABELS if labels else _FORM_SCORED if scored else _FORM
         self.problems = problems
         self.limits = limits
         self.scored = scored
         low, high = (-_FAR, _FAR) if scored else (-_SLACK, 1 + _SLACK)
         self.low, self.high = (-np.inf, np.inf) if as_is else (low, high)
         self.digest = started(stream)
-        self.numeric = (*((_SCORE,) if scored else ()), *CORNERS)
+        self.numeric = (_CONFIDENCE,) if labels else (*((_SCORE,) if scored else ()), *CORNERS)
         self.at: dict[str, int] = {}
         self.width = 0
         self.scanner = Scanner([], len(self.numeric), self.low, self.high)
@@ -167,10 +188,10 @@ class _Reader:
             yield rest + b"\n"
 
     def _check_appearance(self, head: bytes) -> None:
-        form = _FORM_SCORED if self.scored else _FORM
         appearance = looks_like(head)
         if appearance:
-            self._stop("", f"looks like {appearance}", f"a CSV with the header `{form}` is due")
+            due = f"a CSV with the header `{self.form}` is due"
+            self._stop("", f"looks like {appearance}", due)
 
     def read(self) -> None:
         """Read the whole file; problems are added."""
@@ -235,8 +256,7 @@ class _Reader:
     def _header(self, header: Sequence[str]) -> None:
         """Find the place of each column that is read."""
         due = (*_NAMES, *self.numeric)
-        form = _FORM_SCORED if self.scored else _FORM
-        remedy = f"begin with the line `{form}`"
+        remedy = f"begin with the line `{self.form}`"
         if not header:
             self._stop("", "is empty", remedy)
         if header[0].count(";") + header[0].count("\t") >= len(due) - 1:
@@ -244,6 +264,8 @@ class _Reader:
         absent = [name for name in due if name not in header]
         if absent:
             self._stop("line 1", f"has no column {absent[0]}{_why(header, absent)}", remedy)
+        if self.form == _FORM_LABELS and set(CORNERS) <= set(header):
+            self._stop("line 1", "has columns of boxes", "give the labels of whole images")
         if not self.scored and _SCORE in header:
             self._stop("line 1", "has a column Score, as detections have", "give the ground truth")
         twice = [name for name in (*due, _GROUP) if header.count(name) > 1]
@@ -298,7 +320,8 @@ class _Reader:
 
     def rows(self) -> Rows:
         """Return what was read."""
-        image, label, images, labels, group, values = self.scanner.columns_of_rows()
+        image, label, images, labels, group, numbers = self.scanner.columns_of_rows()
+        values = numbers.reshape(-1, len(self.numeric))
         image, images = _met(image, images)
         label, labels = _met(label, labels)
         return Rows(
@@ -306,7 +329,7 @@ class _Reader:
             label,
             tuple(word.decode() for word in images),
             tuple(word.decode() for word in labels),
-            np.ascontiguousarray(values[:, -4:]),
+            np.ascontiguousarray(values[:, 1:] if self.scored else values),
             values[:, 0].copy() if self.scored else None,
             group == 1,
             int(np.count_nonzero(group == 2)),

@@ -5,6 +5,8 @@ detections the columns of the Challenge's evaluator in TensorFlow's object detec
 """
 
 import os
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,6 +16,7 @@ from detap.formats.named.notes import told
 from detap.formats.named.problems import Problems, shown
 from detap.formats.named.sides import Stand
 from detap.formats.openimages.descriptions import Descriptions
+from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
 from detap.formats.reading.paths import shown as called
@@ -36,6 +39,8 @@ def read_ground_truth(
     *,
     class_descriptions: Path | None = None,
     image_sizes: Path | None = None,
+    image_labels: Path | None = None,
+    hierarchy: Path | None = None,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
@@ -54,6 +59,13 @@ def read_ground_truth(
         A CSV of ``image,width,height``. Boxes are in pixels then, and images without boxes are
         those that it lists besides. Without it boxes stay in fractions: overlaps are the same, but
         what asks for areas or whole pixels is refused.
+    image_labels : str or path, optional
+        A CSV of labels of whole images, ``ImageID,LabelName,Confidence``: 1 where the class is in
+        the image, 0 where it is not. What it names are images and classes of the ground truth, and
+        the labels are the lists ``positive`` and ``negative`` of ``GroundTruth.listed``.
+    hierarchy : str or path, optional
+        A JSON file of classes below classes. A box, or a label of confidence 1, is one of every
+        class above its own too, a label of confidence 0 of every class below; the root is no class.
     as_is : bool
         Whether numbers that look like pixels are fractions, and boxes that end before they begin
         count however many there are.
@@ -73,7 +85,19 @@ def read_ground_truth(
     read = _Read(path, class_descriptions, image_sizes, limits, scored=False, as_is=as_is)
     if not len(read.rows) and not limits.empty:
         refuse(read.path, "has no box", "give the annotations that belong to these detections")
-    images = sorted({*read.stems, *(read.table or ())})
+    labels = None
+    if image_labels is not None:
+        labels = _Read(
+            image_labels, class_descriptions, None, limits, scored=True, as_is=True, labels=True
+        )
+    sources = read.sources()
+    if hierarchy is not None:
+        tree = Hierarchy(hierarchy, read.descriptions, limits)
+        read.expand(tree)
+        if labels is not None:
+            labels.expand(tree)
+        sources += (tree.source(),)
+    images = sorted({*read.stems, *(read.table or ()), *(labels.stems if labels else ())})
     sizes = None if read.table is None else sizes_of(images, read.table)
     if sizes is not None:
         read.check_sizes(sizes, images)
@@ -88,12 +112,20 @@ def read_ground_truth(
         ),
         Note("images-without-objects", "images have no object", empty, warning=False),
     )
-    return objects.ground_truth(
-        found._replace(flags={"group_of": read.rows.group_of}, sizes=sizes),
+    if labels is not None:
+        classes = sorted({*found.classes, *labels.classes})
+        place = _numbers(found.classes, classes)
+        found = found._replace(classes=tuple(classes), label=place[found.label])
+        sources += (SourceFile(labels.path, len(labels.rows), sha256=labels.rows.sha256),)
+    table = objects.ground_truth(
+        found._replace(flags={"group_of": read.rows.group_of[read.origin]}, sizes=sizes),
         read.stand(),
-        read.sources(),
+        sources,
         (*read.notes(sizes), *notes),
     )
+    if labels is None:
+        return table
+    return replace(table, listed=labels.listed(images, table.classes))
 
 
 def read_detections(
@@ -147,6 +179,12 @@ def read_detections(
     return objects.detections(found, truth, read.stand(), read.sources(), read.notes(sizes))
 
 
+def _numbers(names: Sequence[str], known: Iterable[Name]) -> Integers:
+    """Return where each name stands among those that are known."""
+    number = {name: at for at, name in enumerate(known)}
+    return np.fromiter((number[name] for name in names), np.int32, len(names))
+
+
 def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
     """Return the sizes (I, 2) of images as the ground truth has them; None where it has none."""
     if truth.image_sizes is None:
@@ -170,6 +208,7 @@ class _Read:
         *,
         scored: bool,
         as_is: bool,
+        labels: bool = False,
     ) -> None:
         self.path, self.limits, self.as_is = os.fspath(path), limits, as_is
         self.called = called(self.path)
@@ -178,11 +217,16 @@ class _Read:
         problems.raise_any()
         self.table_file = "" if image_sizes is None else os.fspath(image_sizes)
         self.table = None if image_sizes is None else read_image_sizes(image_sizes, limits)
-        self.rows = read_rows(self.path, problems, limits, scored=scored, as_is=as_is)
+        self.rows = read_rows(
+            self.path, problems, limits, scored=scored, as_is=as_is, labels=labels
+        )
         problems.raise_any()
+        self.origin = np.arange(len(self.rows))
         self.stems = [stem_of(word) for word in self.rows.images]
         self._check_stems()
         self._name_classes()
+        if labels:
+            self._check_confidences()
         if not as_is:
             self._check_order()
 
@@ -224,8 +268,57 @@ class _Read:
             if name is None
         }
         self._say(self.rows.label, faults, "give the list that belongs to this file")
-        self._classes, number_of = objects.numbered([name or "" for name in names])
+        self.classes, number_of = objects.numbered([name or "" for name in names])
         self._label = number_of[self.rows.label]
+
+    def _check_confidences(self) -> None:
+        """Refuse labels that no person has verified."""
+        assert self.rows.score is not None
+        rows = np.flatnonzero(~np.isin(self.rows.score, (0.0, 1.0)))
+        problems = Problems(self.limits.problems)
+        for row in rows.tolist():
+            message = f"Confidence {self.rows.score[row]:g} is neither 1 nor 0"
+            line = f"line {self.rows.line(row)}"
+            problems.add(self.called, line, message, "give the labels that people have verified")
+        problems.raise_any()
+
+    def expand(self, tree: Hierarchy) -> None:
+        """Let rows be of the classes above theirs too; labels of what is absent, of those below.
+
+        Rows that come of one stand where it stood, its own class first.
+        """
+        unknown = [name for name in self.classes if name not in tree.above]
+        self._say(
+            self._label,
+            {
+                self.classes.index(name): f"class {shown(name)} is not in {tree.file}"
+                for name in unknown
+            },
+            "give the hierarchy that these classes are of; its root is none",
+        )
+        kin = [[*which[name]] for which in (tree.above, tree.below) for name in self.classes]
+        names = [name for kinship in kin for name in kinship]
+        classes, numbers = objects.numbered(names)
+        sizes = np.array([len(kinship) for kinship in kin], np.intp)
+        entry = self._label.astype(np.intp)
+        if self.rows.score is not None:
+            entry[self.rows.score == 0] += len(self.classes)
+        count = sizes[entry]
+        nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+        self._label = numbers[np.repeat((np.cumsum(sizes) - sizes)[entry], count) + nth]
+        self.origin = np.repeat(self.origin, count)
+        used, label = np.unique(self._label, return_inverse=True)
+        self._label = label.astype(np.int32)
+        self.classes = tuple(classes[number] for number in used.tolist())
+
+    def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
+        """Return the pairs of image and class that labels tell, each once, as tables list them."""
+        assert self.rows.score is not None
+        image = _numbers(self.stems, images)[self.rows.image[self.origin]]
+        pairs = np.stack([image, _numbers(self.classes, classes)[self._label]], axis=1)
+        there = self.rows.score[self.origin] == 1
+        lists = {"negative": ~there, "positive": there}
+        return {name: np.unique(pairs[rows], axis=0) for name, rows in lists.items()}
 
     def _check_order(self) -> None:
         """Refuse boxes most of which end before they begin, in the fractions of the file."""
@@ -269,13 +362,11 @@ class _Read:
 
     def objects(self, images: list[str], sizes: Floats | None) -> objects.Objects:
         """Return the boxes, in pixels where sizes (I, 2) are known."""
-        number = {name: at for at, name in enumerate(images)}
-        place = np.array([number[stem] for stem in self.stems], np.int32)
-        image = place[self.rows.image] if len(self.rows) else self.rows.image
-        boxes = self.rows.corners
+        image = _numbers(self.stems, images)[self.rows.image[self.origin]]
+        boxes = self.rows.corners[self.origin]
         if sizes is not None:
             boxes = boxes * np.tile(sizes, 2)[image]
-        return objects.Objects(tuple(images), self._classes, image, self._label, boxes)
+        return objects.Objects(tuple(images), self.classes, image, self._label, boxes)
 
     def stand(self) -> Stand:
         """Return where the boxes stand."""
@@ -283,7 +374,7 @@ class _Read:
             self.called,
             self.limits,
             self.as_is,
-            lambda row: (self.called, f"line {self.rows.line(row)}"),
+            lambda row: (self.called, f"line {self.rows.line(int(self.origin[row]))}"),
             corners=CORNERS,
         )
 

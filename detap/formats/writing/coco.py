@@ -71,6 +71,8 @@ def _instances(
     boxes, exact = as_sides(truth.corners, truth.box_area)
     notes += _told(exact, "objects")
     notes += lost_flags(truth, ["difficult"], "COCO")
+    there = np.ones(len(truth.listed.get("positive", ())), np.bool_)
+    notes += lost("classes are listed as being in an image, which COCO cannot say", there)
     used = {name: key for name, key in _FLAGS.items() if getattr(truth, name).any()} | {
         "crowd": "iscrowd"
     }
@@ -114,12 +116,14 @@ def _annotation_ids(truth: GroundTruth) -> list[int]:
 def _lists(truth: GroundTruth, spelt_categories: list[str]) -> list[str]:
     """Return what each image lists of classes, as members of its record."""
     found = [""] * len(truth.images)
-    for name, pairs in truth.listed.items():
+    for name, key in LISTS.items():
+        if name not in truth.listed:
+            continue
         by_image: list[list[str]] = [[] for _ in found]
-        for image, label in pairs.tolist():
+        for image, label in truth.listed[name].tolist():
             by_image[image].append(spelt_categories[label])
         for image, ids in enumerate(by_image):
-            found[image] += f', "{LISTS[name]}": [{", ".join(ids)}]'
+            found[image] += f', "{key}": [{", ".join(ids)}]'
     return found
 
 

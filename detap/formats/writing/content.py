@@ -130,7 +130,7 @@ def lost_columns(truth: GroundTruth | None, target: str) -> tuple[Note, ...]:
 def lost_lists(truth: GroundTruth, target: str) -> tuple[Note, ...]:
     """Return a note of what images list of classes, and one of the groups of classes."""
     lists = sum(len(pairs) for pairs in truth.listed.values())
-    what = f"images list classes as LVIS does, which {target} cannot hold"
+    what = f"images list classes as in LVIS or Open Images, which {target} cannot hold"
     groups = f"classes are in groups by frequency, which {target} cannot hold"
     return (
         *lost(what, np.ones(lists, np.bool_)),

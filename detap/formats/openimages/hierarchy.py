@@ -1,0 +1,114 @@
+"""Which classes are kinds of which: the hierarchy of Open Images as JSON."""
+
+import os
+from typing import Any
+
+from detap.errors import InputError, Problem
+from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.formats.openimages.descriptions import Descriptions
+from detap.formats.reading.paths import shown
+from detap.formats.reading.problems import Problems
+from detap.formats.reading.stream import Limits, read_bytes
+from detap.tables.detection import SourceFile
+
+_NAME, _BELOW = "LabelName", "Subcategory"
+_FORM = '`{"LabelName": ..., "Subcategory": [{"LabelName": ...}, ...]}` is due'
+_DEEPEST = 100
+
+
+class Hierarchy:
+    """The classes above and below each class; the root, which is above all, is none.
+
+    Where a class stands in several places, what is above it is so in any of them, and below it is
+    what stands below it in any of them. Parts of a class are no kinds of it.
+
+    Parameters
+    ----------
+    path : str or path
+        As ``bbox_labels_*_hierarchy.json``.
+    descriptions : Descriptions
+        What labels are called; those without a name keep their label.
+    limits : Limits
+        What is accepted at most.
+
+    Attributes
+    ----------
+    above, below : dict of str to dict of str to None
+        By the name of the class, each with itself first; sets that keep their order.
+
+    Raises
+    ------
+    InputError
+        Where the file is no such hierarchy.
+
+    References
+    ----------
+    oid_hierarchical_labels_expansion.py of TensorFlow's object detection library.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], descriptions: Descriptions, limits: Limits
+    ) -> None:
+        self.file = os.fspath(path)
+        self.descriptions = descriptions
+        self.above: dict[str, dict[str, None]] = {}
+        self.below: dict[str, dict[str, None]] = {}
+        problems = Problems(shown(self.file), limits.problems)
+        root = _json(read_bytes(path, limits), problems)
+        problems.raise_any()
+        for child in self._children(root, ""):
+            self._enter(child, (), "")
+        if not self.above:
+            self._refuse("", "has no class below its root")
+
+    def _refuse(self, place: str, message: str) -> None:
+        raise InputError(Problem(shown(self.file), place, message, _FORM))
+
+    def _children(self, node: dict[str, Any], place: str) -> list[Any]:
+        children = node.get(_BELOW, [])
+        if not isinstance(children, list):
+            self._refuse(place, f"{_BELOW} is {spelt(children)}, no list")
+        found: list[Any] = children
+        return found
+
+    def _enter(self, node: Any, ancestors: tuple[str, ...], place: str) -> None:
+        """Enter a class, and what is below it, beneath its ancestors, the nearest first."""
+        label = node.get(_NAME) if isinstance(node, dict) else None
+        if not isinstance(label, str) or not label:
+            self._refuse(place, f"has a class without a {_NAME}")
+        assert isinstance(label, str)
+        name = self.descriptions.name(label) or label
+        place = f"class {label!r}"
+        if name in ancestors:
+            self._refuse(place, "is below itself")
+        if len(ancestors) > _DEEPEST:
+            self._refuse(place, f"is more than {_DEEPEST} levels deep")
+        self.above.setdefault(name, {name: None}).update(dict.fromkeys(ancestors))
+        for above in (name, *ancestors):
+            self.below.setdefault(above, {above: None})[name] = None
+        for child in self._children(node, place):
+            self._enter(child, (name, *ancestors), place)
+
+    def source(self) -> SourceFile:
+        """Return the file as an input."""
+        return SourceFile(self.file, len(self.above))
+
+
+def _json(data: bytes, problems: Problems) -> dict[str, Any]:
+    text = JsonText(decode(data, problems), problems)
+    value = None
+    try:
+        text.peek()
+        value = text.value("hierarchy")
+        text.finish()
+    except NotJsonError as error:
+        kind, remedy = looks_like(data)
+        if kind:
+            problems.add("", f"looks like {kind}", remedy)
+        else:
+            problems.add(text.where(error.index), error.message, error.remedy)
+        return {}
+    if not isinstance(value, dict) or _BELOW not in value:
+        problems.add("", f"is no hierarchy: it has no {_BELOW}", _FORM)
+        return {}
+    return value

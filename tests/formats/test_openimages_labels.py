@@ -1,0 +1,240 @@
+"""Labels of whole images and the hierarchy of classes, beside Open Images' boxes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap import evaluate
+from detap.errors import InputError
+from detap.formats.named.problems import Problems
+from detap.formats.openimages.descriptions import Descriptions
+from detap.formats.openimages.hierarchy import Hierarchy
+from detap.formats.openimages.tables import read_detections, read_ground_truth
+from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.tables.detection import GroundTruth
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+TREE = {
+    "LabelName": "root",
+    "Subcategory": [
+        {
+            "LabelName": "animal",
+            "Subcategory": [
+                {"LabelName": "dog", "Part": [{"LabelName": "tail"}]},
+                {"LabelName": "cat"},
+            ],
+        },
+        {"LabelName": "toy", "Subcategory": [{"LabelName": "dog"}]},
+    ],
+}
+BOXES = (
+    "ImageID,LabelName,XMin,XMax,YMin,YMax,IsGroupOf",
+    "a,dog,0,.5,0,.5,0",
+    "b.jpg,cat,.5,1,.5,1,1",
+)
+LABELS = "ImageID,Source,LabelName,Confidence"
+
+
+def written(folder: Path, name: str, *lines: str) -> Path:
+    path = folder / name
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def tree(folder: Path, content: Any = TREE) -> Path:
+    return written(folder, "tree.json", json.dumps(content))
+
+
+def read(folder: Path, *labels: str, boxes: tuple[str, ...] = BOXES, **options: Any) -> GroundTruth:
+    if labels:
+        options["image_labels"] = written(folder, "labels.csv", *labels)
+    return read_ground_truth(written(folder, "boxes.csv", *boxes), **options)
+
+
+def listed(truth: GroundTruth, name: str) -> list[tuple[Any, str]]:
+    return [(truth.images[i], truth.classes[k]) for i, k in truth.listed[name].tolist()]
+
+
+def refused(call: Callable[[], object], folder: Path) -> list[str]:
+    with pytest.raises(InputError) as caught:
+        call()
+    return [str(p).replace(f"{folder}/", "") for p in caught.value.problems]
+
+
+# --- labels
+
+
+def test_labels_verify_classes_and_bring_images_and_classes(tmp_path: Path) -> None:
+    truth = read(tmp_path, LABELS, "c,v,dog,1", "a.jpg,v,bird,0", "a,v,bird,0.0", "b,v,cat,1")
+    assert truth.images == ("a", "b", "c")
+    assert truth.classes == ("bird", "cat", "dog")
+    assert listed(truth, "negative") == [("a", "bird")]
+    assert listed(truth, "positive") == [("b", "cat"), ("c", "dog")]
+    assert [truth.classes[k] for k in truth.label] == ["dog", "cat"]
+    assert truth.group_of.tolist() == [False, True]
+    assert [Path(file.path).name for file in truth.files] == ["boxes.csv", "labels.csv"]
+    assert [note.code for note in truth.notes] == ["boxes-in-fractions", "images-without-objects"]
+    assert read(tmp_path).listed == {}
+    nothing = {name: pairs.tolist() for name, pairs in read(tmp_path, LABELS).listed.items()}
+    assert nothing == {"negative": [], "positive": []}
+
+
+def test_labels_take_the_names_of_descriptions(tmp_path: Path) -> None:
+    names = written(tmp_path, "names.csv", "/m/1,dog", "/m/2,cat")
+    truth = read(tmp_path, LABELS, "a,v,/m/2,0", class_descriptions=names)
+    assert listed(truth, "negative") == [("a", "cat")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (
+            (LABELS, "a,v,dog,1", "a,v,cat,.7"),
+            "labels.csv: line 3: Confidence 0.7 is neither 1 nor 0; give the labels that people "
+            "have verified",
+        ),
+        (
+            ("ImageID,LabelName", "a,dog"),
+            "labels.csv: line 1: has no column Confidence: its first line is 'ImageID,LabelName'; "
+            "begin with the line `ImageID,LabelName,Confidence`",
+        ),
+        (
+            ("ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax", "a,dog,1,0,1,0,1"),
+            "labels.csv: line 1: has columns of boxes; give the labels of whole images",
+        ),
+        (
+            (LABELS, "a,v,dog,yes"),
+            "labels.csv: line 2: Confidence 'yes' is not a number; give a decimal number",
+        ),
+    ],
+)
+def test_what_is_no_label(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
+    assert refused(lambda: read(tmp_path, *lines), tmp_path) == [message]
+
+
+# --- the hierarchy
+
+
+def test_boxes_and_labels_are_expanded_and_detections_are_not(tmp_path: Path) -> None:
+    lines = (LABELS, "b,v,dog,1", "a,v,animal,0", "b,v,toy,0")
+    truth = read(tmp_path, *lines, hierarchy=tree(tmp_path))
+    assert truth.classes == ("animal", "cat", "dog", "toy")
+    rows = [
+        (truth.images[i], truth.classes[k]) for i, k in zip(truth.image, truth.label, strict=True)
+    ]
+    assert rows == [("a", "dog"), ("a", "animal"), ("a", "toy"), ("b", "cat"), ("b", "animal")]
+    assert truth.corners[:, 0].tolist() == [0, 0, 0, 0.5, 0.5]
+    assert truth.group_of.tolist() == [False] * 3 + [True] * 2
+    assert listed(truth, "positive") == [("b", name) for name in ("animal", "dog", "toy")]
+    assert listed(truth, "negative") == [
+        *(("a", name) for name in ("animal", "cat", "dog")),
+        ("b", "dog"),
+        ("b", "toy"),
+    ]
+    found = written(
+        tmp_path, "dt.csv", "ImageID,LabelName,Score,XMin,XMax,YMin,YMax", "a,dog,.9,0,.5,0,.5"
+    )
+    assert len(read_detections(found, truth)) == 1
+    result = evaluate(truth, read_detections(found, truth), "open-images-v2")
+    ours = dict(zip(result.classes, result.average_precision[0, :, 0].tolist(), strict=True))
+    assert [ours[name] for name in ("dog", "animal", "toy")] == [1.0, 0.0, 0.0]
+
+
+def test_the_cases_that_tensorflows_script_was_run_on(real_data: Path, tmp_path: Path) -> None:
+    listed = json.loads((real_data / "iou-types-cases" / "hierarchy.json").read_text("utf-8"))
+    nameless = Descriptions(None, Problems(1), DEFAULT_LIMITS)
+    first, second = (
+        Hierarchy(tree(tmp_path, case["hierarchy"]), nameless, DEFAULT_LIMITS)
+        for case in listed["cases"]
+    )
+    expected = listed["cases"][0]
+    assert sorted(first.above["d"]) == expected["box of d becomes"]
+    assert sorted(first.above["d"]) == expected["label d, confidence 1, becomes"]
+    assert sorted(first.below["a"]) == expected["label a, confidence 0, becomes"]
+    assert not set(expected["refused"]) & set(first.above)
+    for kin, which in ((second.above, "ancestors"), (second.below, "descendants")):
+        others = {name: [*found][1:] for name, found in kin.items()}
+        assert others == listed["cases"][1][which]
+
+
+def test_hierarchies_of_labels_go_by_their_names(tmp_path: Path) -> None:
+    content = {"LabelName": "/m/0", "Subcategory": [
+        {"LabelName": "/m/3", "Subcategory": [{"LabelName": "/m/1"}, {"LabelName": "/m/2"}]}
+    ]}  # fmt: skip
+    names = written(tmp_path, "names.csv", "/m/1,dog", "/m/2,cat", "/m/3,animal")
+    truth = read(tmp_path, hierarchy=tree(tmp_path, content), class_descriptions=names)
+    assert truth.classes == ("animal", "cat", "dog")
+
+
+@pytest.mark.parametrize("label", ["tail", "root", "bird"])
+def test_unknown_classes_are_refused(tmp_path: Path, label: str) -> None:
+    lines = (BOXES[0], BOXES[1], f"a,{label},0,1,0,1,0")
+    message = (
+        f"boxes.csv: line 3: class {label!r} is not in {tmp_path}/tree.json; give the hierarchy "
+        "that these classes are of; its root is none"
+    )
+    path = tree(tmp_path)
+    (found,) = refused(lambda: read(tmp_path, boxes=lines, hierarchy=path), tmp_path)
+    assert found == message.replace(f"{tmp_path}/", "")
+    (found,) = refused(lambda: read(tmp_path, LABELS, f"a,v,{label},0", hierarchy=path), tmp_path)
+    assert found.startswith(f"labels.csv: line 2: class {label!r} is not in tree.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "line 2, column 1: the file is cut off"),
+        ("", "line 2, column 1: the file is cut off"),
+        ("[]", "is no hierarchy: it has no Subcategory; `{"),
+        ('{"LabelName": "x"}', "is no hierarchy: it has no Subcategory; `{"),
+        ('{"LabelName": "x", "Subcategory": []}', "has no class below its root; `{"),
+        ('{"Subcategory": [{}]}', "has a class without a LabelName; `{"),
+        ('{"Subcategory": [7]}', "has a class without a LabelName; `{"),
+        ('{"Subcategory": {}}', "Subcategory is {}, no list; `{"),
+        (
+            '{"Subcategory": [{"LabelName": "x", "Subcategory": [{"LabelName": "x"}]}]}',
+            "class 'x': is below itself; `{",
+        ),
+        ("ImageID,LabelName\n", "line 1, column 1: "),
+    ],
+)
+def test_what_is_no_hierarchy(tmp_path: Path, content: str, message: str) -> None:
+    path = written(tmp_path, "tree.json", content)
+    (found,) = refused(lambda: read(tmp_path, hierarchy=path), tmp_path)
+    assert found.startswith(f"tree.json: {message}")
+
+
+def test_a_hierarchy_that_is_too_deep(tmp_path: Path) -> None:
+    node: dict[str, Any] = {"LabelName": "x"}
+    for depth in range(120):
+        node = {"LabelName": f"c{depth}", "Subcategory": [node]}
+    path = tree(tmp_path, {"Subcategory": [node]})
+    (found,) = refused(lambda: read(tmp_path, hierarchy=path), tmp_path)
+    assert "is more than 100 levels deep" in found
+
+
+def test_the_command_takes_both(tmp_path: Path, detap: Run) -> None:
+    """One dog found and its kinds too; the cat of image a is a false positive by its label."""
+    boxes = written(tmp_path, "boxes.csv", *BOXES[:2])
+    labels = written(tmp_path, "labels.csv", LABELS, "a,v,cat,0", "b,v,cat,1")
+    found = written(
+        tmp_path,
+        "dt.csv",
+        "ImageID,LabelName,Score,XMin,XMax,YMin,YMax",
+        *(f"a,{name},.9,0,.5,0,.5" for name in ("dog", "animal", "toy", "cat")),
+        "b,toy,.95,0,.5,0,.5",
+    )
+    ended = detap(
+        "eval", "--gt", boxes, "--dt", found, "--image-labels", labels, "--hierarchy",
+        tree(tmp_path), "--protocol", "open-images-challenge", "--output-format", "json",
+    )  # fmt: skip
+    report = json.loads(ended.out)
+    assert report["summary"]["mAP"] == 1.0
+    assert "unverified" in [note["code"] for note in report["notes"]]
