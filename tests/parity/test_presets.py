@@ -128,6 +128,7 @@ def test_every_preset_that_promises_anything_is_tried() -> None:
     # In test_coco.py, test_masks.py, test_boundary.py and test_<its name>.py.
     elsewhere = {"coco", "coco-strict", "coco-segm", "kitti", "kitti-r11"}
     elsewhere |= {"coco-boundary", "dota", "dota-allpoint", "lvis", "lvis-segm"}
+    elsewhere |= {"open-images-v2", "open-images-challenge"}
     tried = elsewhere | {row[0] for row in ROWS}
     assert {name for name, rules in PRESETS.items() if rules.tolerance is not None} == tried
 

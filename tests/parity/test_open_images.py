@@ -1,0 +1,267 @@
+"""Boxes around groups and verified classes: TensorFlow's numbers, cases by hand, and laws."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import detap
+from detap.core.evidence import Evidence
+from detap.core.finishing import finish
+from detap.errors import UsageError
+from detap.evaluation.detection import Result, evaluate, on_images, select
+from detap.evaluation.partial.partial import Partial
+from detap.evaluation.tie_range import tie_range
+from detap.formats.openimages.tables import read_detections, read_ground_truth
+from detap.protocols import Protocol, protocol
+from detap.tables.detection import Detections, GroundTruth, Name
+from tests.cases import Case, Found, Truth, cases
+from tests.parity.compare import assert_same_bits
+
+V2, CHALLENGE = protocol("open-images-v2"), protocol("open-images-challenge")
+BOTH = (V2, CHALLENGE)
+REFERENCE = {
+    "challenge (group-of weight 1, verified labels)": CHALLENGE,
+    "V2 (group-of weight 0)": V2,
+}
+BOX, AWAY = (0.0, 0.0, 20.0, 20.0), (200.0, 0.0, 20.0, 20.0)
+GROUP = (50.0, 50.0, 40.0, 40.0)
+INSIDE, ALSO = (50.0, 50.0, 20.0, 20.0), (70.0, 70.0, 20.0, 20.0)
+
+
+def tables(case: Case) -> tuple[GroundTruth, Detections]:
+    """Return those of a case with labels of images, of which there are none."""
+    truth, found = case.tables()
+    return replace(truth, listed={"negative": np.zeros((0, 2), np.int32)}), found
+
+
+def average(case: Case, rules: Protocol) -> float:
+    return float(evaluate(*tables(case), rules).average_precision[0, 0, 0])
+
+
+def around(*groups: tuple[float, float, float, float], box: bool = True) -> tuple[Truth, ...]:
+    single = (Truth(1, 1, BOX),) if box else ()
+    return (*single, *(Truth(1, 1, group, group=True) for group in groups))
+
+
+def claims(*found: tuple[tuple[float, float, float, float], float]) -> tuple[Found, ...]:
+    return tuple(Found(1, 1, box, score) for box, score in found)
+
+
+# --- numbers of TensorFlow
+
+
+@pytest.mark.parametrize("name", REFERENCE)
+def test_the_average_precision_of_every_class_is_tensorflows(real_data: Path, name: str) -> None:
+    folder = real_data / "open-images-150"
+    expected = json.loads((folder / "expected.json").read_text("utf-8"))[name]
+    truth = read_ground_truth(folder / "boxes.csv", image_labels=folder / "labels.csv")
+    result = evaluate(truth, read_detections(folder / "predictions.csv", truth), REFERENCE[name])
+    ours = dict(zip(result.classes, result.average_precision[0, :, 0].tolist(), strict=True))
+    for called, value in expected["per_class"].items():
+        due = np.nan if value is None else value
+        np.testing.assert_allclose(ours[called], due, rtol=0, atol=1e-12, err_msg=called)
+    assert abs(result.summary["mAP"] - expected["mAP"]) < 1e-12
+
+
+def worked_cases(folder: Path) -> list[dict[str, Any]]:
+    listed = json.loads((folder / "iou-types-cases" / "cases.json").read_text("utf-8"))
+    return [case for case in listed if case["protocol"].startswith("open-images")]
+
+
+def tables_of(case: dict[str, Any]) -> tuple[GroundTruth, Detections]:
+    names = {entry["id"]: entry["name"] for entry in case["classes"]}
+
+    def columns(side: str) -> dict[str, Any]:
+        rows = [
+            (image, names[label], [box[1], box[0], box[3], box[2]])
+            for image, entry in case[side].items()
+            for box, label in zip(entry["boxes"], entry["classes"], strict=True)
+        ]
+        image, label, boxes = map(list, zip(*rows, strict=True))
+        return {"image": image, "label": label, "boxes": boxes, "as_is": True}
+
+    truths, found = case["ground_truth"], case["detections"]
+    return GroundTruth.from_arrays(
+        **columns("ground_truth"),
+        group_of=[bool(flag) for entry in truths.values() for flag in entry["group_of"]],
+        listed={
+            "negative": [(i, names[k]) for i, entry in truths.items() for k in entry["verified"]]
+        },
+        images=[*truths],
+        classes=[*names.values()],
+    ), Detections.from_arrays(
+        **columns("detections"), score=[s for entry in found.values() for s in entry["scores"]]
+    )
+
+
+def test_the_cases_that_tensorflow_was_run_on(real_data: Path) -> None:
+    listed = worked_cases(real_data)
+    assert len(listed) == 20
+    for case in listed:
+        result = evaluate(*tables_of(case), case["protocol"], as_is=True)
+        for name, value in case["expected"]["per_class"].items():
+            ours = result.average_precision[0, result.classes.index(name), 0]
+            due = np.nan if value is None else value
+            told = f"{case['name']}, {case['protocol']}, {name}"
+            np.testing.assert_allclose(ours, due, rtol=0, atol=1e-12, err_msg=told)
+
+
+# --- cases by hand
+
+
+@pytest.mark.parametrize(
+    ("truths", "found", "v2", "challenge"),
+    [
+        # False positive, box, group: 0 1 over one box; 0 1 1 over two.
+        (around(GROUP), claims((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2)), 1 / 2, 2 / 3),
+        # No detection lies in the group: it is missed, where it is to be found.
+        (around(GROUP), claims((BOX, 0.7)), 1.0, 1 / 2),
+        # Two lie in it: one finds it, the other counts neither way.
+        (around(GROUP), claims((INSIDE, 0.9), (ALSO, 0.8), (BOX, 0.7)), 1.0, 1.0),
+        # Both lie in both groups wholly: the first takes them, the other is missed.
+        (around(GROUP, (45.0, 45.0, 50.0, 50.0), box=False), claims((INSIDE, 0.9), (ALSO, 0.8)),
+         np.nan, 1 / 2),
+        # A group that holds more of a detection than another, though later in the file.
+        (around((60.0, 60.0, 40.0, 40.0), GROUP, box=False),
+         claims(((52.0, 52.0, 20.0, 20.0), 0.9), ((75.0, 75.0, 20.0, 20.0), 0.8)), np.nan, 1.0),
+        # Half of a detection suffices, less does not.
+        (around(GROUP), claims(((50.0, 40.0, 20.0, 20.0), 0.9), (BOX, 0.7)), 1.0, 1.0),
+        (around(GROUP), claims(((50.0, 39.0, 20.0, 20.0), 0.9), (BOX, 0.7)), 1 / 2, 1 / 4),
+        # A duplicate of a box lies in a group.
+        (around((0.0, 0.0, 50.0, 50.0)), claims((BOX, 0.9), (BOX, 0.8)), 1.0, 1.0),
+        # What scores 0 vanishes in a group, and does not find it.
+        (around(GROUP), claims((BOX, 0.7), (INSIDE, 0.0)), 1.0, 1 / 2),
+        # A flat box is no detection.
+        (around(), claims(((5.0, 5.0, 0.0, 9.0), 0.9), ((5.0, 5.0, 9.0, 0.0), 0.8), (BOX, 0.7)),
+         1.0, 1.0),
+    ],
+)  # fmt: skip
+def test_by_hand(
+    truths: tuple[Truth, ...], found: tuple[Found, ...], v2: float, challenge: float
+) -> None:
+    case = Case(truths, found)
+    np.testing.assert_allclose(average(case, V2), v2, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(average(case, CHALLENGE), challenge, rtol=0, atol=1e-15)
+
+
+def test_groups_are_boxes_where_nothing_is_made_of_them() -> None:
+    case = Case(around(GROUP), claims((BOX, 0.9), (GROUP, 0.8)))
+    plain = replace(V2, group_of_weight=None)
+    assert average(case, plain) == 1.0
+    assert average(Case(case.truths, claims((BOX, 0.9), (INSIDE, 0.8))), plain) == 0.5
+
+
+def test_a_group_is_reached_at_each_threshold_by_itself() -> None:
+    """Three quarters of it lie in the group: enough at .5 and .7, not at .8."""
+    case = Case(around(GROUP), claims(((45.0, 50.0, 20.0, 20.0), 0.9), (BOX, 0.8)))
+    result = evaluate(*tables(case), replace(CHALLENGE, iou_thresholds=(0.5, 0.7, 0.8)))
+    np.testing.assert_allclose(result.average_precision[:, 0, 0], [1.0, 1.0, 0.25])
+
+
+def test_only_verified_classes_count() -> None:
+    """Class 2 of image 1: a false positive where something says that it is not there."""
+    truth: dict[str, Any] = {"image": [1, 2], "label": [1, 2], "boxes": [(0, 0, 20, 20)] * 2}
+    found = Detections.from_arrays(
+        image=[1, 1, 2],
+        label=[1, 2, 2],
+        boxes=[(0, 0, 20, 20), (50, 0, 70, 20), (0, 0, 20, 20)],
+        score=[0.9, 0.95, 0.8],
+    )
+
+    def run(listed: dict[str, list[tuple[Name, Name]]], rules: Protocol) -> Result:
+        return evaluate(GroundTruth.from_arrays(**truth, listed=listed), found, rules)
+
+    nothing: list[tuple[Name, Name]] = []
+    assert run({}, V2).summary["mAP"] == 0.75
+    left_out = run({"negative": nothing}, CHALLENGE)
+    assert left_out.summary["mAP"] == 1.0
+    assert left_out.within.tolist() == [1, 1]
+    (note,) = (note for note in left_out.notes if note.code == "unverified")
+    assert (note.count, note.warning) == (1, False)
+    assert run({"negative": [(1, 2)]}, CHALLENGE).summary["mAP"] == 0.75
+    assert run({"negative": nothing, "positive": [(1, 2)]}, CHALLENGE).summary["mAP"] == 0.75
+    with pytest.raises(UsageError, match=r"--image-labels.*this ground truth does not say"):
+        run({}, CHALLENGE)
+
+
+@given(cases(), st.sets(st.tuples(st.integers(0, 2), st.integers(0, 2))))
+@settings(max_examples=100)
+def test_what_is_unverified_might_as_well_not_be_there(
+    case: Case, pairs: set[tuple[int, int]]
+) -> None:
+    truth, found = case.tables()
+    places = {(i, k) for i, k in pairs if i < len(truth.images) and k < len(truth.classes)}
+    negative = np.array(sorted(places), np.int32).reshape(-1, 2)
+    truth = replace(truth, listed={"negative": negative})
+    known = places | set(zip(truth.image.tolist(), truth.label.tolist(), strict=True))
+    where = zip(found.image.tolist(), found.label.tolist(), strict=True)
+    kept = found.select(np.array([pair in known for pair in where], np.bool_))
+    ours = evaluate(truth, found, CHALLENGE)
+    theirs = evaluate(truth, kept, replace(CHALLENGE, verified="all"))
+    assert_same_bits(ours.average_precision, theirs.average_precision, "average")
+    assert_same_bits(ours.false_positives, theirs.false_positives, "false positives")
+    assert_same_bits(ours.within, theirs.within, "within")
+
+
+# --- whatever else is asked
+
+
+@given(cases(), st.sampled_from(["open-images-v2", "open-images-challenge"]), st.integers(1, 8))
+@settings(max_examples=60)
+def test_evidence_has_all_of_it(case: Case, rules: str, threads: int) -> None:
+    """Finished again, in parts and put together, on some images: the same bits."""
+    result = evaluate(*tables(case), rules, threads=threads)
+    kept = result.evidence
+    again = finish(Evidence.concatenate([kept]))
+    assert_same_bits(again.average, result.average_precision, "average")
+    assert_same_bits(again.recall, result.recall, "recall")
+    image = case.images[-1]
+    alone = on_images(result, [image])
+    anew = evaluate(*select(*tables(case), images=[image]), rules)
+    assert_same_bits(alone.average_precision, anew.average_precision, "on an image")
+    assert not (kept.found & kept.neutral).any()
+
+
+def test_partials_have_the_bits_of_the_whole() -> None:
+    truths = tuple(replace(t, image=i) for i in (1, 2) for t in around(GROUP))
+    found = claims((AWAY, 0.95), (BOX, 0.7), (INSIDE, 0.2))
+    case = Case(truths, (*found, replace(found[2], image=2, score=0.97)), images=(1, 2))
+    truth, detections = tables(case)
+    for rules in BOTH:
+        whole = evaluate(truth, detections, rules)
+        shares = [
+            Partial.of(evaluate(*select(truth, detections, images=[i]), rules), input=str(i))
+            for i in (1, 2)
+        ]
+        merged = detap.merge([share.to_bytes() for share in shares]).compute()
+        assert merged.summary == whole.summary
+    # 1 0 1 1 over two boxes and two groups.
+    assert whole.summary["mAP"] == pytest.approx((1 + 3 / 4 + 3 / 4) / 4)
+
+
+def test_bounds_of_ties_are_refused() -> None:
+    case = Case(around(GROUP), claims((BOX, 0.7), (INSIDE, 0.7)))
+    result = evaluate(*tables(case), V2)
+    with pytest.raises(UsageError, match=r"leave out --tie-range, or say --group-of-weight none"):
+        tie_range(result)
+    tie_range(evaluate(*tables(case), replace(V2, group_of_weight=None)))
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "message"),
+    [
+        ("open-images-v2", {"neutral": ("group_of",)}, r"take it from the neutral ones"),
+        ("kitti", {"group_of_weight": 0}, r"leave out --group-of-weight"),
+        ("coco", {"group_of_weight": 2}, r"is not None or a whole number to 1"),
+        ("proposals", {"group_of_weight": 1}, r"leave out --group-of-weight"),
+    ],
+)
+def test_axes_that_do_not_go_together(preset: str, changes: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        replace(protocol(preset), **changes)
