@@ -22,7 +22,9 @@ DetectionVerdict = Literal[
     "duplicate",
     "background",
     "neutral",
+    "not-exhaustive",
     "out-of-range",
+    "unverified",
     "beyond-limit",
 ]
 TruthVerdict = Literal["found", "aimed-at", "missed", "neutral", "out-of-range"]
@@ -39,8 +41,10 @@ class JudgedDetection:
     score : float
     verdict : str
         ``true-positive``; the type of error of a false positive; ``neutral`` where it was matched
-        to a ground truth that need not be found; ``out-of-range`` where it has no match and its
-        area is not asked for; ``beyond-limit`` where better-scored detections fill the limit.
+        to a ground truth that need not be found; where it has no match, ``not-exhaustive`` if not
+        every object of its class was annotated in the image, and ``out-of-range`` if its area is
+        not asked for; ``unverified`` where it is not known whether the image has its class;
+        ``beyond-limit`` where better-scored detections fill the limit.
     ground_truth : int
         The row matched to, aimed at, stood on or nearest, or -1.
     overlap : float
@@ -234,9 +238,11 @@ class _Judge:
     def _verdict(self, row: int) -> DetectionVerdict:
         outcome = self.outcome
         if not outcome.counted[row]:
-            return "beyond-limit"
+            return "unverified" if outcome.scene.unverified[row] else "beyond-limit"
+        if outcome.neutral[row] and outcome.truth[row] < 0:
+            return "not-exhaustive" if outcome.scene.open_ended[row] else "out-of-range"
         if outcome.neutral[row]:
-            return "neutral" if outcome.truth[row] >= 0 else "out-of-range"
+            return "neutral"
         if outcome.truth[row] >= 0:
             return "true-positive"
         return _KINDS[int(self.types.kind[row])]

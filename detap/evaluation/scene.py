@@ -100,6 +100,14 @@ class Scene:
         where = claims.image, claims.label
         return ~self.ground_truth.in_lists(looked_for, *where, or_present=True)
 
+    @cached_property
+    def open_ended(self) -> Flags:
+        """Detections of classes of which not every object of the image is annotated, (N,)."""
+        claims = self.detections
+        if self.protocol.not_exhaustive == "counted":
+            return np.zeros(len(claims), np.bool_)
+        return self.ground_truth.in_lists(("not_exhaustive",), claims.image, claims.label)
+
     @property
     def groups(self) -> Mapping[Name, str]:
         """The group of each class that is in one, by its identifier."""
@@ -127,10 +135,9 @@ class Scene:
         truth, claim = self.ground_truth, self.detections
         claim_area, truth_area = self.shapes.areas()
         decisive = self.shapes.deciding(claim_area)
-        if self.protocol.not_exhaustive == "neutral":
+        if self.open_ended.any():
             # An area within no range: what is outside counts neither way where it has no match.
-            open_ended = truth.in_lists(("not_exhaustive",), claim.image, claim.label)
-            decisive = np.where(open_ended, np.nan, decisive)
+            decisive = np.where(self.open_ended, np.nan, decisive)
         annotated = truth.area if self.protocol.area_source == "annotation" else truth_area
         return (
             Boxes(

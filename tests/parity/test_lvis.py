@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from detap.analysis.bootstrap import draw_weights, resampled
+from detap.analysis.verdicts import verdicts
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import Result, evaluate, on_images, select
 from detap.evaluation.loop.evaluator import Evaluator
@@ -26,6 +27,7 @@ from detap.formats.coco import careful, prefetch
 from detap.formats.coco.tables import read_detections, read_ground_truth, scanned_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.protocols import Protocol, protocol
+from detap.report.sections.image import image_report
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.joining import join_ground_truths
 from tests.formats.coco_files import assert_equal_columns
@@ -210,6 +212,19 @@ def test_where_not_every_object_was_annotated_duplicates_are_neutral_too() -> No
     counted = run(truths, claims)
     assert counted.false_positives.tolist() == [2, 0, 0]
     assert counted.summary["AP50"] == pytest.approx((51 + 50 * 2 / 3) / 101)
+
+
+def test_verdicts_say_what_is_not_judged_and_why() -> None:
+    lists = Lists(frozenset(), frozenset({(1, 1)}))
+    claims = [Claimed(1, 1, BOX, 0.9), Claimed(1, 1, ELSEWHERE, 0.8), Claimed(1, 2, BOX, 0.7)]
+    found = verdicts(run([Labelled(1, 1, BOX)], claims, lists), 1)
+    said = [entry.verdict for entry in found.detections]
+    assert said == ["true-positive", "not-exhaustive", "unverified"]
+    report = image_report(run([Labelled(1, 1, BOX)], claims, lists), found)
+    assert [row["why"] for row in report.table.rows][1:] == [
+        "matches nothing, and not every object of its class is annotated here",
+        "nothing says whether its class is in the image",
+    ]
 
 
 def test_ignore_is_neutral_and_crowd_means_nothing() -> None:

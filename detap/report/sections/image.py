@@ -76,8 +76,8 @@ class _Teller:
         if entry.verdict == "beyond-limit":
             most = self.result.detection_limits[-1]
             return f"better-scored detections fill the limit of {most}"
-        if entry.verdict == "out-of-range":
-            return "matches nothing, and its area is not asked for"
+        if entry.verdict in _WITHOUT_MATCH:
+            return _WITHOUT_MATCH[entry.verdict]
         if entry.ground_truth < 0:
             return "overlaps no ground truth"
         what = "overlap" if entry.verdict == "neutral" else "IoU"
@@ -121,6 +121,12 @@ class _Teller:
 def _box(corners: Any) -> dict[str, float]:
     return dict(zip(("x1", "y1", "x2", "y2"), corners.tolist(), strict=True))
 
+
+_WITHOUT_MATCH = {
+    "not-exhaustive": "matches nothing, and not every object of its class is annotated here",
+    "out-of-range": "matches nothing, and its area is not asked for",
+    "unverified": "nothing says whether its class is in the image",
+}
 
 _DETECTIONS = (
     Column("name", "detection", "det", "name"),
