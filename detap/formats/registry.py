@@ -501,14 +501,25 @@ def options() -> dict[Option, list[Format]]:
     return found
 
 
-def check_options(names: Iterable[str], *formats: Format) -> None:
-    """Refuse options that none of the formats takes, by the keywords of readers.
+def check_options(names: Iterable[str], truth: Format, detections: Iterable[Format] = ()) -> None:
+    """Refuse options that no format takes on the side that they are of.
+
+    Parameters
+    ----------
+    names : iterable of str
+        The keywords of readers.
+    truth : Format
+        Of the ground truth.
+    detections : iterable of Format
+        Of the detections; that of the ground truth where left out.
 
     Raises
     ------
     UsageError
     """
+    read = {TRUTH: [truth], DETECTIONS: [*detections] or [truth]}
     for option, whose in options().items():
+        formats = [entry for side in option.sides for entry in read[side]]
         if option.name in names and not any(option in entry.options for entry in formats):
             titles = " and ".join(other.title for other in whose)
             read_as = " and ".join(dict.fromkeys(entry.name for entry in formats))

@@ -367,6 +367,10 @@ def test_proposals(detap: Detap, coco: Files) -> None:
         (["--protocol", "cocoo"], "protocol 'cocoo' is unknown; did you mean coco?"),
         (["--threads", "0"], "0 is not in the range"),
         (["--layout", "class-files"], "--layout is for VOC files; these are read as coco"),
+        (
+            ["--dt-format", "openimages", "--hierarchy", "none.json"],  # which is the truth's
+            "--hierarchy is for Open Images files; these are read as coco",
+        ),
         (["--format", "tfrecord"], "'tfrecord' is not one of"),
     ],
 )

@@ -1,0 +1,181 @@
+"""Open Images through the commands: what each makes of groups and labels, and what is refused."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+BOTH = ("open-images-v2", "open-images-challenge")
+# A false positive, a box, and two in the group; in image b a class that nobody has looked for.
+TRUTHS = ("a,dog,.1,.3,.1,.3,0", "a,dog,.5,.9,.5,.9,1", "b,cat,.1,.3,.1,.3,0")
+FOUND = (
+    "a,dog,.95,.1,.2,.7,.8",
+    "a,dog,.7,.1,.3,.1,.3",
+    "a,dog,.2,.5,.6,.5,.6",
+    "a,dog,.1,.6,.7,.6,.7",
+    "b,dog,.99,.1,.3,.1,.3",
+    "b,cat,.9,.1,.3,.1,.3",
+    "c,cat,.95,.1,.3,.1,.3",
+    "a,dog,.98,.4,.4,.1,.3",
+)
+LABELS = ("c,dog,0", "b,bird,1")
+SIZES = ("image,width,height", "a,100,100", "b,100,100", "c,100,100")
+NUMBERS = {
+    # dog: two false positives, then the box; cat: a false positive, then the box.
+    "open-images-v2": {"dog": 1 / 3, "cat": 1 / 2, "mAP": 5 / 12},
+    # dog: a false positive, the box, the group; cat: the box.
+    "open-images-challenge": {"dog": 2 / 3, "cat": 1.0, "mAP": 5 / 6},
+}
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    rows = {
+        "gt.csv": ("ImageID,LabelName,XMin,XMax,YMin,YMax,IsGroupOf", *TRUTHS),
+        "dt.csv": ("ImageID,LabelName,Score,XMin,XMax,YMin,YMax", *FOUND),
+        "labels.csv": ("ImageID,LabelName,Confidence", *LABELS),
+        "sizes.csv": SIZES,
+        "none.csv": ("ImageID,LabelName,Confidence",),
+    }
+    for image in "abc":
+        lines = (line for line in FOUND if line.startswith(image))
+        rows[f"{image}.csv"] = (rows["dt.csv"][0], *lines)
+    for name, lines in rows.items():
+        (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
+    (tmp_path / "slices.json").write_text('{"one": ["a"], "other": ["b", "c"]}', "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def arguments(
+    name: str, command: str = "eval", dt: Sequence[str] = ("--dt", "dt.csv")
+) -> list[str]:
+    given = [command, "--gt", "gt.csv", *dt, "--image-labels", "labels.csv"]
+    return [*given, "--image-sizes", "sizes.csv", "--protocol", name]
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_the_numbers(data: Path, detap: Run, name: str) -> None:
+    ended = detap(*arguments(name), "--output-format", "json")
+    report = json.loads(ended.out)
+    found = {entry["name"]: entry["AP"] for entry in report["classes"]}
+    found["mAP"] = report["summary"]["mAP"]
+    assert found == pytest.approx({"bird": None, **NUMBERS[name]})
+    counts = {note["code"]: note["count"] for note in report["notes"]}
+    assert counts["flat-detections"] == 1
+    assert counts.get("unverified") == (2 if name == BOTH[1] else None)
+
+
+@pytest.mark.parametrize("name", BOTH)
+def test_what_goes_with_an_evaluation(data: Path, detap: Run, name: str) -> None:
+    due = NUMBERS[name]["mAP"]
+    assert detap(*arguments(name), "-o", "base.json").status == 0
+    gates = ["--fail-under", "0.99", "--baseline", "base.json", "--max-drop", "0"]
+    earlier = ["--baseline-detections", "dt.csv", "--confidence", ".9", "--resamples", "100"]
+    besides = ["--slices", "slices.json", "--analysis", "--curves", "curves.csv"]
+    ended = detap(*arguments(name), *gates, *earlier, *besides)
+    assert ended.status == 1
+    assert f"mAP is {due:.4f} < 0.99" in ended.err
+    assert detap(*arguments(name, "report"), "-o", "page.html").status == 0
+    assert f"{due:.4f}"[1:] in Path("page.html").read_text("utf-8")
+    for image in "abc":
+        options = ["--images", image, "--dt", f"{image}.csv", "--partial", f"{image}.part"]
+        assert detap(*arguments(name, dt=()), *options).status == 0
+    assert detap("merge", "c.part", "a.part", "b.part", "-o", "merged.json").status == 0
+    base, merged = (json.loads(Path(f).read_text()) for f in ("base.json", "merged.json"))
+    assert merged["summary"] == base["summary"]
+    assert detap(*arguments(name, "compare", ()), "dt.csv", "dt.csv").status == 0
+
+
+def test_what_became_of_each_detection(data: Path, detap: Run) -> None:
+    shown = {}
+    for image in "ab":
+        ended = detap("show", image, *arguments(BOTH[1])[1:], "--output-format", "json")
+        shown[image] = [entry["verdict"] for entry in json.loads(ended.out)["detections"]]
+    assert shown["a"] == ["background", "true-positive", "true-positive", "neutral"]
+    assert shown["b"] == ["unverified", "true-positive"]
+
+
+def test_which_protocol_a_number_is_of(data: Path, detap: Run) -> None:
+    ended = detap(*arguments("", "explain")[:-2], "--number", "0.8333", "--most", "1")
+    assert "open-images-challenge gives mAP 0.833333333333333" in " ".join(ended.out.split())
+
+
+def test_labels_are_converted_as_far_as_coco_holds_them(data: Path, detap: Run) -> None:
+    ended = detap(*arguments("", "convert", ())[:-2], "--to", "coco", "-o", "gt.json")
+    assert "classes are listed as being in an image, which COCO cannot say" in ended.err
+    images = {
+        entry["file_name"]: entry for entry in json.loads(Path("gt.json").read_text())["images"]
+    }
+    assert images["c.jpg"]["neg_category_ids"] == [3]
+    assert images["b.jpg"]["neg_category_ids"] == []
+    ended = detap("eval", "--gt", "gt.json", "--dt", "dt.csv", "--dt-format", "openimages",
+                  "--protocol", BOTH[1], "--output-format", "json")  # fmt: skip
+    due = NUMBERS[BOTH[1]]["mAP"]
+    assert json.loads(ended.out)["summary"]["mAP"] == pytest.approx(due)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        (
+            BOTH[0],
+            ["--tie-range"],
+            "protocol open-images-v2 matches to boxes and then to groups, where no bounds of equal "
+            "scores are known; leave out --tie-range, or say --group-of-weight none",
+        ),
+        (BOTH[1], ["--tie-range", "--partial", "p.part"], "leave out --tie-range, or say"),
+        (
+            BOTH[1],
+            ["--cross-check"],
+            "--cross-check: pycocotools cannot score as open-images-challenge does here",
+        ),
+        (
+            BOTH[1],
+            ["--class-agnostic"],
+            "what was looked for in an image is said class by class: to score classes as one, give "
+            "--verified all --not-exhaustive counted too",
+        ),
+        (
+            BOTH[0],
+            ["--neutral", "group_of"],
+            "group_of is neutral and has a group of weight too: take it from the neutral ones, or "
+            "say --group-of-weight none",
+        ),
+        (BOTH[0], ["--group-of-weight", "2"], "group of weight 2 is not None or a whole number"),
+        (BOTH[0], ["--iou-type", "segm"], "there is no protocol open-images-v2-segm"),
+        ("proposals", ["--group-of-weight", "1"], "group of weight has no say where pairing is"),
+        ("coco-segm", ["--group-of-weight", "1"], "group of weight has no say where overlap is"),
+        ("coco-segm", ["--flat-boxes", "dropped"], "flat boxes has no say where overlap is mask"),
+    ],
+)
+def test_what_is_refused(
+    data: Path, detap: Run, name: str, options: list[str], message: str
+) -> None:
+    ended = detap(*arguments(name), *options)
+    assert (ended.status, ended.out) == (2, "")
+    assert message in " ".join(ended.err.split())
+
+
+def test_the_challenge_needs_labels_and_a_file_of_none_will_do(data: Path, detap: Run) -> None:
+    given = ["eval", "--gt", "gt.csv", "--dt", "dt.csv", "--image-sizes", "sizes.csv"]
+    challenge = [*given, "--protocol", BOTH[1]]
+    ended = detap(*challenge)
+    assert ended.status == 2
+    assert (
+        "protocol open-images-challenge asks of each image which classes are known to be absent "
+        "(LVIS's neg_category_ids, Open Images' --image-labels), which this ground truth does not "
+        "say: give annotations that do, or do without, --verified all"
+    ) in " ".join(ended.err.split())
+    # As by V2, but for the group: dog 0 0 1 1 over two, cat 0 1 over one.
+    ended = detap(*challenge, "--verified", "all", "--output-format", "json")
+    assert json.loads(ended.out)["summary"]["mAP"] == pytest.approx((1 / 2 + 1 / 2) / 2)
+    ended = detap(*challenge, "--image-labels", "none.csv", "--output-format", "json")
+    assert json.loads(ended.out)["summary"]["mAP"] == pytest.approx(NUMBERS[BOTH[1]]["mAP"])
