@@ -153,7 +153,7 @@ def _tables(
         file_format = by = told(ground_truth)
     if not isinstance(detections, Detections):
         by = file_format.of_detections(detections) if file_format else told(None, detections)
-    check_options(reading, *filter(None, (file_format, by)))
+    check_options(reading, filter(None, [file_format]), filter(None, [by]))
     if not isinstance(ground_truth, GroundTruth):
         ground_truth = told(ground_truth).read_ground_truth(ground_truth, reading)
     if not isinstance(detections, Detections):

@@ -81,7 +81,7 @@ class Inputs(NamedTuple):
         found = told(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
         reading = {option.name: value for option, value in given.items() if value is not None}
         inputs = cls(found, gt, dt, reading | as_is | limits, {}, named, repartition)
-        check_options(reading, found, map(inputs.format_of, dt))
+        check_options(reading, [found], map(inputs.format_of, dt))
         gt = members(gt, lambda _: found)
         if len(gt) > 1:
             reading = {"limits": part_limits(inputs.limits, gt)}

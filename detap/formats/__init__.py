@@ -48,7 +48,7 @@ def read_ground_truth(
     """
     paths = _paths(path)
     found = format_named(format) if format else told(paths[0])
-    check_options(options, found)
+    check_options(options, [found])
     paths = members(paths, lambda _: found)
     limits = part_limits(options.pop("limits", DEFAULT_LIMITS), paths)
     reading = {**options, "limits": limits}
@@ -82,7 +82,7 @@ def read_detections(
         found = format_named(format)
     else:
         found = beside.of_detections(paths[0]) if beside else told(None, paths[0])
-    check_options(options, found)
+    check_options(options, [found])
     return detections_of(
         members(paths, lambda _: found),
         lambda one: found.read_detections(one, truth, options),

@@ -501,23 +501,24 @@ def options() -> dict[Option, list[Format]]:
     return found
 
 
-def check_options(names: Iterable[str], truth: Format, detections: Iterable[Format] = ()) -> None:
+def check_options(
+    names: Iterable[str], truth: Iterable[Format] = (), detections: Iterable[Format] = ()
+) -> None:
     """Refuse options that no format takes on the side that they are of.
 
     Parameters
     ----------
     names : iterable of str
         The keywords of readers.
-    truth : Format
-        Of the ground truth.
-    detections : iterable of Format
-        Of the detections; that of the ground truth where left out.
+    truth, detections : iterable of Format
+        Those of either side; of what is not read, as those of the other.
 
     Raises
     ------
     UsageError
     """
-    read = {TRUTH: [truth], DETECTIONS: [*detections] or [truth]}
+    sides = [*truth], [*detections]
+    read = {TRUTH: sides[0] or sides[1], DETECTIONS: sides[1] or sides[0]}
     for option, whose in options().items():
         formats = [entry for side in option.sides for entry in read[side]]
         if option.name in names and not any(option in entry.options for entry in formats):

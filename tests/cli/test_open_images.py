@@ -45,8 +45,7 @@ def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "none.csv": ("ImageID,LabelName,Confidence",),
     }
     for image in "abc":
-        lines = (line for line in FOUND if line.startswith(image))
-        rows[f"{image}.csv"] = (rows["dt.csv"][0], *lines)
+        rows[f"{image}.csv"] = (rows["dt.csv"][0], *(row for row in FOUND if row[0] == image))
     for name, lines in rows.items():
         (tmp_path / name).write_text("\n".join(lines) + "\n", "utf-8")
     (tmp_path / "slices.json").write_text('{"one": ["a"], "other": ["b", "c"]}', "utf-8")

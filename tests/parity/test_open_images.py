@@ -15,6 +15,7 @@ from detap.core.evidence import Evidence
 from detap.core.finishing import finish
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate, on_images, select
+from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial.partial import Partial
 from detap.evaluation.tie_range import tie_range
 from detap.formats.openimages.tables import read_detections, read_ground_truth
@@ -241,6 +242,12 @@ def test_partials_have_the_bits_of_the_whole() -> None:
         ]
         merged = detap.merge([share.to_bytes() for share in shares]).compute()
         assert merged.summary == whole.summary
+        loop = Evaluator(truth, rules, keep_boxes=False)
+        for image in (2, 1):
+            rows = [each for each in case.found if each.image == image]
+            boxes, scores = [each.box for each in rows], [each.score for each in rows]
+            loop.update([image], [boxes], [scores], [[each.label for each in rows]])
+        assert loop.compute().summary == whole.summary
     # 1 0 1 1 over two boxes and two groups.
     assert whole.summary["mAP"] == pytest.approx((1 + 3 / 4 + 3 / 4) / 4)
 
