@@ -166,7 +166,7 @@ def test_assertions_take_two_formats(beside: Path, monkeypatch: pytest.MonkeyPat
     paths = beside / "gt.json", beside / "dt.boxes"
     result = assert_detections(*paths, protocol="voc2012", fail_under=0.5, units="1")
     assert result.summary["mAP"] == 0.5
-    with pytest.raises(UsageError, match="--layout is for VOC files; these are read as coco"):
+    with pytest.raises(UsageError, match="--layout is for VOC files; these are read as made-up"):
         assert_detections(*paths, fail_under=0.5, layout="image-files")
 
 
