@@ -16,7 +16,7 @@ Three widths of a box exist, and they differ in their last bits, so each is kept
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,9 @@ from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.doubts import AS_IS, backward, backward_note, too_many
-from detap.tables.masks import Masks
+
+if TYPE_CHECKING:
+    from detap.tables.masks import Masks
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -111,7 +113,7 @@ class _Table:
     notes: tuple[Note, ...] = ()
     polygons: Floats | None = None
     mask: Integers | None = None
-    masks: Masks | None = None
+    masks: "Masks | None" = None
 
     def __post_init__(self) -> None:
         for what in ("image", "images", "classes"):
