@@ -75,7 +75,7 @@ def tensors(records: list[dict[str, Any]], kind: str = "bbox") -> dict[str, Any]
         found["masks"] = torch.tensor(_bitmaps(records), dtype=torch.uint8)
     elif kind == "keypoints":
         given = torch.tensor([record["keypoints"] for record in records], dtype=torch.float32)
-        found["keypoints"] = given.reshape(len(records), -1, 3)
+        found["keypoints"] = given.reshape(-1, 17, 3)
     return found
 
 
@@ -301,8 +301,14 @@ def faster_coco_eval(folder: Path, case: Case) -> Seen:
         return load(coco, str(results) if isinstance(results, Path) else results)
 
     load = COCO.loadRes
+
+    def shown(evaluator: Any) -> str:
+        evaluator.summarize()
+        return ""
+
     kind = type("COCO", (COCO,), {"loadRes": keyed})
-    stub("faster_coco_eval", COCO=kind, COCOeval_faster=COCOeval)
+    faster = type("COCOeval", (COCOeval,), {"__str__": shown})
+    stub("faster_coco_eval", COCO=kind, COCOeval_faster=faster)
     stub("faster_coco_eval.core", mask=mask)
     sys.modules["faster_coco_eval.core.mask"] = mask
     suite = unittest.TestSuite()
