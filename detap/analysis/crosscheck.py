@@ -39,9 +39,17 @@ _FREE = frozenset(
         "class_agnostic",
         "id_zero",
         "detection_area",
+        "sigmas",
     }
 )
 """Axes of a protocol in which pycocotools follows; in all others it is the coco preset."""
+
+_TYPES = {
+    "box": ("bbox", "coco"),
+    "mask": ("segm", "coco-segm"),
+    "keypoints": ("keypoints", "coco-keypoints"),
+}
+"""What pycocotools calls an overlap, and the preset in which it follows."""
 
 _STEPS = 64  # units in the last place on either side that the search for w and h goes
 
@@ -127,7 +135,7 @@ ZERO = "it takes a match with the annotation of id 0 for none"
 
 def check_supported(rules: Protocol) -> None:
     """Raise UsageError where pycocotools has no such protocol."""
-    preset = PRESETS["coco" if rules.overlap == "box" else "coco-segm"]
+    preset = PRESETS[_TYPES.get(rules.overlap, _TYPES["box"])[1]]
     other = [
         entry.name.replace("_", "-")
         for entry in axes(Protocol)
@@ -252,16 +260,16 @@ def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:
     claim_records = _records(
         claims, claim_boxes, area=result._scene.boxes()[0].area, score=claims.score
     )
-    masked = result.protocol.overlap == "mask"
-    if masked:
-        _put_masks(truths, truth_records)
-        _put_masks(claims, claim_records)
+    put = {"mask": _put_masks, "keypoints": _put_keypoints}.get(result.protocol.overlap)
+    if put is not None:
+        put(truths, truth_records)
+        put(claims, claim_records)
         truth_inexact = claim_inexact = 0
     with contextlib.redirect_stdout(io.StringIO()):
         evaluation = COCOeval(
             _coco(truths, claims, truth_records),
             _coco(truths, claims, claim_records),
-            "segm" if masked else "bbox",
+            _TYPES[result.protocol.overlap][0],
         )
         _set_parameters(evaluation.params, result)
         evaluation.evaluate()
@@ -286,6 +294,23 @@ def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -
             if rings
             else mask.frPyObjects({"size": size, "counts": runs.tolist()}, *size)
         )
+
+
+def _put_keypoints(table: GroundTruth | Detections, records: list[dict[str, Any]]) -> None:
+    """Give records their keypoints, and the sides of boxes as they were read."""
+    poses = table.keypoints
+    assert poses is not None
+    if isinstance(table, Detections):
+        poses = np.dstack([poses, np.ones(poses.shape[:2])])
+    for record, values in zip(records, poses.reshape(len(poses), -1).tolist(), strict=True):
+        record["keypoints"] = values
+    if isinstance(table, GroundTruth):
+        assert table.sides is not None
+        assert table.no_keypoints is not None
+        known = zip(records, table.sides.tolist(), table.no_keypoints.tolist(), strict=True)
+        for record, sides, without in known:
+            record["bbox"][2:] = sides
+            record["num_keypoints"] = int(not without)
 
 
 def _records(
@@ -336,6 +361,8 @@ def _set_parameters(parameters: Any, result: Result) -> None:
     parameters.areaRngLbl = [band.name for band in rules.area_ranges]
     parameters.maxDets = [most if limit is None else limit for limit in rules.detection_limits]
     parameters.useCats = int(not rules.class_agnostic)
+    if rules.overlap == "keypoints":
+        parameters.kpt_oks_sigmas = np.array(rules.sigmas)
 
 
 def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:

@@ -39,6 +39,7 @@ SIBLINGS = {
     "bbox": Sibling("box", ""),
     "segm": Sibling("mask", "-segm"),
     "boundary": Sibling("boundary", "-boundary"),
+    "keypoints": Sibling("keypoints", "-keypoints"),
 }
 """What people call it."""
 
@@ -320,8 +321,8 @@ protocol_options = stack(
     _axis(
         "--iou-type",
         type=click.Choice(list(SIBLINGS)),
-        help="Boxes, masks or boundaries: the preset of that kind beside the one named: coco, "
-        "coco-segm, coco-boundary.",
+        help="Boxes, masks, boundaries or keypoints: the preset of that kind beside the one named: "
+        "coco, coco-segm, coco-boundary, coco-keypoints.",
     ),
 )
 

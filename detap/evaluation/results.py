@@ -464,9 +464,9 @@ class Result:
         )
 
     def _mean(self, entry: Measure) -> float:
-        if entry.quantity == "AR":
-            return _mean_of_defined(self.recall[:, :, entry.area, entry.limit])
         rows = _threshold_rows(entry)
+        if entry.quantity == "AR":
+            return _mean_of_defined(self.recall[rows, :, entry.area, entry.limit])
         classes: Any = np.flatnonzero(self.in_group(entry.group)) if entry.group else slice(None)
         average = self.average_precision[rows, :, entry.area][:, classes]
         if self.protocol.interpolation == "101-point":
@@ -481,10 +481,10 @@ class Result:
         return np.array([groups.get(name) == group for name in self.class_ids], np.bool_)
 
     def _class_means(self, entry: Measure) -> Floats:
+        rows = _threshold_rows(entry)
         if entry.quantity == "AR":
-            values = self.recall[:, :, entry.area, entry.limit]
+            values = self.recall[rows, :, entry.area, entry.limit]
         else:
-            rows = _threshold_rows(entry)
             values = self.average_precision[rows, :, entry.area]
             if self.protocol.interpolation == "101-point" and self.precision.size:
                 block = self.precision[rows, :, :, entry.area]

@@ -453,7 +453,7 @@ def rules_of(protocol: Protocol) -> Rules:
 def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:
     marked = np.zeros(len(truth), np.bool_)
     for flag in flags:
-        marked |= getattr(truth, flag)
+        marked |= truth.marked(flag)
     return marked
 
 

@@ -43,6 +43,8 @@ _HEAD = 64
 _LOOKED_AT = 256
 
 TRUTH, DETECTIONS = "ground truth", "detections"
+BESIDE = ("masks", "keypoints")
+"""What can be read beside boxes, as protocols ask for it."""
 
 
 class Option(NamedTuple):
@@ -109,8 +111,8 @@ class Format(NamedTuple):
         over those without.
     sniffs_files : bool
         Whether it looks into files too, of its suffixes.
-    masks : bool
-        Whether its readers take ``masks=True`` and then give masks beside boxes.
+    beside : tuple of str
+        What its readers give beside boxes where they are asked for it: ``masks=True``.
     """
 
     name: str
@@ -126,7 +128,7 @@ class Format(NamedTuple):
     by_ids: bool = False
     sniff: str = ""
     sniffs_files: bool = False
-    masks: bool = False
+    beside: tuple[str, ...] = ()
 
     def reader(self) -> Any:
         """Import the module that reads it."""
@@ -222,9 +224,9 @@ class Format(NamedTuple):
         return found
 
     def _of(self, side: str, reading: Mapping[str, Any]) -> dict[str, Any]:
-        if reading.get("masks") and not self.masks:
-            titles = " and ".join(entry.title for entry in FORMATS.values() if entry.masks)
-            raise UsageError(f"masks are read from {titles} files; these are read as {self.name}")
+        for what in (name for name in BESIDE if reading.get(name) and name not in self.beside):
+            titles = " and ".join(e.title for e in FORMATS.values() if what in e.beside)
+            raise UsageError(f"{what} are read from {titles} files; these are read as {self.name}")
         own = {option.name for option in self.options if side in option.sides}
         others = {option.name for option in options()} - own
         return {name: value for name, value in reading.items() if name not in others}
@@ -353,7 +355,7 @@ register(
         aside="detap.formats.coco.aside",
         ahead="detap.formats.coco.prefetch",
         by_ids=True,
-        masks=True,
+        beside=BESIDE,
     )
 )
 register(

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origi
 from detap.errors import UsageError
 from detap.spelling import is_whole, near, number
 
-FLAGS = ("difficult", "crowd", "ignore", "group_of")
+FLAGS = ("difficult", "crowd", "ignore", "group_of", "no_keypoints")
 """What a ground truth can be marked with."""
 
 SAME_THRESHOLD = 1e-9
@@ -104,6 +104,16 @@ PROPOSAL_AREAS = (
 )
 KITTI_LEVELS = tuple(AreaRange(n, -inf, inf, f"-{n}") for n in ("moderate", "easy", "hard"))
 """KITTI's levels, the quoted one first: of any area; what else is asked of objects differs."""
+
+_HEAD = (0.26, 0.25, 0.25, 0.35, 0.35)
+_LIMBS = (0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89)
+_CROWD_POSE = (79, 79, 72, 72, 62, 62, 107, 107, 87, 87, 89, 89, 79, 79)
+SIGMAS: dict[str, tuple[float, ...]] = {
+    # Tenths, divided as pycocotools does: 0.26 / 10 is not the float 0.026.
+    "coco": tuple(tenth / 10 for tenth in (*_HEAD, *_LIMBS)),
+    "crowdpose": tuple(thousandth / 1000 for thousandth in _CROWD_POSE),
+}
+"""What one distance means at each keypoint, by the name of the skeleton."""
 
 
 # --- kinds of values
@@ -302,6 +312,17 @@ class Numbers(Kind):
 
     def schema(self) -> dict[str, Any]:
         return {"type": "array", "items": self._one.schema()}
+
+
+class Sigmas(Numbers):
+    """What one distance means at each keypoint, or the name of a skeleton; or none."""
+
+    says = "numbers above 0, or `none`"
+    forms = "`coco`, `crowdpose`, `0.026,0.025,...`; `none`"
+    _one = Number(0, above=True)
+
+    def parse(self, text: str) -> tuple[float, ...]:
+        return SIGMAS[text] if text in SIGMAS else super().parse(text)
 
 
 class Word(Kind):

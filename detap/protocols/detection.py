@@ -9,6 +9,7 @@ from detap.protocols.axes import (
     ANY_AREA,
     RECALL_GRIDS,
     SAME_THRESHOLD,
+    SIGMAS,
     AreaRange,
     Areas,
     ByClass,
@@ -19,6 +20,7 @@ from detap.protocols.axes import (
     Number,
     Numbers,
     Rules,
+    Sigmas,
     Thresholds,
     Weight,
     Word,
@@ -38,18 +40,23 @@ _OF_GROUND_TRUTH = ("class_iou", "neighbour_classes", *_BY_RANGE)
 _OF_LISTS = ("verified", "not_exhaustive", "class_groups")
 """What needs classes, and detections that rank."""
 
-_OF_BOXES = ("group_of_weight", "flat_boxes")
-
-_NOT_OF_OVERLAP = {
-    "box": ("detection_area", "dilation_ratio"),
-    "mask": ("pixel_edge", "box_decimals", "dilation_ratio", *_OF_BOXES),
-    "boundary": ("pixel_edge", "box_decimals", *_OF_BOXES),
-    "polygon": ("pixel_edge", "detection_area", "dilation_ratio", *_OF_BOXES),
+_OVERLAPS = {
+    "pixel_edge": ("box",),
+    "box_decimals": ("box", "polygon"),
+    "detection_area": ("mask", "boundary", "keypoints"),
+    "dilation_ratio": ("boundary",),
+    "group_of_weight": ("box",),
+    "flat_boxes": ("box",),
+    "sigmas": ("keypoints",),
+    "class_agnostic": ("box", "mask", "boundary", "polygon"),
 }
-"""What each overlap does not look at."""
+"""Which overlaps look at an axis that not all do."""
 
-_OF_MASKS = ("mask", "boundary")
-"""Overlaps for which readers must be asked for masks."""
+_AREAS = {"extent": ("keypoints",), "pixels": ("mask", "boundary")}
+"""Which overlaps have an area of a detection that not all have."""
+
+_READING = {"mask": "masks", "boundary": "masks", "keypoints": "keypoints"}
+"""What readers must be asked for beside boxes."""
 
 _OF_RANKING = (
     "candidate",
@@ -78,7 +85,7 @@ class Protocol(Rules):
     presets: ClassVar[dict[str, "Protocol"]] = {}
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
-        ("overlap", "detection_area", "dilation_ratio", "pixel_edge"),
+        ("overlap", "sigmas", "detection_area", "dilation_ratio", "pixel_edge"),
         ("neutral", "absorbing", "group_of_weight"),
         ("candidate", "equal_iou"),
         ("interpolation", "recall_grid", "precision_guard"),
@@ -125,19 +132,28 @@ class Protocol(Rules):
         "Width is x2 - x1 + 1, in whole pixels.",
         "Corners are the first and the last pixel: width = x2 \N{MINUS SIGN} x1 + 1.",
     )
-    overlap: Literal["box", "mask", "boundary", "polygon"] = axis(
+    overlap: Literal["box", "mask", "boundary", "keypoints", "polygon"] = axis(
         "box",
-        "What overlaps: boxes, masks, masks and their boundaries, or quadrilaterals (rotated "
-        "boxes).",
+        "What overlaps: boxes, masks, masks and their boundaries, keypoints (OKS), or "
+        "quadrilaterals (rotated boxes).",
         "What overlaps: boxes; masks, pixel by pixel, as COCO files have them in polygons and run "
-        "lengths of either kind; masks and their boundaries, whichever overlap is less; or "
-        "quadrilaterals, such as rotated boxes, of which a plain box is one too.",
+        "lengths of either kind; masks and their boundaries, whichever overlap is less; keypoints, "
+        "of which OKS says how near they lie; or quadrilaterals, such as rotated boxes, of which a "
+        "plain box is one too.",
     )
-    detection_area: Literal["box", "pixels"] = axis(
+    sigmas: tuple[float, ...] = axis(
+        (),
+        "Keypoints: what a distance means at each: coco, crowdpose, or one number for each.",
+        "Keypoints: how far from the truth one lies for how little, as a share of the object's "
+        "size; one number for each keypoint of the skeleton, in the file's order.",
+        kind=Sigmas(),
+    )
+    detection_area: Literal["box", "pixels", "extent"] = axis(
         "box",
-        "The area that decides the range of an unmatched mask: its row's bbox, or its pixels.",
+        "The area that decides the range of an unmatched mask or pose: its row's bbox, or its own.",
         "The area that decides the range of an unmatched mask: of the `bbox` where its row has "
-        "one, else its pixels; or always its pixels.",
+        "one, else its pixels; or always its pixels. Of keypoints likewise, or always their "
+        "extent.",
     )
     dilation_ratio: float = axis(
         0.02,
@@ -160,7 +176,8 @@ class Protocol(Rules):
     )
     neutral: tuple[str, ...] = axis(
         (),
-        "Ground truths that count neither way: difficult, crowd, ignore, group_of; or none.",
+        "Ground truths that count neither way: difficult, crowd, ignore, group_of, no_keypoints; "
+        "or none.",
         "Flags of ground truths that need not be found. A detection matched with one counts "
         "neither way. What is no longer neutral stops absorbing too.",
         kind=Flags(without="count", having="count neither way"),
@@ -196,7 +213,7 @@ class Protocol(Rules):
     area_source: Literal["annotation", "box"] = axis(
         "annotation",
         "The area that decides a ground truth's range.",
-        "The area of a ground truth that decides its range.",
+        "The area of a ground truth that decides its range, and by which OKS measures distances.",
     )
     detection_limits: tuple[int | None, ...] = axis(
         (None,),
@@ -391,7 +408,16 @@ class Protocol(Rules):
                 )
 
     def _check_overlap(self) -> None:
-        self._refuse_other(_NOT_OF_OVERLAP[self.overlap], "overlap")
+        self._refuse_other(self._unheeded(self.overlap), "overlap")
+        if self.overlap == "keypoints" and not self.sigmas:
+            raise UsageError(
+                "keypoints need sigmas, one number for each: --sigmas coco, crowdpose or your own"
+            )
+        if self.overlap != "keypoints" and "no_keypoints" in self.neutral:
+            raise UsageError(
+                f"no_keypoints has no say where overlap is {self.overlap}: leave it out of "
+                "--neutral, or give --overlap keypoints"
+            )
         if self.overlap != "box" and self.pairing != "ranked":
             raise UsageError(
                 f"overlap {self.overlap} goes with pairing ranked, not with {self.pairing}"
@@ -467,7 +493,7 @@ class Protocol(Rules):
     @property
     def reading(self) -> dict[str, bool]:
         """What readers must be asked for beside boxes, as options of theirs."""
-        return {"masks": True} if self.overlap in _OF_MASKS else {}
+        return {_READING[self.overlap]: True} if self.overlap in _READING else {}
 
     @property
     def asks_of_objects(self) -> bool:
@@ -479,10 +505,10 @@ class Protocol(Rules):
 
         An interpolation brings a recall grid of as many levels; ground truths that are no longer
         neutral no longer absorb; a threshold is that of all classes; axes that another overlap does
-        not look at fall back.
+        not look at fall back, and keypoints bring COCO's sigmas.
         """
-        for name in _NOT_OF_OVERLAP.get(changes.get("overlap", ""), ()):
-            changes.setdefault(name, getattr(Protocol, name))
+        if "overlap" in changes and changes["overlap"] != self.overlap:
+            changes = self._for_overlap(changes["overlap"]) | changes
         if "iou_thresholds" in changes and "class_iou" not in changes and self.class_iou:
             threshold = changes["iou_thresholds"][0]
             changes["class_iou"] = tuple((name, threshold) for name, _ in self.class_iou)
@@ -492,6 +518,21 @@ class Protocol(Rules):
             kept = set(changes["neutral"])
             changes["absorbing"] = tuple(flag for flag in self.absorbing if flag in kept)
         return replace(self, **changes)
+
+    def _unheeded(self, overlap: str) -> tuple[str, ...]:
+        """Return the axes whose values an overlap does not look at."""
+        names = tuple(name for name, heeding in _OVERLAPS.items() if overlap not in heeding)
+        known = _AREAS.get(self.detection_area, _OVERLAPS["detection_area"])
+        return names if overlap in known else (*names, "detection_area")
+
+    def _for_overlap(self, overlap: str) -> dict[str, Any]:
+        """Return what changes with the overlap."""
+        found = {name: getattr(Protocol, name) for name in self._unheeded(overlap)}
+        if overlap == "keypoints":
+            found["sigmas"] = SIGMAS["coco"]
+        elif "no_keypoints" in self.neutral:
+            found["neutral"] = tuple(flag for flag in self.neutral if flag != "no_keypoints")
+        return found
 
     def with_interpolation(self, interpolation: Interpolation) -> "Protocol":
         """Return the protocol with another interpolation, and a recall grid that goes with it."""

@@ -67,6 +67,7 @@ def summary(rules: "Protocol") -> tuple[Measure, ...]:
     if rules.headline == "mAP":
         return tuple(precision)
     recall = [_recall(rules, 0, limit) for limit in limits]
+    recall += _recall_at(rules)
     recall += [_recall(rules, area, limits[-1]) for area in bands[1:]]
     return (*precision, *recall)
 
@@ -100,6 +101,21 @@ def named(rules: "Protocol", name: str) -> Measure:
     )
     hint = hint or f"it has {', '.join(usual)}"
     raise UnknownNameError(f"protocol {rules.name} has no number {name!r}; {hint}")
+
+
+def _recall_at(rules: "Protocol") -> list[Measure]:
+    """Return recall at single thresholds, which pycocotools' summary of keypoints has.
+
+    Unless it were called as the recall at a limit is.
+    """
+    taken = rules.detection_limits if rules.overlap == "keypoints" else (50, 75)
+    indices = [rules.threshold_index(p / 100) for p in (50, 75) if p not in taken]
+    limit = len(rules.detection_limits) - 1
+    return [
+        _measure(rules, f"AR{_percent(rules.iou_thresholds[t])}", "AR", (t, 0, limit))
+        for t in indices
+        if t is not None
+    ]
 
 
 def _groups(rules: "Protocol") -> list[Measure]:
@@ -137,7 +153,7 @@ def _measure(
     what = {"AP": "average precision", "AR": "average recall"}[quantity]
     title = (
         f"mean {what}" if rules.headline == "mAP" else what,
-        f"IoU {_iou(rules, threshold)}",
+        f"{'OKS' if rules.overlap == 'keypoints' else 'IoU'} {_iou(rules, threshold)}",
         f"{rules.area_ranges[area].name} {'objects' if rules.asks_of_objects else 'areas'}",
         _detections(rules, limit),
     )

@@ -8,6 +8,7 @@ from detap.protocols.axes import (
     COCO_AREAS,
     KITTI_LEVELS,
     PROPOSAL_AREAS,
+    SIGMAS,
     linspace,
 )
 from detap.protocols.detection import Protocol
@@ -155,6 +156,16 @@ Protocol.presets |= {
             overlap="boundary",
             neutral=("crowd", "ignore"),
             source="bowenc0221/boundary-iou-api 37d2558, COCOeval with iouType boundary",
+        ),
+        replace(
+            _COCO,
+            name="coco-keypoints",
+            overlap="keypoints",
+            sigmas=SIGMAS["coco"],
+            neutral=("crowd", "no_keypoints"),
+            area_ranges=(COCO_AREAS[0], *COCO_AREAS[2:]),
+            detection_limits=(20,),
+            source="pycocotools 2.0.11, COCOeval with iouType keypoints",
         ),
         _LVIS,
         replace(

@@ -96,11 +96,14 @@ class _Table:
     mask : (N,) int32 or None
         Index into `masks`; None where no masks were read.
     masks : Masks or None
+    keypoints : (N, P, 3) or (N, P, 2) float64 or None
+        x and y in pixels of P keypoints a row, and of ground truths v, which is above 0 where one
+        is labelled; None where no keypoints were read.
     """
 
     _title: ClassVar[str]
     _columns: ClassVar[tuple[str, ...]]
-    _optional: ClassVar[tuple[str, ...]] = ("polygons", "mask")
+    _optional: ClassVar[tuple[str, ...]] = ("polygons", "mask", "keypoints")
 
     image: Integers
     label: Integers
@@ -114,6 +117,7 @@ class _Table:
     polygons: Floats | None = None
     mask: Integers | None = None
     masks: "Masks | None" = None
+    keypoints: Floats | None = None
 
     def __post_init__(self) -> None:
         for what in ("image", "images", "classes"):
@@ -163,6 +167,11 @@ class GroundTruth(_Table):
         The annotated area; the box's where the file gives none.
     crowd, difficult, ignore, group_of : (G,) bool
         The flags that files carry. What they mean is the protocol's affair.
+    no_keypoints : (G,) bool or None
+        Another one: nothing of the object is to be found, as its file says (`num_keypoints` of
+        COCO); None where no keypoints were read.
+    sides : (G, 2) float64 or None
+        Width and height of the boxes as the file has them; read with keypoints alone.
     zero_id : (G,) bool
         Whether the annotation's id is 0: some tools take that for no annotation.
     image_sizes : (I, 2) float64 or None
@@ -186,6 +195,7 @@ class GroundTruth(_Table):
         *("image", "label", "corners", "box_area", "area"),
         *("crowd", "difficult", "ignore", "group_of", "zero_id"),
     )
+    _optional = (*_Table._optional, "no_keypoints", "sides")
 
     area: Floats
     crowd: Flags
@@ -193,6 +203,8 @@ class GroundTruth(_Table):
     ignore: Flags
     group_of: Flags
     zero_id: Flags = field(default_factory=lambda: np.zeros(0, np.bool_))
+    no_keypoints: Flags | None = None
+    sides: Floats | None = None
     image_sizes: Floats | None = None
     format: str = ""
     extra: Mapping[str, Floats] = field(default_factory=dict)
@@ -213,6 +225,11 @@ class GroundTruth(_Table):
         extra = {name: columns[name] for name in self.extra if name in columns}
         own = {name: column for name, column in columns.items() if name not in extra}
         return super().with_columns(own, extra=extra, **changes)
+
+    def marked(self, flag: str) -> Flags:
+        """Return a flag of the rows by its name, (G,) bool: of what was not read, nothing is so."""
+        column: Flags | None = getattr(self, flag)
+        return np.zeros(len(self), np.bool_) if column is None else column
 
     def in_lists(
         self,
@@ -364,7 +381,7 @@ class Detections(_Table):
 
     _title = "detections"
     _columns = ("image", "label", "corners", "box_area", "score")
-    _optional = ("area", "polygons", "mask")
+    _optional = ("area", *_Table._optional)
 
     score: Floats = field(default_factory=lambda: np.zeros(0))
     area: Floats | None = None

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.tables.detection import (
@@ -260,7 +261,7 @@ def _stacked(
 ) -> Table:
     """Return the rows of all tables under one numbering."""
     columns: dict[str, Any] = {
-        name: np.concatenate([table.columns()[name] for table in tables])
+        name: _joined(tables, name)
         for name in tables[0].columns()
         if name not in ("image", "label") and all(name in table.columns() for table in tables)
     }
@@ -280,6 +281,19 @@ def _stacked(
         notes=join_notes(tables),
         **more,
     )
+
+
+def _joined(tables: Sequence[Table], name: str) -> NDArray[Any]:
+    """Return a column of all tables; without rows none knows how many keypoints one has."""
+    filled = [table for table in tables if len(table)] or tables[:1]
+    first = filled[0].columns()[name]
+    for table in filled[1:]:
+        column = table.columns()[name]
+        if column.shape[1:] != first.shape[1:]:
+            here, there = column.shape[1], first.shape[1]
+            message = f"objects have {here} {name} here and {there} in {_input(filled[0])}"
+            raise InputError(Problem(_input(table), "", message, "give inputs of one skeleton"))
+    return np.concatenate([table.columns()[name] for table in filled])
 
 
 def _renumbered(column: Integers, names: tuple[Name, ...], union: tuple[Name, ...]) -> Integers:

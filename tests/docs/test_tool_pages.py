@@ -54,7 +54,7 @@ def test_every_tool_has_its_part(tool: str) -> None:
 
 
 def test_every_preset_of_another_implementation_is_named() -> None:
-    ours = {"coco-strict", "coco-segm", "voc2012-py", "proposals"}
+    ours = {"coco-strict", "coco-keypoints", "coco-segm", "voc2012-py", "proposals"}
     for name in set(PRESETS) - ours:
         assert f"`{name}`" in WHY + QUOTE, f"no page names {name}"
 

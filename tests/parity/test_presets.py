@@ -125,8 +125,8 @@ def test_a_number_is_within_what_the_preset_promises(data: dict[str, Tables], ro
 
 
 def test_every_preset_that_promises_anything_is_tried() -> None:
-    # In test_coco.py, test_masks.py, test_boundary.py and test_<its name>.py.
-    elsewhere = {"coco", "coco-strict", "coco-segm", "kitti", "kitti-r11"}
+    # In test_coco.py, test_masks.py, test_boundary.py, test_keypoints.py and test_<its name>.py.
+    elsewhere = {"coco", "coco-strict", "coco-segm", "coco-keypoints", "kitti", "kitti-r11"}
     elsewhere |= {"coco-boundary", "dota", "dota-allpoint", "lvis", "lvis-segm"}
     elsewhere |= {"open-images-v2", "open-images-challenge"}
     tried = elsewhere | {row[0] for row in ROWS}

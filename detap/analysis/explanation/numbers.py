@@ -107,7 +107,7 @@ def as_seen(rules: Protocol, truth: GroundTruth) -> Protocol:
 
 def occurring(flags: tuple[str, ...], truth: GroundTruth) -> tuple[str, ...]:
     """Return which flags any ground truth bears, in their fixed order."""
-    return tuple(sorted(flag for flag in flags if getattr(truth, flag).any()))
+    return tuple(sorted(flag for flag in flags if truth.marked(flag).any()))
 
 
 def headline(result: Result) -> float:

@@ -231,7 +231,12 @@ class _Search:
 
     def _values(self, axis: Axis) -> Iterable[Any]:
         """Return what an axis can be changed to: its choices, or what any preset has."""
-        if axis.name in self.fixed or axis.name in ("headline", "overlap", "detection_area"):
+        if axis.name in self.fixed or axis.name in (
+            "headline",
+            "overlap",
+            "sigmas",
+            "detection_area",
+        ):
             return ()
         if isinstance(axis.kind, Flags):
             return ((), *((flag,) for flag in occurring(FLAGS, self.tables[0])))

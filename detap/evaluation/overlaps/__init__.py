@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 _KINDS = {
     "mask": ("masks", "MaskShapes"),
     "boundary": ("boundaries", "BoundaryShapes"),
+    "keypoints": ("keypoints", "KeypointShapes"),
     "polygon": ("polygons", "PolygonShapes"),
 }
 """The file and the class of each value of the axis `overlap` but ``box``; seldom needed."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from detap.core.matching import Boxes, Pairs
 from detap.core.overlap import pixel_areas
 from detap.errors import Note
@@ -64,6 +66,32 @@ class Shapes:
         """
         del boxes, absorbing, lowest
         return None
+
+    def of_boxes(self, shapes: Floats, whose: str, choice: str) -> Iterator[Note]:
+        """Say of how many detections the box is of another range than the shape in it.
+
+        Parameters
+        ----------
+        shapes : (N,) float64
+            The areas of the shapes.
+        whose, choice : str
+            What these are called, and the value of `detection_area` that takes them.
+        """
+        areas, ranges = self.deciding(self.areas()[0]), self.rules.area_ranges
+        moved = np.zeros(len(areas), np.bool_)
+        for band in ranges:
+            within = [(found >= band.low) & (found <= band.high) for found in (areas, shapes)]
+            moved |= within[0] != within[1]
+        count = int(np.count_nonzero(moved))
+        if count and len(ranges) > 1:
+            yield Note(
+                "detection-area-of-box",
+                f"detections have a bbox whose area is of another range than their {whose}: it "
+                "decides where they count if unmatched, as in pycocotools; --detection-area "
+                f"{choice} takes the {whose}",
+                count,
+                warning=False,
+            )
 
     def notes(self) -> Iterator[Note]:
         """Say what of the shapes is worth knowing."""

@@ -47,25 +47,8 @@ class MaskShapes(Shapes):
 
     def notes(self) -> Iterator[Note]:
         """Say where the area of a box, and not of its mask, decides the range of a detection."""
-        rules = self.rules
-        if rules.detection_area != "box" or len(rules.area_ranges) < 2:
-            return
-        areas = self.deciding(self.areas()[0])
-        moved = [
-            ((areas >= band.low) & (areas <= band.high))
-            != ((self._pixels >= band.low) & (self._pixels <= band.high))
-            for band in rules.area_ranges
-        ]
-        count = int(np.count_nonzero(np.any(moved, axis=0)))
-        if count:
-            yield Note(
-                "detection-area-of-box",
-                "detections have a bbox whose area is of another range than their mask's: it "
-                "decides where they count if unmatched, as in pycocotools; --detection-area pixels "
-                "takes the mask's",
-                count,
-                warning=False,
-            )
+        if self.rules.detection_area == "box":
+            yield from self.of_boxes(self._pixels, "mask's", "pixels")
 
 
 def _masks_of(table: GroundTruth | Detections) -> tuple[Masks, Integers]:

@@ -12,6 +12,7 @@ from detap.formats.reading._bytes cimport ALL_BITS, Bytes, is_digit, is_word, lo
 from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,
 )
+from detap.formats.coco._poses cimport Poses, read_pose
 from detap.formats.coco._shapes cimport Shapes, forget, read_shape
 from detap.formats.reading._numbers cimport read_integer, read_number
 
@@ -22,7 +23,7 @@ cdef enum:
 
 cdef enum Field:
     OTHER, ID, IMAGE_ID, CATEGORY_ID, BBOX, AREA, ISCROWD, IGNORE, ISGROUPOF, SCORE, WIDTH, HEIGHT
-    NAME, NEGATIVE, NOT_EXHAUSTIVE, SEGMENTATION
+    NAME, NEGATIVE, NOT_EXHAUSTIVE, SEGMENTATION, KEYPOINTS, NUM_KEYPOINTS
 
 cdef enum Kind:
     RESULT, ANNOTATION, IMAGE, CATEGORY, SKIPPED
@@ -54,10 +55,13 @@ cdef struct Row:
     Text name
     Bytes[2] listed             # where the lists of categories begin
     Shapes shapes               # of all rows, where they are wanted
+    Poses poses                 # likewise
     uint32_t seen               # bits by field
 
 
-cdef inline Field _field(Kind kind, bint masks, Bytes key, Py_ssize_t length) noexcept nogil:
+cdef inline Field _field(
+    Kind kind, const Row *row, Bytes key, Py_ssize_t length
+) noexcept nogil:
     """Tell which value a key announces; the key is without its quotes."""
     if kind == IMAGE:
         if is_word(key, length, b"id", 2):
@@ -79,8 +83,10 @@ cdef inline Field _field(Kind kind, bint masks, Bytes key, Py_ssize_t length) no
         return CATEGORY_ID
     if is_word(key, length, b"bbox", 4):
         return BBOX
-    if masks and is_word(key, length, b"segmentation", 12):
+    if row.shapes.wanted and is_word(key, length, b"segmentation", 12):
         return SEGMENTATION
+    if row.poses.wanted and is_word(key, length, b"keypoints", 9):
+        return KEYPOINTS
     if kind == RESULT:
         return SCORE if is_word(key, length, b"score", 5) else OTHER
     if is_word(key, length, b"id", 2):
@@ -91,6 +97,8 @@ cdef inline Field _field(Kind kind, bint masks, Bytes key, Py_ssize_t length) no
         return ISCROWD
     if is_word(key, length, b"ignore", 6):
         return IGNORE
+    if row.poses.wanted and is_word(key, length, b"num_keypoints", 13):
+        return NUM_KEYPOINTS
     return ISGROUPOF if is_word(key, length, b"isgroupof", 9) else OTHER
 
 
@@ -109,7 +117,7 @@ cdef inline bint _matches(Bytes p, const Slot *slot) noexcept nogil:
 
 
 cdef inline Bytes _learn(
-    Cursor *cursor, Shape *shape, int place, Kind kind, bint masks, Bytes start
+    Cursor *cursor, Shape *shape, int place, Kind kind, const Row *row, Bytes start
 ) noexcept nogil:
     """Read the next key, and keep it as what the next record has in this place.
 
@@ -131,7 +139,7 @@ cdef inline Bytes _learn(
     for i in range(place):
         if shape.slots[i].hashed == slot.hashed:
             return fail(cursor, key)
-    slot.field = _field(kind, masks, key + 1, p - key - 2)
+    slot.field = _field(kind, row, key + 1, p - key - 2)
     p = skip_colon(cursor, p)
     if p == NULL:
         return NULL
@@ -232,7 +240,7 @@ cdef inline Bytes _read_identifier(
 
 
 cdef inline Bytes _read_value(
-    Cursor *cursor, Row *row, Field field, Bytes p, int depth
+    Cursor *cursor, Row *row, Kind kind, Field field, Bytes p, int depth
 ) noexcept nogil:
     row.seen |= <uint32_t>1 << <int>field
     if field == BBOX:
@@ -247,6 +255,11 @@ cdef inline Bytes _read_value(
         return skip_value(cursor, p, depth)
     if field == SEGMENTATION:
         return read_shape(cursor, p, &row.shapes, depth)
+    if field == KEYPOINTS:
+        return read_pose(cursor, p, &row.poses, kind == ANNOTATION)
+    if field == NUM_KEYPOINTS:
+        p = _read_whole(cursor, p, &row.poses.told)
+        return fail(cursor, p) if p != NULL and row.poses.told < 0 else p
     if field == ID:
         return _read_identifier(cursor, p, &row.id, &row.id_text)
     if field == AREA:
@@ -278,6 +291,7 @@ cdef inline Bytes read_record(
     p += 1
     row.seen = 0
     forget(&row.shapes)
+    row.poses.count = row.poses.kept
     while True:
         if place < shape.count and _matches(p, &shape.slots[place]):
             p += shape.slots[place].length
@@ -285,10 +299,10 @@ cdef inline Bytes read_record(
             q = skip_space(p)
             if q[0] == c'}':
                 return q + 1
-            p = _learn(cursor, shape, place, kind, row.shapes.wanted, p)
+            p = _learn(cursor, shape, place, kind, row, p)
             if p == NULL:
                 return NULL
-        p = _read_value(cursor, row, shape.slots[place].field, p, depth + 1)
+        p = _read_value(cursor, row, kind, shape.slots[place].field, p, depth + 1)
         if p == NULL:
             return NULL
         place += 1

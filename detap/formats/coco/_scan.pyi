@@ -7,8 +7,11 @@ class _Scan:
     regular: bool
     repeated: int
     listed: int
+    without_number: int
     @property
     def count(self) -> int: ...
+    @property
+    def keypoints(self) -> int: ...
     @property
     def images(self) -> bytes: ...
     @property
@@ -23,9 +26,11 @@ class _Scan:
         most_records: int,
         nesting: int,
         masks: bool = False,
+        keypoints: bool = False,
     ) -> None: ...
     def run(self) -> bool: ...
     def outlines_of(self, count: int) -> tuple[Column, ...] | None: ...
+    def poses_of(self, count: int, truth: bool) -> tuple[Column, ...] | None: ...
 
 CAN_SPLIT: bool
 

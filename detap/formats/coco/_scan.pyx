@@ -14,6 +14,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, qsort, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
+from detap.formats.coco._poses cimport Poses
 from detap.formats.coco._shapes cimport Shapes
 from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._columns cimport grow, take
@@ -21,9 +22,8 @@ from detap.formats.reading._id_tables cimport IdTable, are_distinct, ascend, lis
 from detap.formats.json._grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
 from detap.formats.coco._records cimport (
     ANNOTATION, AREA, BBOX, CATEGORY, CATEGORY_ID, HEIGHT, ID, IGNORE, IMAGE, IMAGE_ID, ISCROWD,
-    ISGROUPOF, Kind, NAME, NEGATIVE, RESULT, Row, SCORE, SEGMENTATION, SKIPPED, Shape, Text, WIDTH,
-    put_corners,
-    read_record,
+    ISGROUPOF, KEYPOINTS, Kind, NAME, NEGATIVE, NUM_KEYPOINTS, RESULT, Row, SCORE, SEGMENTATION,
+    SKIPPED, Shape, Text, WIDTH, put_corners, read_record,
 )
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer
@@ -133,8 +133,8 @@ cdef class _Scan:
         Where there is no descriptor: gives the next bytes, at most as many as asked for.
     most_bytes, most_records, nesting : int
         The limits.
-    masks : bool
-        Whether `segmentation` is read; otherwise only its syntax is checked.
+    masks, keypoints : bool
+        Whether `segmentation`, or `keypoints`, is read; otherwise only its syntax is checked.
 
     Attributes
     ----------
@@ -148,6 +148,8 @@ cdef class _Scan:
         The lists under these keys of the outermost object, where they are kept.
     listed : int
         How many rows have polygons, or run lengths as a list.
+    without_number : int
+        How many annotations do not say how many of their keypoints are labelled.
     """
 
     cdef int descriptor
@@ -173,15 +175,19 @@ cdef class _Scan:
     cdef Outlines outlines
     cdef readonly bint regular
     cdef readonly uint64_t repeated
-    cdef readonly Py_ssize_t listed
+    cdef readonly Py_ssize_t listed, without_number
 
-    def __cinit__(self, int descriptor, reader, most_bytes, most_records, nesting, masks=False):
+    def __cinit__(
+        self, int descriptor, reader, most_bytes, most_records, nesting, masks=False,
+        keypoints=False,
+    ):
         self.descriptor = descriptor
         self.reader = reader
         self.most_bytes = most_bytes
         self.most_records = most_records
         self.cursor.deepest = min(nesting, 64)
         self.row.shapes.wanted = masks
+        self.row.poses.wanted = keypoints
         names_open(&self.image_names)
         names_open(&self.category_names)
 
@@ -192,6 +198,9 @@ cdef class _Scan:
         free(self.row.shapes.runs.at)
         free(self.row.shapes.points)
         free(self.row.shapes.rings)
+        free(self.row.poses.values)
+        free(self.row.poses.sides)
+        free(self.row.poses.without)
         free(self.outlines.sizes)
         free(self.outlines.run_start)
         free(self.outlines.ring_start)
@@ -202,6 +211,11 @@ cdef class _Scan:
     @property
     def count(self):
         return self.rows
+
+    @property
+    def keypoints(self):
+        """How many keypoints each row has; 0 where none were read."""
+        return self.row.poses.each // 3
 
     @property
     def images(self):
@@ -469,6 +483,52 @@ cdef class _Scan:
             take(<void **>&shapes.points, shapes.kept_points // 2, 2, 8, b"d"),
         )
 
+    cdef bint commit_pose(self, bint truth) noexcept nogil:
+        """Keep the keypoints of `row`, if they are wanted, as those of the next row."""
+        cdef Poses *poses = &self.row.poses
+        cdef uint32_t seen = self.row.seen
+        cdef Py_ssize_t i = self.rows
+        if not poses.wanted:
+            return True
+        if not seen & (1 << <int>KEYPOINTS):
+            return False
+        poses.kept = poses.count
+        if not truth:
+            return True
+        if i >= poses.rows_room:
+            poses.rows_room = max(2 * poses.rows_room, <Py_ssize_t>8192)
+            if not (grow(<void **>&poses.sides, poses.rows_room, 2 * sizeof(double))
+                    and grow(<void **>&poses.without, poses.rows_room, 1)):
+                return False
+        poses.sides[2 * i], poses.sides[2 * i + 1] = self.row.box[2], self.row.box[3]
+        if seen & (1 << <int>NUM_KEYPOINTS):
+            poses.without[i] = poses.told == 0
+        else:
+            poses.without[i] = poses.labelled == 0
+            self.without_number += 1
+        return True
+
+    def poses_of(self, Py_ssize_t count, bint truth):
+        """Return the keypoints of so many rows, all that there are; None where none were wanted.
+
+        Returns
+        -------
+        tuple or None
+            Their numbers one after the other, x, y and of ground truth v of each; and of ground
+            truth the sides of boxes, and whether a row has nothing to be found.
+        """
+        cdef Poses *poses = &self.row.poses
+        if not poses.wanted:
+            return None
+        values = take(<void **>&poses.values, poses.kept, 1, 8, b"d")
+        if not truth:
+            return (values,)
+        return (
+            values,
+            take(<void **>&poses.sides, count, 2, 8, b"d"),
+            take(<void **>&poses.without, count, 1, 1, b"?"),
+        )
+
     cdef bint is_repeated(self) noexcept nogil:
         cdef int i
         for i in range(self.top_count):
@@ -627,14 +687,19 @@ cdef class ResultsScan(_Scan):
         cdef Py_ssize_t i = self.rows
         cdef Row *row = &self.row
         cdef uint32_t due = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>SCORE
-        cdef bint boxless = not row.seen & (1 << <int>BBOX)
+        cdef bint boxless = not row.seen & (1 << <int>BBOX), posed
         if row.seen & due != due or i == self.most_records:
             return False
-        if boxless and not row.seen & (1 << <int>SEGMENTATION):
+        posed = boxless and not row.seen & (1 << <int>SEGMENTATION)
+        if posed and not row.seen & (1 << <int>KEYPOINTS):
             return False
-        if i == self.room and not self.enlarge() or not self.commit_shape():
+        if i == self.room and not self.enlarge():
             return False
-        if boxless:     # its mask has the box
+        if not (self.commit_shape() and self.commit_pose(False)):
+            return False
+        if posed:
+            row.box = row.poses.extent
+        elif boxless:   # its mask has the box
             row.box = [0.0, 0.0, NAN, NAN]
         self.areas[i] = put_corners(row, self.corners + 4 * i)
         self.images[i] = row.image
@@ -810,6 +875,7 @@ def class_names(bytes categories):
     cursor.keys = 0
     shape.count = 0
     memset(&row.shapes, 0, sizeof(Shapes))
+    memset(&row.poses, 0, sizeof(Poses))
     p = skip_space(p + 1)
     while p[0] != c']':
         p = read_record(&cursor, &shape, &row, CATEGORY, p, 3)
@@ -1053,7 +1119,9 @@ cdef class TruthScan(_Scan):
             due |= 1 << <int>SEGMENTATION
         if seen & due != due or i == self.most_records:
             return False
-        if i == self.room and not self.enlarge() or not self.commit_shape():
+        if i == self.room and not self.enlarge():
+            return False
+        if not (self.commit_shape() and self.commit_pose(True)):
             return False
         to.box_areas[i] = put_corners(row, to.corners + 4 * i)
         to.areas[i] = to.box_areas[i]

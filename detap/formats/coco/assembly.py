@@ -25,6 +25,7 @@ _TRUTH_NOTES = {
     "missing-annotation-ids": "annotations have no id; ids are only names, so they are not missed",
     "missing-area": "annotations have no area; their box's area is used",
     "missing-iscrowd": "annotations have no iscrowd; they count as no crowd",
+    "missing-num-keypoints": "annotations have no num_keypoints; those of v above 0 are counted",
     **{
         f"images-without-{name}": f"images have no {key}, where others do; theirs is taken as empty"
         for name, key in LISTS.items()
@@ -87,6 +88,7 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
     """
     negative = _negative_sides("ground-truth", source, columns)
     names, name_notes = _distinct_names(columns.class_ids, columns.class_names)
+    poses = columns.poses
     return GroundTruth(
         image=columns.image,
         label=columns.label,
@@ -106,6 +108,9 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
         group_of=columns.group_of,
         image_sizes=columns.image_sizes,
         zero_id=np.arange(len(columns.image)) == columns.zero_row,
+        keypoints=None if poses is None else poses.keypoints,
+        no_keypoints=None if poses is None else poses.without,
+        sides=None if poses is None else poses.sides,
         listed=columns.listed,
         groups=columns.groups,
     )
@@ -131,7 +136,7 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
         message = "annotations set ignore, which has no effect, as in pycocotools"
         yield Note("ignore-without-effect", message, ignored)
     empty = survey_values(columns.box_area)[2]
-    if empty:
+    if empty and columns.poses is None:
         message = "ground truth boxes have no area: nothing can find them"
         yield Note("zero-area-ground-truth", message, empty)
     yield from _box_notes("ground truth boxes", "ground-truth", columns, columns.image_sizes)
@@ -197,6 +202,7 @@ def detection_table(
         class_ids=truth.class_ids,
         files=(source.file,),
         score=columns.score,
+        keypoints=columns.keypoints,
         **more,
     )
     if columns.unknown:
@@ -287,7 +293,7 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
         message = f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts"
         yield Note("scores-outside-unit", message, outside, warning=False)
     empty = survey_values(columns.box_area)[2]
-    if empty:
+    if empty and columns.keypoints is None:
         message = "detections have no area: they are false positives"
         yield Note("zero-area-detections", message, empty, warning=False)
     yield from _box_notes("detections", "detections", columns, truth.image_sizes)

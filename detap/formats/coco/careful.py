@@ -21,10 +21,18 @@ from detap.formats.coco.columns import (
     DetectionColumns,
     TruthColumns,
     groups_of,
+    keypoints_of,
     listed_names,
     listed_pairs,
 )
 from detap.formats.coco.outlines import OutlinesReader, Shape
+from detap.formats.coco.poses import (
+    PosesReader,
+    extent_of,
+    number_of_keypoints,
+    pose_of,
+    without_v,
+)
 from detap.formats.coco.values import (
     Record,
     WrongError,
@@ -149,12 +157,18 @@ class _TruthReader:
     """An instances file, being read."""
 
     def __init__(
-        self, cursor: JsonText, problems: Problems, limits: Limits, masks: bool = False
+        self,
+        cursor: JsonText,
+        problems: Problems,
+        limits: Limits,
+        masks: bool = False,
+        keypoints: bool = False,
     ) -> None:
         self.limits = limits
         self.cursor = cursor
         self.problems = problems
         self.outlines = OutlinesReader() if masks else None
+        self.poses = PosesReader() if keypoints else None
         self.parts = {
             name: _Records(name, cursor, problems, limits)
             for name in ("images", "annotations", "categories")
@@ -228,6 +242,8 @@ class _TruthReader:
         x, y, width, height = box_of(record)
         area = area_of(record, width, height)
         shape = None if self.outlines is None else _shape(record, self.outlines)
+        pose = None if self.poses is None else self.poses.posed(record)
+        labelled = None if self.poses is None else number_of_keypoints(record)
         flags = {name: name in record and flag_of(record, name) for name in self.flags}
         if identifier is not None and not self.parts["annotations"].is_new(
             identifier, record, number
@@ -246,6 +262,8 @@ class _TruthReader:
         self.area.append(area)
         if self.outlines is not None:
             self.outlines.add(shape)
+        if self.poses is not None and pose is not None:
+            self.poses.add_truth(pose, labelled, (width, height))
         for name, column in self.flags.items():
             column.append(flags[name])
         self.origin.append(number)
@@ -253,6 +271,8 @@ class _TruthReader:
     def columns(self) -> TruthColumns:
         """Return what was read; raise where its parts do not fit each other."""
         self._check_parts()
+        if self.poses is not None:
+            self.counts["missing-num-keypoints"] = self.poses.unnumbered
         image_ids = self._sorted("images", self.sizes)
         class_ids = self._sorted("categories", self.class_names)
         self.problems.raise_any()
@@ -284,6 +304,7 @@ class _TruthReader:
             repeated={name: part.repeated for name, part in self.parts.items()},
             groups=self.groups,
             outlines=None if self.outlines is None else self.outlines.columns(),
+            poses=None if self.poses is None else self.poses.columns(),
         )
         for name, by_image in self.lists.items():
             columns = _with_list(columns, name, by_image)
@@ -373,7 +394,9 @@ def _other_kind(name: Name, known: Sequence[Name]) -> str:
     return f": it is {kinds[0]}, they are {kinds[1]}"
 
 
-def read_truth(data: bytes, file: str, limits: Limits, *, masks: bool = False) -> TruthColumns:
+def read_truth(
+    data: bytes, file: str, limits: Limits, *, masks: bool = False, keypoints: bool = False
+) -> TruthColumns:
     """Read an instances file.
 
     Parameters
@@ -384,8 +407,8 @@ def read_truth(data: bytes, file: str, limits: Limits, *, masks: bool = False) -
         What messages call it.
     limits : Limits
         `records`, `nesting` and `problems` are obeyed.
-    masks : bool
-        Whether segmentations are read.
+    masks, keypoints : bool
+        Whether segmentations, or keypoints, are read.
 
     Raises
     ------
@@ -394,7 +417,7 @@ def read_truth(data: bytes, file: str, limits: Limits, *, masks: bool = False) -
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    reader = _TruthReader(cursor, problems, limits, masks)
+    reader = _TruthReader(cursor, problems, limits, masks, keypoints)
     with document:
         first = cursor.peek()
         if first == "[":
@@ -434,13 +457,19 @@ class _ResultsReader:
     """A results file, being read."""
 
     def __init__(
-        self, cursor: JsonText, problems: Problems, limits: Limits, masks: bool = False
+        self,
+        cursor: JsonText,
+        problems: Problems,
+        limits: Limits,
+        masks: bool = False,
+        poses: PosesReader | None = None,
     ) -> None:
         self.cursor = cursor
         self.problems = problems
         self.limits = limits
         self.masks = masks
         self.outlines = OutlinesReader()
+        self.poses = poses
         self.records = _Records("", cursor, problems, limits)
         self.found: list[str] = []
         self.categories: list[Any] = []
@@ -480,19 +509,33 @@ class _ResultsReader:
         self.unscored += "score" not in record
         image = identifier_of(record, "image_id")
         label = identifier_of(record, "category_id")
-        masked = "segmentation" in record
-        boxless = masked and "bbox" not in record
-        x, y, width, height = (0.0, 0.0, np.nan, np.nan) if boxless else box_of(record)
-        shape = None
-        if boxless or (masked and self.masks):
-            shape = self.outlines.drawn(record["segmentation"])
+        pose = None if self.poses is None else self.poses.posed(record)
+        shape, box = self._shape(record, pose)
         score = score_of(required(record, "score"))
         self.outlines.add(shape)
+        if self.poses is not None and pose is not None:
+            self.poses.add(without_v(pose))
         self.image.add(image)
         self.label.add(label)
-        self.box.extend((x, y, width, height))
+        self.box.extend(box)
         self.score.append(score)
         self.origin.append(number)
+
+    def _shape(
+        self, record: Record, pose: list[float] | None
+    ) -> tuple[Shape | None, tuple[float, float, float, float]]:
+        """Return the mask of a record, where it is wanted or the box is to be had of it, and that.
+
+        Of what has no box it is that of its mask, taken later, or that around its keypoints.
+        """
+        boxless, masked = "bbox" not in record, "segmentation" in record
+        asked = self.masks or (boxless and pose is None)
+        shape = self.outlines.drawn(record["segmentation"]) if masked and asked else None
+        if boxless and shape is not None:
+            return shape, (0.0, 0.0, np.nan, np.nan)
+        if boxless and "keypoints" in record:
+            return shape, extent_of(pose_of(record))
+        return shape, box_of(record)
 
     def check_shape(self) -> None:
         """Lead the problems by what the whole file looks like, where that explains them."""
@@ -537,6 +580,7 @@ class _ResultsReader:
             file_names=listed,
             categories=listed_names(self.categories, "name"),
             outlines=self.outlines.columns() if self.masks or any(self.outlines.has) else None,
+            keypoints=None if self.poses is None else self.poses.keypoints(2),
         )
 
     def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
@@ -640,6 +684,7 @@ def read_results(
     *,
     by_name: bool = False,
     masks: bool = False,
+    keypoints: bool = False,
 ) -> DetectionColumns:
     """Read a results file, numbering images and categories as the ground truth does.
 
@@ -653,10 +698,13 @@ def read_results(
         Whether categories are looked up elsewhere: then each is an unknown one.
     masks : bool
         Whether segmentations are read also of rows that have a box.
+    keypoints : bool
+        Whether keypoints are read.
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    reader = _ResultsReader(cursor, problems, limits, masks)
+    poses = PosesReader(keypoints_of(truth)) if keypoints else None
+    reader = _ResultsReader(cursor, problems, limits, masks, poses)
     with document:
         if cursor.peek() not in ("[", "{"):
             raise NotJsonError(cursor.index, "is no JSON array", SHAPE_OF_RESULTS)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.protocols.measures import FREQUENCIES
-from detap.tables.detection import Flags, Floats, Integers, Name
+from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
 
 SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
 SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
@@ -41,6 +41,22 @@ class Outlines(NamedTuple):
     ring_end: NDArray[np.int64]
     points: Floats
     listed: int
+
+
+class Poses(NamedTuple):
+    """The keypoints of G annotations, P each.
+
+    Attributes
+    ----------
+    keypoints : (G, P, 3) float64
+    sides : (G, 2) float64
+    without : (G,) bool
+        As :class:`detap.tables.detection.GroundTruth` has them, `without` as ``no_keypoints``.
+    """
+
+    keypoints: Floats
+    sides: Floats
+    without: Flags
 
 
 class TruthColumns(NamedTuple):
@@ -84,6 +100,8 @@ class TruthColumns(NamedTuple):
         Likewise.
     outlines : Outlines or None
         Where masks are wanted; each row has one.
+    poses : Poses or None
+        Where keypoints are wanted.
     """
 
     image_ids: tuple[Name, ...]
@@ -107,6 +125,7 @@ class TruthColumns(NamedTuple):
     listed: Mapping[str, Integers] = MappingProxyType({})
     groups: Mapping[Name, str] = MappingProxyType({})
     outlines: Outlines | None = None
+    poses: Poses | None = None
 
 
 class DetectionColumns(NamedTuple):
@@ -132,6 +151,8 @@ class DetectionColumns(NamedTuple):
         What it calls each category.
     outlines : Outlines or None
         Where masks are wanted, or a row has no box.
+    keypoints : (N, P, 2) float64 or None
+        Where keypoints are wanted.
     """
 
     image: Integers
@@ -143,6 +164,14 @@ class DetectionColumns(NamedTuple):
     file_names: Mapping[Name, str]
     categories: Mapping[Name, str] = MappingProxyType({})
     outlines: Outlines | None = None
+    keypoints: Floats | None = None
+
+
+def keypoints_of(truth: GroundTruth) -> int | None:
+    """Return how many keypoints a row of ground truth has; None where none says it."""
+    if truth.keypoints is None or not len(truth):
+        return None
+    return int(truth.keypoints.shape[1])
 
 
 LISTS = {"negative": "neg_category_ids", "not_exhaustive": "not_exhaustive_category_ids"}

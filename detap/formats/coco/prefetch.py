@@ -41,8 +41,8 @@ class Handle(Generic[Scan]):
         As it was given.
     limits : Limits
         What is accepted at most.
-    masks : bool
-        Whether segmentations are read.
+    masks, keypoints : bool
+        Whether segmentations, or keypoints, are read.
     sha256 : str
         Of standard input, which cannot be read again, and of a file where `limits` ask for it; else
         empty.
@@ -55,10 +55,12 @@ class Handle(Generic[Scan]):
         limits: Limits,
         *,
         masks: bool = False,
+        keypoints: bool = False,
     ) -> None:
         self.path = os.fspath(path)
         self.limits = limits
         self.masks = masks
+        self.keypoints = keypoints
         self.sha256 = ""
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
@@ -102,9 +104,10 @@ class Handle(Generic[Scan]):
 
         once = self.path == STDIN
         read = keep if once else stream.read
-        scan = new_scan(self._scanner, stream, read, masks=self.masks)
+        shapes = self.masks, self.keypoints
+        scan = new_scan(self._scanner, stream, read, *shapes)
         self._at_work = scan, stream.size
-        if scan.run() if self.masks else run(scan, stream):
+        if scan.run() if any(shapes) else run(scan, stream):
             self._scan = scan
         elif once:
             self._blocks.append(stream.read_all())
@@ -157,14 +160,14 @@ def new_scan(
     scanner: type[Scan],
     stream: Stream,
     read: Callable[[int], bytes] | None = None,
-    *,
     masks: bool = False,
+    keypoints: bool = False,
 ) -> Scan:
     """Return a scan of a stream, by its descriptor if it has one."""
     limits = stream.limits
     reader = None if stream.descriptor >= 0 else read
     most = limits.file_bytes, limits.records, limits.nesting
-    return scanner(stream.descriptor, reader, *most, masks)
+    return scanner(stream.descriptor, reader, *most, masks, keypoints)
 
 
 def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
@@ -209,17 +212,26 @@ def run_split(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
 
 
 def ground_truth(
-    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS, masks: bool = False, **_: Any
+    path: str | os.PathLike[str],
+    limits: Limits = DEFAULT_LIMITS,
+    masks: bool = False,
+    keypoints: bool = False,
+    **_: Any,
 ) -> Handle[TruthScan]:
     """Begin to read an instances file; give the handle to `coco.read_ground_truth`.
 
-    Of the reader's options the limits and `masks` matter so early; so for detections.
+    Of the reader's options the limits and what is read beside boxes matter so early; so for
+    detections.
     """
-    return Handle(path, TruthScan, limits, masks=masks)
+    return Handle(path, TruthScan, limits, masks=masks, keypoints=keypoints)
 
 
 def detections(
-    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS, masks: bool = False, **_: Any
+    path: str | os.PathLike[str],
+    limits: Limits = DEFAULT_LIMITS,
+    masks: bool = False,
+    keypoints: bool = False,
+    **_: Any,
 ) -> Handle[ResultsScan]:
     """Begin to read a results file; give the handle to `coco.read_detections`."""
-    return Handle(path, ResultsScan, limits, masks=masks)
+    return Handle(path, ResultsScan, limits, masks=masks, keypoints=keypoints)

@@ -19,14 +19,16 @@ from detap.formats.coco.columns import (
     SHAPE_OF_RESULTS,
     DetectionColumns,
     Outlines,
+    Poses,
     TruthColumns,
     groups_of,
+    keypoints_of,
     listed_names,
     listed_pairs,
 )
 from detap.formats.coco.prefetch import Handle
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, shown
-from detap.tables.detection import Detections, GroundTruth, Name, SourceFile
+from detap.tables.detection import Detections, Floats, GroundTruth, Name, SourceFile
 
 Path = str | os.PathLike[str]
 
@@ -40,6 +42,7 @@ def read_ground_truth(
     class_names: Path | None = None,
     as_is: bool = False,
     masks: bool = False,
+    keypoints: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
     """Read an instances file.
@@ -59,6 +62,8 @@ def read_ground_truth(
         overlap nothing. By default one in twenty is an error.
     masks : bool
         Whether the masks are read, which every annotation then has; a handle knows it already.
+    keypoints : bool
+        Likewise.
     limits : Limits
         What is accepted at most.
 
@@ -68,13 +73,19 @@ def read_ground_truth(
         With every problem of the file, up to `limits.problems`.
     """
     del class_names
-    handle = path if isinstance(path, Handle) else prefetch.ground_truth(path, limits, masks)
+    handle = (
+        path if isinstance(path, Handle) else prefetch.ground_truth(path, limits, masks, keypoints)
+    )
     columns = scanned_truth(handle.result())
     if columns is None:
         from detap.formats.coco import careful
 
         columns = careful.read_truth(
-            handle.content(), shown(handle.path), handle.limits, masks=handle.masks
+            handle.content(),
+            shown(handle.path),
+            handle.limits,
+            masks=handle.masks,
+            keypoints=handle.keypoints,
         )
     origin = columns.origin
 
@@ -102,6 +113,7 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         "missing-area": scan.without_area,
         "missing-iscrowd": scan.without_crowd,
         "annotation-id-zero": scan.id_zero,
+        "missing-num-keypoints": scan.without_number,
     }
     records = scan.count
     zero_row = scan.zero_row if scan.id_zero else -1
@@ -133,6 +145,7 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         counts=counts,
         groups=_groups(scan.categories),
         outlines=_outlines(scan, records),
+        poses=_poses(scan, records),
     )
     for name, (lists, of_image, of_label) in zip(LISTS, listed, strict=True):
         found = listed_pairs(np.asarray(of_image), np.asarray(of_label), lists, name, found)
@@ -156,6 +169,20 @@ def _outlines(scan: TruthScan | ResultsScan, rows: int) -> Outlines | None:
     return Outlines(has, sizes, run_start, runs, ring_start, ring_end, points, scan.listed)
 
 
+def _poses(scan: TruthScan, rows: int) -> Poses | None:
+    found = scan.poses_of(rows, truth=True)
+    if found is None:
+        return None
+    values, sides, without = map(np.asarray, found)
+    return Poses(values.reshape(rows, scan.keypoints, 3), sides, without)
+
+
+def _keypoints(scan: ResultsScan, rows: int, due: int) -> Floats | None:
+    """Return the keypoints of results, `due` each where there are no rows."""
+    found = scan.poses_of(rows, truth=False)
+    return None if found is None else np.asarray(found[0]).reshape(rows, scan.keypoints or due, 2)
+
+
 def _categories(listed: bytes) -> dict[Name, str | None] | None:
     """Return the name of each category by ascending id; None where the file needs care."""
     names: dict[Name, str | None] | None = class_names(listed)
@@ -175,6 +202,7 @@ def read_detections(
     first_category_id: int | str | None = None,
     as_is: bool = False,
     masks: bool = False,
+    keypoints: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
     """Read a results file: a list of detections, or an object that holds one.
@@ -203,7 +231,9 @@ def read_detections(
         negative sides as :func:`read_ground_truth` does.
     masks : bool
         Whether masks are read; a row without one then has its box as its mask. A row without a box
-        has that of its mask, in any case.
+        has that of its mask, in any case, or that around its keypoints.
+    keypoints : bool
+        Whether keypoints are read, which every detection then has, as many as the ground truth.
     limits : Limits
         What is accepted at most.
 
@@ -212,7 +242,9 @@ def read_detections(
     InputError
         With every problem of the file, up to `limits.problems`.
     """
-    handle = path if isinstance(path, Handle) else prefetch.detections(path, limits, masks)
+    handle = (
+        path if isinstance(path, Handle) else prefetch.detections(path, limits, masks, keypoints)
+    )
     refuse_same_file(handle.path, truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names
     by_name = goes_by_names(truth, listed)
@@ -222,7 +254,13 @@ def read_detections(
         from detap.formats.coco import careful
 
         columns = careful.read_results(
-            handle.content(), file, handle.limits, truth, by_name=by_name, masks=handle.masks
+            handle.content(),
+            file,
+            handle.limits,
+            truth,
+            by_name=by_name,
+            masks=handle.masks,
+            keypoints=handle.keypoints,
         )
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -254,7 +292,8 @@ def scanned_detections(
     scan: ResultsScan | None, truth: GroundTruth, *, by_name: bool = False
 ) -> DetectionColumns | None:
     """Return what the fast reader read; None where the careful one must."""
-    if scan is None or 0 < scan.texts < scan.count:
+    due = keypoints_of(truth) or 0
+    if scan is None or 0 < scan.texts < scan.count or due not in (0, scan.keypoints or due):
         return None
     count = scan.count
     file_names: dict[Name, str] = {}
@@ -296,6 +335,7 @@ def scanned_detections(
         file_names=file_names,
         categories=categories,
         outlines=_outlines(scan, count),
+        keypoints=_keypoints(scan, count, due),
     )
 
 

@@ -87,6 +87,7 @@ def _share_columns(protocol: "Protocol") -> list[Column]:
         whole = measure.area == 0 and measure.limit == last
         key = measure.name.removeprefix("m")
         only_one = measure.quantity == "AR" and whole and protocol.headline != "AR"
+        only_one &= measure.threshold is None
         short = "AR" if only_one else key
         priority = 0 if whole else 1 if measure.quantity == "AP" else 2
         columns.append(Column(key, key, short, "share", priority))

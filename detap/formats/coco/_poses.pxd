@@ -1,0 +1,81 @@
+"""The `keypoints` of a COCO record: x, y and v of each, in one list.
+
+Only functions to be inlined: nothing of this module exists when the program runs.
+"""
+
+from libc.math cimport fabs
+from libc.stdint cimport int64_t, uint8_t
+from libc.stdlib cimport realloc
+
+from detap.formats.coco._shapes cimport FARTHEST
+from detap.formats.json._grammar cimport Cursor, fail, skip_space
+from detap.formats.reading._bytes cimport Bytes
+from detap.formats.reading._numbers cimport read_number
+
+
+cdef struct Poses:
+    # Of all rows. What a record has put is kept once it is committed.
+    bint wanted
+    double *values              # x and y of each keypoint, and of ground truth v
+    Py_ssize_t count, room, kept
+    Py_ssize_t each             # numbers of a record in the file; 0 before the first
+    Py_ssize_t labelled         # keypoints of the record at hand whose v is above 0
+    double[4] extent            # of them all: x, y, width, height
+    int64_t told                # num_keypoints
+    double *sides               # of ground truth: width and height of each box
+    uint8_t *without            # and whether it has no keypoint to be found
+    Py_ssize_t rows_room
+
+
+cdef inline bint _put(Poses *poses, double value) noexcept nogil:
+    cdef double *grown
+    if poses.count == poses.room:
+        poses.room = max(2 * poses.room, <Py_ssize_t>32768)
+        grown = <double *>realloc(poses.values, poses.room * sizeof(double))
+        if grown == NULL:
+            return False
+        poses.values = grown
+    poses.values[poses.count] = value
+    poses.count += 1
+    return True
+
+
+cdef inline Bytes read_pose(Cursor *cursor, Bytes p, Poses *poses, bint truth) noexcept nogil:
+    """Read [x, y, v, x, y, v, ...], as many as in the records before."""
+    cdef Py_ssize_t i = 0
+    cdef int part = 0
+    cdef double value
+    cdef double[2] low
+    cdef double[2] high
+    poses.labelled = 0
+    if p[0] != c'[':
+        return fail(cursor, p)
+    while True:
+        p = skip_space(p + 1)
+        p = read_number(p, cursor.end, &cursor.failed, &value)
+        if p == NULL:
+            return NULL
+        if not fabs(value) <= FARTHEST:
+            return fail(cursor, p)
+        if part == 2:
+            poses.labelled += value > 0
+        elif i < 2:
+            low[part] = high[part] = value
+        else:
+            low[part] = min(low[part], value)
+            high[part] = max(high[part], value)
+        if (part < 2 or truth) and not _put(poses, value):
+            return fail(cursor, p)
+        i += 1
+        part = part + 1 if part < 2 else 0
+        p = skip_space(p)
+        if p[0] == c']':
+            break
+        if p[0] != c',':
+            return fail(cursor, p)
+    if part or (poses.each and i != poses.each):
+        return fail(cursor, p)
+    poses.extent = [low[0], low[1], high[0] - low[0], high[1] - low[1]]
+    # Another record may be the first that is committed, if this one is taken again: of as many.
+    poses.each = i
+    return p + 1

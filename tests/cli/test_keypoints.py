@@ -1,0 +1,205 @@
+"""Keypoints on the command line."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Ended, instances, results
+
+Detap = Callable[..., Ended]
+
+SHIFT = 8
+"""Pixels by which the first pose is off, on both axes: an OKS of .5952 in a box of 100 by 100."""
+
+
+def pose(box: list[float], shift: float = 0) -> list[float]:
+    """Return 17 keypoints on the diagonal of a box, all labelled."""
+    x, y, w, h = box
+    return [
+        value for n in range(17) for value in (x + w * n / 16 + shift, y + h * n / 16 + shift, 2)
+    ]
+
+
+@pytest.fixture
+def poses(tmp_path: Path) -> list[str]:
+    """Return the arguments for files in which every box is that of a pose, the first one off."""
+    truth, found = instances(), results()
+    for row in (*truth["annotations"], *found):
+        row["keypoints"] = pose(row["bbox"])
+    for row in truth["annotations"]:
+        row["num_keypoints"] = 17
+    found[0]["keypoints"] = pose(found[0]["bbox"], SHIFT)
+    return written(tmp_path, truth, found)
+
+
+def written(folder: Path, truth: Any, found: Any) -> list[str]:
+    (folder / "gt.json").write_text(json.dumps(truth))
+    (folder / "dt.json").write_text(json.dumps(found))
+    return ["--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")]
+
+
+def summary(ended: Ended) -> dict[str, float]:
+    assert ended.status == 0, ended.err
+    numbers: dict[str, float] = json.loads(ended.out)["summary"]
+    return numbers
+
+
+KEYPOINTS = ["--iou-type", "keypoints"]
+
+
+@pytest.mark.parametrize("how", [KEYPOINTS, ["--protocol", "coco-keypoints"]])
+def test_keypoints_are_scored(detap: Detap, poses: list[str], how: list[str]) -> None:
+    ended = detap("eval", *poses, *how, "-o", "json=-")
+    assert "protocol:coco-keypoints|" in json.loads(ended.out)["signature"]
+    found = summary(ended)
+    names = ["AP", "AP50", "AP75", "APm", "APl", "AR20", "AR50", "AR75", "ARm", "ARl"]
+    assert [*found] == names
+    assert found["AP75"] < found["AP50"]
+
+
+def test_the_text_tells_recalls_apart(detap: Detap, poses: list[str]) -> None:
+    ended = detap("eval", *poses, *KEYPOINTS)
+    assert ended.status == 0, ended.err
+    assert "AR75  " in ended.out
+    assert "OKS 0.5\N{EN DASH}0.95" in ended.out
+    assert "AR50" in ended.out.splitlines()[0]
+
+
+def test_the_sibling_of_a_preset(detap: Detap, poses: list[str]) -> None:
+    same = ["--protocol", "coco-keypoints", "--iou-type", "bbox", "-o", "json=-"]
+    assert summary(detap("eval", *poses, *same)) == summary(detap("eval", *poses, "-o", "json=-"))
+    ended = detap("eval", *poses, "--protocol", "voc2012", *KEYPOINTS)
+    assert ended.status == 2
+    assert "there is no protocol voc2012-keypoints; --overlap keypoints departs from" in ended.err
+    ended = detap("eval", *poses, "--protocol", "voc2012", "--overlap", "keypoints", "-o", "json=-")
+    assert "|overlap:keypoints|" in json.loads(ended.out)["signature"]
+
+
+def test_another_skeleton_needs_sigmas(detap: Detap, poses: list[str], tmp_path: Path) -> None:
+    """What the message says is then done."""
+    truth, found = (json.loads(Path(path).read_text()) for path in poses[1::2])
+    for row in (*truth["annotations"], *found):
+        row["keypoints"] = row["keypoints"][:6]
+    arguments = written(tmp_path, truth, found)
+    ended = detap("eval", *arguments, *KEYPOINTS)
+    assert ended.status == 2
+    assert (
+        "there are 17 sigmas, and 2 keypoints in each row of the ground truth: give --sigmas"
+        in (ended.err)
+    )
+    ended = detap("eval", *arguments, *KEYPOINTS, "--sigmas", "0.05,0.1", "-o", "json=-")
+    assert "coco-keypoints|sigmas:0.05,0.1|" in json.loads(ended.out)["signature"]
+    ended = detap("eval", *arguments, *KEYPOINTS, "--sigmas", "0.05,0")
+    assert ended.status == 2
+    assert "'0' is not above 0" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        (["--class-agnostic"], "class agnostic has no say where overlap is keypoints"),
+        (["--pixel-edge"], "pixel edge has no say where overlap is keypoints"),
+        (["--detection-area", "pixels"], "detection area has no say where overlap is keypoints"),
+        (["--sigmas", "none"], "keypoints need sigmas, one number for each"),
+        (
+            ["--errors", "tidecv"],
+            "has the overlap keypoints, and this looks at boxes; type the errors by",
+        ),
+    ],
+)
+def test_what_is_not_had_of_keypoints(
+    detap: Detap, poses: list[str], asked: list[str], message: str
+) -> None:
+    ended = detap("eval", *poses, *KEYPOINTS, *asked)
+    assert ended.status == 2
+    assert message in ended.err
+
+
+def test_no_keypoints_is_a_flag_of_keypoints_alone(detap: Detap, poses: list[str]) -> None:
+    ended = detap("eval", *poses, "--neutral", "crowd,no-keypoints")
+    assert ended.status == 2
+    assert "no_keypoints has no say where overlap is box: leave it out of --neutral" in ended.err
+
+
+def test_what_a_file_says_is_not_to_be_found(
+    detap: Detap, poses: list[str], tmp_path: Path
+) -> None:
+    """Unless that flag is not among the neutral ones."""
+    truth, found = (json.loads(Path(path).read_text()) for path in poses[1::2])
+    truth["annotations"][0]["num_keypoints"] = 0
+    arguments = [*written(tmp_path, truth, found), *KEYPOINTS, "-o", "json=-"]
+    neutral, counted = (
+        sum(row["ground_truths"] for row in json.loads(detap("eval", *how).out)["classes"])
+        for how in (arguments, [*arguments, "--neutral", "crowd"])
+    )
+    assert neutral == counted - 1
+
+
+def test_several_inputs_of_keypoints(detap: Detap, poses: list[str], tmp_path: Path) -> None:
+    """Of two files of results, one image each, as partials too."""
+    how = [*KEYPOINTS, "-o", "json=-"]
+    due = summary(detap("eval", *poses, *how))
+    found = json.loads(Path(poses[3]).read_text())
+    for image in (1, 2):
+        rows = [row for row in found if row["image_id"] == image]
+        (tmp_path / f"dt{image}.json").write_text(json.dumps(rows))
+    parts = [part for n in (1, 2) for part in ("--dt", str(tmp_path / f"dt{n}.json"))]
+    assert summary(detap("eval", *poses[:2], *parts, *how)) == due
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["--errors"],
+        ["--confusion"],
+        ["--tie-range"],
+        ["--cross-check"],
+        ["--calibration"],
+        ["--fail-under", "AP50=0.2"],
+        ["--fail-under", "AR75=0.01"],
+    ],
+)
+def test_questions_are_answered(detap: Detap, poses: list[str], asked: list[str]) -> None:
+    ended = detap("eval", *poses, *KEYPOINTS, *asked)
+    assert ended.status == 0, ended.err
+
+
+def test_gates_and_a_comparison(detap: Detap, poses: list[str], tmp_path: Path) -> None:
+    ended = detap("eval", *poses, *KEYPOINTS, "--fail-under", "AP75=1")
+    assert ended.status == 1
+    before = tmp_path / "before.json"
+    assert detap("eval", *poses, *KEYPOINTS, "-o", str(before)).status == 0
+    found = json.loads(Path(poses[3]).read_text())
+    for row in found:
+        row["keypoints"] = pose(row["bbox"], 60)
+    worse = tmp_path / "worse.json"
+    worse.write_text(json.dumps(found))
+    arguments = ["eval", *poses[:2], "--dt", str(worse), *KEYPOINTS, "--max-drop", "AP=0.01"]
+    ended = detap(*arguments, "--baseline", str(before))
+    assert ended.status == 1, ended.err
+    noise = "--confidence", "0.9", "--resamples", "100"
+    ended = detap(*arguments, "--baseline-detections", poses[3], *noise)
+    assert ended.status in (0, 1), ended.err
+    assert "90 %" in ended.out + ended.err
+    ended = detap("compare", poses[3], str(worse), *poses[:2], *KEYPOINTS, "--resamples", "100")
+    assert ended.status == 0, ended.err
+    assert "AR75" in ended.out
+
+
+def test_explaining_reads_keypoints(detap: Detap, poses: list[str]) -> None:
+    ended = detap("explain", *poses, "--from", "coco", "--to", "coco-keypoints")
+    assert ended.status == 0, ended.err
+    assert "overlap" in ended.out
+
+
+def test_an_image_and_the_page(detap: Detap, poses: list[str], tmp_path: Path) -> None:
+    ended = detap("show", "1", *poses, *KEYPOINTS)
+    assert ended.status == 0, ended.err
+    assert "0.5952" in ended.out
+    page = tmp_path / "page.html"
+    ended = detap("eval", *poses, *KEYPOINTS, "-o", str(page))
+    assert ended.status == 0, ended.err
+    assert page.stat().st_size > 1000

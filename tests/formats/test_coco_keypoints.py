@@ -1,0 +1,235 @@
+"""Keypoints of COCO files: what is read, by both readers alike, and what is refused."""
+
+import io
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap.errors import InputError, UsageError
+from detap.formats import read_detections as read_any_detections
+from detap.formats import read_ground_truth as read_any_ground_truth
+from detap.formats.coco import careful, prefetch
+from detap.formats.coco._scan import ResultsScan, TruthScan
+from detap.formats.coco.tables import (
+    read_detections,
+    read_ground_truth,
+    scanned_detections,
+    scanned_truth,
+)
+from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.tables.detection import Detections, GroundTruth
+from detap.tables.joining import join_detections, join_ground_truths
+from tests.formats.test_coco_masks import mutated, same
+
+POSE = [3, 4, 2, 5.5, 6, 1, 0, 0, 0]  # two of three are labelled
+
+
+def truth_file(folder: Path, name: str = "gt.json", **second: Any) -> Path:
+    """Return an instances file of two annotations, the second with other values; ... leaves out."""
+    path = folder / name
+    plain = {"image_id": 1, "category_id": 1, "bbox": [2, 2, 4.1, 5], "area": 16, "iscrowd": 0}
+    plain |= {"num_keypoints": 2, "keypoints": POSE}
+    changed = {key: value for key, value in (plain | second).items() if value is not ...}
+    record = {
+        "images": [{"id": 1, "width": 30, "height": 20}, {"id": 2, "width": 30, "height": 20}],
+        "categories": [{"id": 1, "name": "a"}],
+        "annotations": [{"id": 1, **plain}, {"id": 2, **changed}],
+    }
+    path.write_text(json.dumps(record))
+    return path
+
+
+def result_file(folder: Path, *rows: dict[str, Any], name: str = "dt.json") -> Path:
+    path = folder / name
+    common = {"image_id": 1, "category_id": 1, "score": 0.5}
+    path.write_text(json.dumps([common | row for row in rows]))
+    return path
+
+
+def read(folder: Path, *rows: dict[str, Any], **second: Any) -> tuple[GroundTruth, Detections]:
+    truth = read_ground_truth(truth_file(folder, **second), keypoints=True)
+    return truth, read_detections(result_file(folder, *rows), truth, keypoints=True)
+
+
+def noted(table: GroundTruth | Detections) -> dict[str, int]:
+    return {note.code: note.count for note in table.notes}
+
+
+def test_what_is_read(tmp_path: Path) -> None:
+    boxed = {"keypoints": POSE, "bbox": [1, 2, 3, 4]}
+    truth, found = read(tmp_path, {"keypoints": POSE}, boxed, num_keypoints=0)
+    assert truth.keypoints is not None
+    assert truth.keypoints.tolist() == [[[3, 4, 2], [5.5, 6, 1], [0, 0, 0]]] * 2
+    assert truth.no_keypoints is not None
+    assert truth.no_keypoints.tolist() == [False, True]  # the field decides
+    assert truth.sides is not None
+    assert truth.sides.tolist() == [[4.1, 5], [4.1, 5]]
+    assert found.keypoints is not None
+    assert found.keypoints.tolist() == [[[3, 4], [5.5, 6], [0, 0]]] * 2
+    assert found.corners.tolist() == [[0, 0, 5.5, 6], [1, 2, 4, 6]]
+    assert found.box_area.tolist() == [33, 12]
+    assert not noted(truth)
+
+
+def test_labelled_keypoints_are_counted_where_no_number_is_given(tmp_path: Path) -> None:
+    unlabelled = [1, 2, 0] * 3
+    truth, _ = read(tmp_path, num_keypoints=..., keypoints=unlabelled)
+    assert truth.no_keypoints is not None
+    assert truth.no_keypoints.tolist() == [False, True]
+    assert noted(truth) == {"missing-num-keypoints": 1}
+
+
+def test_what_has_no_box_has_that_around_its_keypoints(tmp_path: Path) -> None:
+    """Where boxes are scored too, as in pycocotools; a mask comes before."""
+    truth = read_ground_truth(truth_file(tmp_path))
+    mask = {"segmentation": [[2, 2, 6, 2, 6, 6, 2, 6]], "keypoints": POSE}
+    found = read_detections(result_file(tmp_path, {"keypoints": POSE}, mask), truth)
+    assert found.corners.tolist() == [[0, 0, 5.5, 6], [2, 2, 6, 6]]
+    assert found.keypoints is None
+    posed = read_ground_truth(truth_file(tmp_path), keypoints=True)
+    found = read_detections(result_file(tmp_path, {"keypoints": POSE}, mask), posed, keypoints=True)
+    assert found.corners.tolist() == [[0, 0, 5.5, 6]] * 2
+    assert found.masks is None
+
+
+def test_no_detection_has_as_many_keypoints_as_the_ground_truth(tmp_path: Path) -> None:
+    _, found = read(tmp_path)
+    assert found.keypoints is not None
+    assert found.keypoints.shape == (0, 3, 2)
+
+
+ROWS: list[dict[str, Any]] = [{"keypoints": POSE}, {"bbox": [1, 2, 3, 4], "keypoints": POSE}]
+ROWS += [{"keypoints": [0.1, 1e2, -1, 7, 8, 2, 9, 9.25, 0.0]}]
+
+
+@pytest.mark.parametrize("second", [{}, {"num_keypoints": ...}, {"num_keypoints": 0.0}])
+def test_both_readers_read_the_same(tmp_path: Path, second: dict[str, Any]) -> None:
+    path = truth_file(tmp_path, **second)
+    scan = scanned_truth(prefetch.ground_truth(path, keypoints=True).result())
+    assert scan is not None
+    by_hand = careful.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True)
+    assert scan.poses is not None
+    assert by_hand.poses is not None
+    same(scan.poses, by_hand.poses)
+    assert scan.counts == by_hand.counts
+    truth = read_ground_truth(path, keypoints=True)
+    path = result_file(tmp_path, *ROWS)
+    found = scanned_detections(prefetch.detections(path, keypoints=True).result(), truth)
+    assert found is not None
+    due = careful.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth, keypoints=True)
+    for name in ("keypoints", "corners", "box_area"):
+        assert np.array_equal(getattr(found, name), getattr(due, name)), name
+        assert getattr(found, name).dtype == getattr(due, name).dtype
+
+
+@pytest.mark.parametrize("side", ["truth", "results"])
+def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: str) -> None:
+    """Of spoilt files: what the careful reader refuses is declined, the rest is the same."""
+    truth_path = truth_file(tmp_path)
+    truth = read_ground_truth(truth_path, keypoints=True)
+    whole = truth_path if side == "truth" else result_file(tmp_path, *ROWS)
+    data, accepted = whole.read_bytes(), 0
+    for seed in range(4000):
+        text = mutated(random.Random(seed), data)
+        source = io.BytesIO(text)
+        found: Any = None
+        kind = TruthScan if side == "truth" else ResultsScan
+        scan: Any = kind(-1, source.read, 1 << 30, 1 << 20, 100, False, True)
+        if scan.run():
+            found = scanned_truth(scan) if side == "truth" else scanned_detections(scan, truth)
+        if found is None:
+            continue
+        accepted += 1
+        due: Any = (
+            careful.read_truth(text, "gt", DEFAULT_LIMITS, keypoints=True)
+            if side == "truth"
+            else careful.read_results(text, "dt", DEFAULT_LIMITS, truth, keypoints=True)
+        )
+        if side == "truth":
+            same(found.poses, due.poses)
+        else:
+            assert np.array_equal(found.keypoints, due.keypoints)
+            assert np.array_equal(found.corners, due.corners)
+    assert accepted > 100
+
+
+WRONG = [
+    (..., "keypoints is missing", "give every object its keypoints, or score boxes: --overlap box"),
+    (None, "keypoints is null", "give [x, y, v, x, y, v, ...]"),
+    ([], "keypoints is an empty list", "give [x, y, v, x, y, v, ...]"),
+    (POSE[:8], "keypoints has 8 numbers", "give an x, a y and a v of each"),
+    (POSE[:6], "keypoints has 2 keypoints, and", "give every object the same skeleton"),
+    ([*POSE[:8], "2"], 'keypoints[8] is "2"', "give a number"),
+    ([*POSE[:8], None], "keypoints[8] is null", "give a number"),
+    ([*POSE[:8], True], "keypoints[8] is true", "give a number"),
+    ([[3, 4, 2], [5, 6, 1], [0, 0, 0]], "keypoints[0] is [3, 4, 2]", "give a number"),
+    ([2e8, *POSE[1:]], "keypoints[0] is 200000000.0", "give a coordinate in pixels"),
+    ([float("nan"), *POSE[1:]], "keypoints[0] is NaN", "give a finite number"),
+]
+
+
+@pytest.mark.parametrize(("pose", "message", "remedy"), WRONG)
+def test_wrong_keypoints_end_with_their_place(
+    tmp_path: Path, pose: Any, message: str, remedy: str
+) -> None:
+    with pytest.raises(InputError) as truth:
+        read(tmp_path, keypoints=pose)
+    assert "gt.json: annotations[1] (id 2): " + message in str(truth.value)
+    assert remedy in str(truth.value)
+    row = {} if pose is ... else {"keypoints": pose}
+    with pytest.raises(InputError) as found:
+        read(tmp_path, {"keypoints": POSE}, {"bbox": [1, 2, 3, 4], **row})
+    assert "dt.json: [1]: " + message in str(found.value)
+    assert remedy in str(found.value)
+
+
+@pytest.mark.parametrize("number", ["2", -1, 1.5, None, True, float("nan")])
+def test_wrong_numbers_of_keypoints(tmp_path: Path, number: Any) -> None:
+    with pytest.raises(InputError, match=r"annotations\[1\] \(id 2\): num_keypoints is "):
+        read(tmp_path, num_keypoints=number)
+
+
+def test_results_have_the_skeleton_of_the_ground_truth(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="keypoints has 2 keypoints, and the ground truth has 3"):
+        read(tmp_path, {"keypoints": POSE[:6]})
+
+
+def test_other_formats_have_none(fixtures: Path, tmp_path: Path) -> None:
+    path = tmp_path / "gt.jsonl"
+    path.write_text("{}")
+    message = "keypoints are read from COCO files; these are read as jsonl"
+    with pytest.raises(UsageError, match=message):
+        read_any_ground_truth(path, keypoints=True)
+    truth = read_any_ground_truth(truth_file(tmp_path), keypoints=True)
+    found = read_any_detections(result_file(tmp_path, *ROWS), truth, keypoints=True)
+    assert found.keypoints is not None
+
+
+def test_inputs_are_joined(tmp_path: Path) -> None:
+    """Those without rows need not know how many keypoints a row has."""
+    one, found = read(tmp_path, *ROWS)
+    none = one.select(np.zeros(2, np.bool_))
+    rest = none.with_columns({**none.columns(), "keypoints": np.zeros((0, 0, 3))})
+    both = join_ground_truths([rest, one], repartition=True)
+    assert both.keypoints is not None
+    assert one.keypoints is not None
+    assert np.array_equal(both.keypoints, one.keypoints)
+    others = found.with_columns({**found.columns(), "keypoints": np.zeros((3, 5, 2))})
+    message = "objects have 5 keypoints here and 3 in .*dt.json; give inputs of one skeleton"
+    with pytest.raises(InputError, match=message):
+        join_detections([found, others], repartition=True)
+
+
+def test_a_box_without_area_is_no_matter_of_keypoints(tmp_path: Path) -> None:
+    flat = {"bbox": [5, 5, 0, 0], "keypoints": POSE}
+    truth, found = read(tmp_path, flat, bbox=[3, 4, 0, 5])
+    assert not noted(truth)
+    assert not noted(found)
+    truth = read_ground_truth(truth_file(tmp_path, bbox=[3, 4, 0, 5]))
+    assert noted(truth) == {"zero-area-ground-truth": 1}
+    found = read_detections(result_file(tmp_path, flat), truth)
+    assert noted(found) == {"zero-area-detections": 1}

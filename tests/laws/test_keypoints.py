@@ -1,0 +1,207 @@
+"""What must hold of keypoints: of what matching looks at, and what it does not."""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.analysis.comparison import mistakes
+from detap.analysis.confusion import confusion
+from detap.analysis.errors import errors
+from detap.errors import UsageError
+from detap.evaluation.detection import evaluate, on_images
+from detap.evaluation.partial import Partial, merge
+from detap.evaluation.results import Result
+from detap.evaluation.tie_range import tie_range
+from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.protocols import protocol
+from detap.protocols.axes import SIGMAS
+from detap.tables.detection import Detections, GroundTruth
+
+pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
+
+RULES = protocol("coco-keypoints").with_changes(sigmas=(0.05, 0.1, 0.2))
+Scene = tuple[list[dict[str, Any]], list[dict[str, Any]]]
+
+place = st.integers(0, 40)
+pose = st.lists(st.tuples(place, place, st.integers(0, 2)), min_size=3, max_size=3)
+
+
+def flat(points: list[tuple[int, int, int]]) -> list[int]:
+    return [value for point in points for value in point]
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    truths, found = [], []
+    for number in range(1, draw(st.integers(1, 6)) + 1):
+        points = draw(pose)
+        here = {"image_id": draw(st.integers(1, 3)), "category_id": draw(st.integers(1, 2))}
+        truths.append(
+            {
+                **here,
+                "id": number,
+                "bbox": [draw(place), draw(place), draw(place), draw(place)],
+                "area": draw(st.sampled_from([200, 1500, 10000])),
+                "iscrowd": int(draw(st.booleans()) and draw(st.booleans())),
+                "num_keypoints": sum(v > 0 for _, _, v in points),
+                "keypoints": flat(points),
+            }
+        )
+        for _ in range(draw(st.integers(0, 3))):
+            moved = [(x + draw(st.integers(-6, 6)), y, 1) for x, y, _ in points]
+            score = draw(st.sampled_from([0.25, 0.5, 0.75]))
+            found.append({**here, "score": score, "keypoints": flat(moved)})
+    return truths, found
+
+
+def scored(truths: Any, found: Any, rules: Any = RULES, **more: Any) -> Result:
+    with tempfile.TemporaryDirectory() as folder:
+        gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
+        images = [{"id": n} for n in (1, 2, 3)]
+        classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+        gt.write_text(json.dumps({"images": images, "annotations": truths, "categories": classes}))
+        dt.write_text(json.dumps(found))
+        table = read_ground_truth(gt, keypoints=True)
+        detections = read_detections(dt, table, keypoints=True)
+    return evaluate(table, detections, rules, **more)
+
+
+def same(one: Any, other: Any) -> None:
+    assert np.array_equal(np.asarray(one), np.asarray(other), equal_nan=True)
+
+
+def same_numbers(one: Result, other: Result) -> None:
+    assert one.summary.keys() == other.summary.keys()
+    same([*one.summary.values()], [*other.summary.values()])
+    same(one.full_precision(), other.full_precision())
+    same(one.recall, other.recall)
+
+
+def changed(records: list[dict[str, Any]], change: Any) -> list[dict[str, Any]]:
+    """Return records whose keypoints are changed point by point."""
+    return [
+        record
+        | {
+            "keypoints": [
+                value
+                for x, y, v in zip(*(iter(record["keypoints"]),) * 3, strict=True)
+                for value in change(x, y, v)
+            ]
+        }
+        for record in records
+    ]
+
+
+@given(scenes())
+def test_what_is_left_out_early_never_matters(scene: Scene) -> None:
+    """A plain run looks at no pair that stays below the lowest threshold for sure."""
+    same_numbers(scored(*scene), scored(*scene, evidence=True))
+
+
+@given(scenes(), st.integers(1, 4))
+def test_threads_change_nothing(scene: Scene, threads: int) -> None:
+    same_numbers(scored(*scene, threads=threads), scored(*scene, threads=1))
+
+
+@given(scenes(), st.integers(-500, 500), st.integers(-500, 500))
+def test_an_image_can_be_moved(scene: Scene, x: int, y: int) -> None:
+    """By whole pixels, so that no distance is rounded."""
+    truths, found = ([*changed(side, lambda a, b, v: (a + x, b + y, v))] for side in scene)
+    for record in truths:
+        left, top, *sides = record["bbox"]
+        record["bbox"] = [left + x, top + y, *sides]
+    same_numbers(scored(truths, found), scored(*scene))
+
+
+@given(scenes())
+def test_how_visible_a_keypoint_is_does_not_matter(scene: Scene) -> None:
+    """Labelled is labelled; what a detection says of it is not read."""
+    truths = changed(scene[0], lambda x, y, v: (x, y, 2 * v))
+    found = changed(scene[1], lambda x, y, _: (x, y, 0))
+    same_numbers(scored(truths, found), scored(*scene))
+
+
+@given(scenes())
+def test_where_an_unlabelled_keypoint_is_does_not_matter(scene: Scene) -> None:
+    truths = changed(scene[0], lambda x, y, v: (x, y, v) if v else (7, -7, 0))
+    same_numbers(scored(truths, scene[1]), scored(*scene))
+
+
+@given(scenes(), st.randoms(use_true_random=False))
+def test_the_order_of_rows_changes_no_overlap(scene: Scene, random: Any) -> None:
+    """The overlaps are the same; which of equally good ground truths is found is the order's."""
+    truths, found = scene
+    for n, entry in enumerate(found):
+        entry["score"] = 1 - n / 32
+    whole = scored(truths, found, evidence=True)
+    random.shuffle(truths)
+    random.shuffle(found)
+    again = scored(truths, found, evidence=True)
+    same(again.evidence.overlap[np.argsort(-again.detections.score)], whole.evidence.overlap)
+
+
+@given(scenes())
+def test_partials_of_keypoints_are_one_run(scene: Scene) -> None:
+    whole = scored(*scene, evidence=True)
+    truth = whole.ground_truth
+    parts = [Partial.of(on_images(whole, [n]), truth=truth) for n in (1, 2, 3)]
+    merged = merge([Partial.from_bytes(part.to_bytes()) for part in parts]).compute()
+    same([*merged.summary.values()], [*whole.summary.values()])
+    for name in ("found", "neutral", "duplicate", "score"):
+        ours, due = (getattr(result.evidence, name) for result in (merged, whole))
+        assert np.sort(ours, axis=-1).tobytes() == np.sort(due, axis=-1).tobytes(), name
+
+
+@given(scenes())
+def test_what_is_asked_of_matches_agrees_with_them(scene: Scene) -> None:
+    """Errors, confusion and mistakes count what the evidence says."""
+    result = scored(*scene, evidence=True)
+    evidence = result.evidence
+    rows = np.arange(len(evidence))
+    wrong = ~evidence.is_found(0, 0, rows) & ~evidence.is_neutral(0, 0, rows)
+    assert np.array_equal(errors(result).kind >= 0, wrong)
+    hits = int(evidence.is_found(0, 0, rows).sum())
+    assert np.trace(confusion(result).matrix[:2, :2]) >= hits
+    assert len(mistakes(result).by_image)
+    least = tie_range(result)
+    for name, value in result.summary.items():
+        assert np.isnan(value) or least[name].lowest <= value <= least[name].highest
+    same([*on_images(result, [1, 2, 3]).summary.values()], [*result.summary.values()])
+
+
+BOXES = np.array([[0.0, 0, 5, 5]])
+
+
+def test_keypoints_are_asked_for_where_tables_have_none() -> None:
+    truth = GroundTruth.from_arrays(image=["a"], label=["b"], boxes=BOXES)
+    found = Detections.from_arrays(image=["a"], label=["b"], boxes=BOXES, score=[1.0])
+    message = "no keypoints of the ground truth were read: read COCO files with keypoints=True"
+    with pytest.raises(UsageError, match=message):
+        evaluate(truth, found, "coco-keypoints")
+
+
+def test_what_overlaps_brings_what_goes_with_it() -> None:
+    plain = protocol("coco-keypoints")
+    assert protocol("coco").with_changes(overlap="keypoints").sigmas == SIGMAS["coco"]
+    boxes = plain.with_changes(overlap="box", detection_limits=(1, 10, 100))
+    assert (boxes.sigmas, boxes.neutral) == ((), ("crowd",))
+    extent = plain.with_changes(detection_area="extent")
+    assert extent.with_changes(overlap="mask").detection_area == "box"
+    agnostic = protocol("coco").with_changes(class_agnostic=True)
+    assert not agnostic.with_changes(overlap="keypoints").class_agnostic
+
+
+def test_recalls_at_thresholds_make_way_for_those_at_limits() -> None:
+    """Of a limit of 50 the name AR50 is taken."""
+    plain = protocol("coco-keypoints")
+    assert plain.measure("AR75").threshold == 5
+    rules = plain.with_changes(detection_limits=(20, 50))
+    names = [measure.name for measure in rules.measures()]
+    assert names == ["AP", "AP50", "AP75", "APm", "APl", "AR20", "AR50", "AR75", "ARm", "ARl"]
+    assert rules.measure("AR50").threshold is None

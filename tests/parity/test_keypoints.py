@@ -1,0 +1,275 @@
+"""coco-keypoints against pycocotools: published numbers, worked cases, every array bit by bit."""
+
+import contextlib
+import copy
+import io
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from detap.analysis.crosscheck import cross_check
+from detap.errors import UsageError
+from detap.evaluation.detection import evaluate
+from detap.evaluation.results import Result
+from detap.formats.coco.tables import read_detections, read_ground_truth
+from detap.protocols import Protocol, protocol
+from tests.parity.compare import assert_same_bits
+from tests.parity.reference import _matches, _nan
+
+pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
+
+RULES = protocol("coco-keypoints")
+FILES = {
+    "example_coco (pycocotools 2.0.11)": ("example_coco_val", "example_coco_preds"),
+    "coco79 (pycocotools 2.0.11)": ("coco79_gt", "coco79_dt"),
+}
+WITH_BOXES = (
+    "coco79, each row given a bbox = extent of its keypoints: same areas (pycocotools 2.0.11)"
+)
+CROWD_POSE = "example_crowdpose (xtcocotools 1.14.3, keypoints_crowd, use_area False, 14 sigmas)"
+
+
+@pytest.fixture(scope="module")
+def folder(real_data: Path) -> Path:
+    return real_data / "keypoints"
+
+
+@pytest.fixture(scope="module")
+def expected(folder: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((folder / "expected.json").read_text())
+    return found
+
+
+def load(folder: Path, *names: str) -> list[Any]:
+    return [json.loads((folder / f"{name}.json").read_text()) for name in names]
+
+
+def scored(truth: Any, found: Any, rules: Protocol = RULES, **more: Any) -> Result:
+    """Return the result of two files of such contents."""
+    with tempfile.TemporaryDirectory() as made:
+        gt, dt = Path(made, "gt.json"), Path(made, "dt.json")
+        gt.write_text(json.dumps(truth))
+        dt.write_text(json.dumps(found))
+        table = read_ground_truth(gt, keypoints=True)
+        return evaluate(table, read_detections(dt, table, keypoints=True), rules, **more)
+
+
+def assert_numbers(result: Result, due: dict[str, float | None]) -> None:
+    for name, value in due.items():
+        ours = result.summary[name]
+        assert np.isnan(ours) if value is None else ours == value, name
+
+
+def referee(truth: Any, found: Any, rules: Protocol = RULES) -> COCOeval:
+    """Return pycocotools, having scored the same; annotations are numbered from 1."""
+    truths = COCO()
+    truths.dataset = copy.deepcopy(truth)
+    for number, record in enumerate(truths.dataset["annotations"], 1):
+        record["id"] = number
+    with contextlib.redirect_stdout(io.StringIO()):
+        truths.createIndex()
+        reference = COCOeval(truths, truths.loadRes(copy.deepcopy(found)), "keypoints")
+        reference.params.kpt_oks_sigmas = np.array(rules.sigmas)
+        reference.evaluate()
+        reference.accumulate()
+    return reference
+
+
+def assert_same(truth: Any, found: Any, rules: Protocol = RULES) -> None:
+    """Check every overlap, match, precision and recall."""
+    reference = referee(truth, found, rules)
+    result = scored(truth, found, rules, matches=True)
+    assert_same_overlaps(result, reference)
+    assert result.matches is not None
+    matched, neutral, counted = _matches(reference, len(found))
+    assert_same_bits(result.matches.ground_truth, matched, "matches")
+    assert_same_bits(result.matches.neutral, neutral, "neutral")
+    assert_same_bits(result.matches.counted, counted, "counted")
+    assert_same_bits(result.full_precision(), _nan(reference.eval["precision"]), "precision")
+    assert_same_bits(result.recall, _nan(reference.eval["recall"]), "recall")
+
+
+def assert_same_overlaps(result: Result, reference: COCOeval) -> None:
+    scene = result._scene
+    truths, claims = scene.ground_truth, scene.detections
+    for (image, label), due in reference.ious.items():
+        place = truths.images.index(image), truths.class_ids.index(label)
+        rows, among = (
+            np.flatnonzero((table.image == place[0]) & (table.label == place[1]))
+            for table in (claims, truths)
+        )
+        ranked = rows[np.argsort(-claims.score[rows], kind="stable")][: len(due)]
+        if len(due):
+            assert_same_bits(scene.overlaps(scene.boxes(), ranked, among), due, f"image {image}")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("evidence", [False, True])
+def test_published_numbers(
+    folder: Path, expected: dict[str, Any], name: str, evidence: bool
+) -> None:
+    truth, found = load(folder, *FILES[name])
+    result = scored(truth, found, evidence=evidence)
+    assert_numbers(result, expected[name]["stats"])
+    assert result.summary["AP"] == expected[name]["per_category_AP"]["1"]
+    assert [*result.summary] == [*expected[name]["stats"]]
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_array_is_that_of_pycocotools(folder: Path, name: str) -> None:
+    assert_same(*load(folder, *FILES[name]))
+
+
+def boxed(row: dict[str, Any]) -> dict[str, Any]:
+    x, y = row["keypoints"][0::3], row["keypoints"][1::3]
+    return row | {"bbox": [min(x), min(y), max(x) - min(x), max(y) - min(y)]}
+
+
+def test_a_bbox_around_the_keypoints_changes_nothing(
+    folder: Path, expected: dict[str, Any]
+) -> None:
+    truth, found = load(folder, "coco79_gt", "coco79_dt")
+    result = scored(truth, [boxed(row) for row in found])
+    assert_numbers(result, expected[WITH_BOXES]["stats"])
+
+
+def test_the_area_of_a_bbox_decides_the_range(folder: Path) -> None:
+    """Of rows that have one, each by itself; a note says how many another area would move."""
+    truth, found = load(folder, "coco79_gt", "coco79_dt")
+    small = [row | {"bbox": [5, 5, 40, 40]} for row in found]
+    assert_same(truth, small)
+    moved, plain = scored(truth, small), scored(truth, found)
+    assert moved.summary["AP"] == plain.summary["AP"]
+    assert moved.summary["APm"] < plain.summary["APm"]
+    (note,) = [note for note in moved.notes if note.code == "detection-area-of-box"]
+    assert "another range than their keypoints'" in note.message
+    extent = RULES.with_changes(detection_area="extent")
+    assert scored(truth, small, extent).summary == plain.summary
+    mixed = scored(truth, small[:200] + found[200:])
+    due = np.array([1600.0] * 200 + [w * h for *_, w, h in (boxed(r)["bbox"] for r in found[200:])])
+    assert_same_bits(mixed._scene.boxes()[0].area, due, "areas")
+
+
+def test_crowd_pose(folder: Path, expected: dict[str, Any]) -> None:
+    """Of 14 keypoints, an area of .53 of the box, and no ranges."""
+    truth, found = load(folder, "example_crowdpose_val", "example_crowdpose_preds")
+    for record in truth["annotations"]:
+        record["area"] = record["bbox"][2] * record["bbox"][3] * 0.53
+    with pytest.raises(
+        UsageError, match="there are 17 sigmas, and 14 keypoints in each row of the "
+    ):
+        scored(truth, found)
+    rules = RULES.with_changes(sigmas=tuple(expected[CROWD_POSE]["sigmas"]))
+    assert Protocol.spelt("coco-keypoints|sigmas:crowdpose") == rules
+    stats = expected[CROWD_POSE]["stats"]
+    numbers = {name: value for name, value in stats.items() if "P " not in name}
+    assert len(numbers) == 6
+    assert_numbers(scored(truth, found, rules), numbers)
+    assert_same(truth, found, rules)
+
+
+def cases() -> list[str]:
+    return [
+        "nose 6 px off",
+        "nose 6 px off, hip exact",
+        "ground truth without keypoints",
+        "a neutral one absorbs one only",
+        "a crowd absorbs all",
+        "10 px left of the doubled box",
+        "area of a detection: extent of its keypoints",
+        "area of a detection: its bbox",
+        "21 persons",
+    ]
+
+
+@pytest.mark.parametrize("name", cases())
+def test_worked_cases(real_data: Path, name: str) -> None:
+    listed = json.loads((real_data / "iou-types-cases" / "cases.json").read_text())
+    known = {case["name"]: case for case in listed if case["protocol"] == "coco-keypoints"}
+    assert [*known] == cases()
+    case = known[name]
+    result = scored(case["ground_truth"], case["detections"])
+    assert_numbers(result, case["expected"])
+    if "oks" in case:
+        scene = result._scene
+        rows = np.argsort(-scene.detections.score, kind="stable")
+        ours = scene.overlaps(scene.boxes(), rows, np.arange(len(scene.ground_truth)))
+        assert_same_bits(ours, case["oks"], "OKS")
+    assert_same(case["ground_truth"], case["detections"])
+
+
+@pytest.mark.parametrize("changes", [{}, {"detection_area": "extent"}, {"area_source": "box"}])
+@pytest.mark.parametrize("name", FILES)
+def test_cross_check(folder: Path, name: str, changes: dict[str, Any]) -> None:
+    truth, found = load(folder, *FILES[name])
+    rules = RULES.with_changes(iou_thresholds=(0.5, 0.75), **changes)
+    check = cross_check(scored(truth, found, rules))
+    assert check.equal
+    assert check.numbers["AP50"][0] > 0.3
+
+
+coordinate = st.one_of(st.integers(-20, 120), st.floats(-20, 120, width=32))
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> tuple[Any, Any, Protocol]:
+    """Draw objects of any number of keypoints, labelled or not, and detections nearby."""
+    count = draw(st.sampled_from([1, 2, 5, 7, 8, 9, 16, 17, 20, 136]))
+    random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    sigmas = tuple((random.integers(20, 110, count) / 1000).tolist())
+    whole = draw(st.booleans())
+
+    def placed(values: Any) -> list[Any]:
+        return [int(v) for v in values] if whole else [float(v) for v in values]
+
+    truths, found = [], []
+    for number in range(1, draw(st.integers(1, 7)) + 1):
+        place = random.uniform(0, 100, (count, 2))
+        share = draw(st.sampled_from([0.0, 0.3, 1.0]))
+        seen = (random.random(count) < share) * random.integers(1, 3, count)
+        truth = {
+            "id": number,
+            "image_id": int(random.integers(1, 3)),
+            "category_id": int(random.integers(1, 3)),
+            "bbox": placed(random.uniform(1, 60, 4)),
+            "area": float(random.choice([0, 900, 1024, 4000, 9216, 20000.5])),
+            "iscrowd": int(random.random() < 0.2),
+            "num_keypoints": int(np.count_nonzero(seen)) if draw(st.booleans()) else 0,
+            "keypoints": placed(np.column_stack([place, seen]).ravel()),
+        }
+        truths.append(truth)
+        for _ in range(draw(st.integers(0, 3))):
+            moved = place + random.normal(0, draw(st.sampled_from([0.0, 2.0, 9.0])), place.shape)
+            found.append(
+                {
+                    "image_id": truth["image_id"],
+                    "category_id": int(random.integers(1, 3)),
+                    "score": draw(st.sampled_from([0.25, 0.5, 0.75])),
+                    "keypoints": placed(np.column_stack([moved, np.ones(count)]).ravel()),
+                }
+            )
+    found = found or [found_nowhere(count)]
+    instances = {
+        "images": [{"id": 1}, {"id": 2}],
+        "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}],
+        "annotations": truths,
+    }
+    return instances, found, RULES.with_changes(sigmas=sigmas)
+
+
+def found_nowhere(count: int) -> dict[str, Any]:
+    pose = [500, 500, 1] * count
+    return {"image_id": 1, "category_id": 1, "score": 0.5, "keypoints": pose}
+
+
+@given(scenes())
+def test_drawn_scenes_are_those_of_pycocotools(scene: tuple[Any, Any, Protocol]) -> None:
+    assert_same(*scene)
