@@ -23,7 +23,7 @@ RESULTS = WORK / "results.json"
 
 SIZES = (
     *("1k", "48k", "500k", "500k-full", "2M", "5M", "voc"),
-    *("masks", "masks-alone"),
+    *("masks", "masks-alone", "keypoints"),
 )
 LARGE = ("2M", "5M")
 LARGE_BOXES = ("500k", "500k-full", *LARGE)  # where threads have enough to do

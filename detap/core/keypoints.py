@@ -110,7 +110,8 @@ def _edges(start: NDArray[np.int64], pairs: int) -> list[int]:
     """Return detections at which pieces begin that have so many pairs, or a few more."""
     wanted = np.arange(0, start[-1], pairs)
     first = np.searchsorted(start, wanted)
-    return np.unique([*first.tolist(), len(start) - 1]).tolist() if len(wanted) else []
+    # np.unique would import numpy.ma, which takes longer than all that is done here.
+    return sorted({*first.tolist(), len(start) - 1}) if len(wanted) else []
 
 
 def _of_one_cell(detections: Boxes, truths: Boxes) -> tuple[NDArray[np.int64], Integers]:

@@ -233,3 +233,30 @@ def test_a_box_without_area_is_no_matter_of_keypoints(tmp_path: Path) -> None:
     assert noted(truth) == {"zero-area-ground-truth": 1}
     found = read_detections(result_file(tmp_path, flat), truth)
     assert noted(found) == {"zero-area-detections": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        *(("0", 0), ("2", 2), ("1.0", 1), ("9.0", 9), ("1.00", 1), ("1.05", 1.05), ("10", 10)),
+        *(("0.5", 0.5), ("-1", -1), ("2e0", 2), ("1.0e1", 10), ("2 ", 2)),
+        *((text, None) for text in ("1.", "01", "00.0", "1.0x", ".0", "", "1.0 1")),
+    ],
+)
+def test_v_is_a_number_however_it_is_written(
+    tmp_path: Path, text: str, value: float | None
+) -> None:
+    path = truth_file(tmp_path)
+    for place in (b"1, 0, 0, 0]", b"0]"):  # amid the list, and at its end
+        changed = path.read_bytes().replace(place, place.replace(place[:1], text.encode(), 1))
+        (tmp_path / "changed.json").write_bytes(changed)
+        columns = scanned_truth(
+            prefetch.ground_truth(tmp_path / "changed.json", keypoints=True).result()
+        )
+        if value is None:
+            assert columns is None
+            continue
+        assert columns is not None
+        assert columns.poses is not None
+        where = 1 if len(place) > 2 else 2
+        assert columns.poses.keypoints[:, where, 2].tolist() == [value] * 2

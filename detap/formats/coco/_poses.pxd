@@ -9,7 +9,7 @@ from libc.stdlib cimport realloc
 
 from detap.formats.coco._shapes cimport FARTHEST
 from detap.formats.json._grammar cimport Cursor, fail, skip_space
-from detap.formats.reading._bytes cimport Bytes
+from detap.formats.reading._bytes cimport Bytes, is_digit
 from detap.formats.reading._numbers cimport read_number
 
 
@@ -52,9 +52,19 @@ cdef inline Bytes read_pose(Cursor *cursor, Bytes p, Poses *poses, bint truth) n
         return fail(cursor, p)
     while True:
         p = skip_space(p + 1)
-        p = read_number(p, cursor.end, &cursor.failed, &value)
-        if p == NULL:
-            return NULL
+        # v is a digit mostly, which need not be looked for as a number is.
+        if part == 2 and is_digit(p[0]) and (p[1] == c',' or p[1] == c']'):
+            value = p[0] - 48
+            p += 1
+        elif part == 2 and is_digit(p[0]) and p[1] == c'.' and p[2] == c'0' and (
+            p[3] == c',' or p[3] == c']'
+        ):
+            value = p[0] - 48
+            p += 3
+        else:
+            p = read_number(p, cursor.end, &cursor.failed, &value)
+            if p == NULL:
+                return NULL
         if not fabs(value) <= FARTHEST:
             return fail(cursor, p)
         if part == 2:
