@@ -18,7 +18,8 @@ import detap
 from detap.compat import pycocotools as ours
 from detap.errors import MaskError
 from tests.compat.made import SIDE, made, made_of
-from tests.compat.patterns import Case
+from tests.compat.patterns import Case, loaded
+from tests.compat.test_patterns import OURS
 from tests.conftest import ROOT
 
 
@@ -251,3 +252,15 @@ def test_overlaps_of_boxes_are_those_of_the_mask_module() -> None:
         assert mine.tobytes("A") == theirs.tobytes("A")
         assert mine.flags.f_contiguous
     assert ours.mask.iou([], truths.tolist(), crowd) == [] == their_mask.iou([], [], [])
+
+
+@pytest.mark.parametrize("kind", ["bbox", "segm", "keypoints"])
+def test_what_is_usual_goes_through_the_core_at_once(kind: str, tmp_path: Path) -> None:
+    """Else all would be right, and as slow as pycocotools."""
+    case = Case.write(made_of(kind, 3), tmp_path, kind)
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth, found = loaded(OURS, case)
+        evaluated = ours.COCOeval(truth, found, kind)
+        evaluated.evaluate()
+        evaluated.accumulate()
+    assert not {"evalImgs", "ious", "_gts"} & {*vars(evaluated)}

@@ -4,7 +4,7 @@ from cpython.dict cimport PyDict_GetItem
 from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
 from cpython.long cimport PyLong_AsDouble
 from cpython.object cimport PyObject
-from libc.math cimport isfinite
+from libc.math cimport INFINITY, isfinite, signbit
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 
 import numpy as np
@@ -247,6 +247,34 @@ def complete_boxes(list records):
         record["iscrowd"] = 0
         regular = regular and "category_id" in record
     return regular
+
+
+def extent(list keypoints):
+    """Return the box around keypoints and its area, with numbers of numpy's, as pycocotools does.
+
+    None where they are not x, y and v of each, all floats and finite.
+    """
+    cdef Py_ssize_t count = len(keypoints), i
+    cdef double value, low[2], high[2]
+    cdef object given
+    if count == 0 or count % 3:
+        return None
+    low[0] = low[1] = INFINITY
+    high[0] = high[1] = -INFINITY
+    for i in range(count):
+        if i % 3 == 2:
+            continue
+        given = keypoints[i]
+        if type(given) is not float:
+            return None
+        value = PyFloat_AS_DOUBLE(given)
+        if not isfinite(value) or value == 0.0 and signbit(value):
+            return None
+        low[i % 3] = min(low[i % 3], value)
+        high[i % 3] = max(high[i % 3], value)
+    number = np.float64
+    box = [number(low[0]), number(low[1]), number(high[0] - low[0]), number(high[1] - low[1])]
+    return box, number((high[0] - low[0]) * (high[1] - low[1]))
 
 
 cdef inline int32_t placed(IdTable table, double name) noexcept nogil:

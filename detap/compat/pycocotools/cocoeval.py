@@ -322,7 +322,7 @@ def _check_type(params: Params) -> None:
 def _at_once(evaluator: COCOeval) -> _Left | None:
     """Return all as the core takes it; None where it has to go image by image."""
     steps = "_prepare", "computeIoU", "computeOks", "evaluateImg"
-    if scoring.overridden(evaluator, COCOeval, *steps) or evaluator.params.iouType == "keypoints":
+    if scoring.overridden(evaluator, COCOeval, *steps):
         return None
     truths, found = evaluator.cocoGt, evaluator.cocoDt
     try:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools import _runs
-from detap.compat.pycocotools._walks import complete_boxes, take_rows
+from detap.compat.pycocotools._walks import complete_boxes, extent, take_rows
 from detap.compat.pycocotools.shapes import Masks
 from detap.core.masks import measured
 from detap.core.threads import memory_is_tight
@@ -334,8 +334,11 @@ def _masks_in_turn(records: list[Record]) -> Iterator[tuple[Record, Any, Any, in
 
 
 def _complete_keypoints(record: Record, number: int) -> None:
-    x, y = record["keypoints"][0::3], record["keypoints"][1::3]
-    left, right, top, bottom = np.min(x), np.max(x), np.min(y), np.max(y)
-    record["area"] = (right - left) * (bottom - top)
+    found = extent(record["keypoints"]) if type(record["keypoints"]) is list else None
+    if found is None:
+        x, y = record["keypoints"][0::3], record["keypoints"][1::3]
+        left, right, top, bottom = np.min(x), np.max(x), np.min(y), np.max(y)
+        found = [left, top, right - left, bottom - top], (right - left) * (bottom - top)
+    record["area"] = found[1]
     record["id"] = number
-    record["bbox"] = [left, top, right - left, bottom - top]
+    record["bbox"] = found[0]

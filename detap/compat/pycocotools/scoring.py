@@ -20,7 +20,13 @@ from numpy.typing import NDArray
 from detap.compat.pycocotools._walks import Columns, fill_scores
 from detap.compat.pycocotools.coco import COCO
 from detap.compat.pycocotools.results import Results
-from detap.compat.pycocotools.shapes import Masks, MaskShapes, Shapes
+from detap.compat.pycocotools.shapes import (
+    Keypoints,
+    KeypointShapes,
+    Masks,
+    MaskShapes,
+    Shapes,
+)
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, Pairs, score
@@ -76,14 +82,14 @@ def _plain(name: Any) -> Any:
 
 
 class Truths(NamedTuple):
-    """G ground truths as columns, with their ids; and their masks, where these are compared."""
+    """G ground truths as columns, with their ids; and what is compared, where it is no box."""
 
     boxes: Boxes
     neutral: Flags
     absorbing: Flags
     void: Flags
     ids: NDArray[Any]
-    masks: Masks | None
+    drawn: Masks | Keypoints | None
 
 
 class Claims(NamedTuple):
@@ -98,15 +104,15 @@ class Claims(NamedTuple):
         Where the N are among these.
     given : sequence of float, or Results
         Likewise the scores; those of results are asked for only where they are needed.
-    masks : Masks or None
-        Where these are compared.
+    drawn : Masks, Keypoints or None
+        What is compared, where it is no box.
     """
 
     boxes: Boxes
     ids: Sequence[int]
     rows: NDArray[np.intp]
     given: Sequence[Any] | Results
-    masks: Masks | None
+    drawn: Masks | Keypoints | None
 
     def scores(self) -> list[Any]:
         """Return the scores, the very numbers that were given."""
@@ -123,10 +129,10 @@ def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
     crowd, neutral = columns.columns()[-2:]
     flags = neutral.view(np.bool_)[rows], crowd.view(np.bool_)[rows]
     ids = np.array(columns.ids, np.object_)[rows]
-    masks = None
-    if params.iouType == "segm" and (masks := _masks(coco, columns, rows)) is None:
+    drawn = _drawn(coco, columns, params, boxed=True)
+    if drawn is None and params.iouType != "bbox":
         return None
-    return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, masks)
+    return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, drawn and drawn.at(rows))
 
 
 def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
@@ -135,18 +141,22 @@ def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
     if columns is None:
         return None
     boxes, rows = _selected(selection, *columns.columns()[:-2])
-    masks = None
-    if params.iouType == "segm" and (masks := _masks(coco, columns, rows)) is None:
+    drawn = _drawn(coco, columns, params, boxed=False)
+    if drawn is None and params.iouType != "bbox":
         return None
-    return Claims(boxes, columns.ids, rows, columns.scores, masks)
+    return Claims(boxes, columns.ids, rows, columns.scores, drawn and drawn.at(rows))
 
 
-def _masks(coco: Any, columns: Columns, rows: NDArray[np.intp]) -> Masks | None:
-    """Return the masks of these rows, and let every record that was chosen hold its own."""
-    if not isinstance(coco, COCO) or overridden(coco, COCO, "annToRLE"):
+def _drawn(coco: Any, columns: Columns, params: Any, *, boxed: bool) -> Masks | Keypoints | None:
+    """Return what is compared, unless boxes are; None where it is unusual.
+
+    Every record that was chosen then holds its mask as a run-length string.
+    """
+    if params.iouType == "keypoints":
+        return Keypoints.of(columns.records, len(params.kpt_oks_sigmas), boxed=boxed)
+    if params.iouType == "bbox" or not isinstance(coco, COCO) or overridden(coco, COCO, "annToRLE"):
         return None
-    masks = Masks.of(columns.records, columns.aside, coco.imgs)
-    return masks and masks.at(rows)
+    return Masks.of(columns.records, columns.aside, coco.imgs)
 
 
 def _read(coco: Any, params: Any, selection: Selection, *, scored: bool) -> Columns | None:
@@ -341,8 +351,8 @@ class Evaluated:
             claims = read_claims(found, params, selection)
         if claims is None:
             return None
-        shapes = None
-        if params.iouType == "segm" and (shapes := _mask_shapes(claims, columns)) is None:
+        shapes = _shapes(claims, columns, params)
+        if shapes is None and params.iouType != "bbox":
             return None
         return cls(copied(params), columns, claims, selection, rules, shapes)
 
@@ -378,11 +388,18 @@ def _masks_are_there(results: Results, found: COCO, kind: str) -> bool:
     )
 
 
-def _mask_shapes(claims: Claims, truths: Truths) -> MaskShapes | None:
-    if claims.masks is None or truths.masks is None:
+def _shapes(claims: Claims, truths: Truths, params: Any) -> Shapes | None:
+    """Return what is compared, unless boxes are; None where it is unusual."""
+    if isinstance(claims.drawn, Masks) and isinstance(truths.drawn, Masks):
+        image = claims.boxes.image, truths.boxes.image
+        return MaskShapes.of(claims.drawn, truths.drawn, image)
+    if not isinstance(claims.drawn, Keypoints) or not isinstance(truths.drawn, Keypoints):
         return None
-    image = claims.boxes.image, truths.boxes.image
-    return MaskShapes.of(claims.masks, truths.masks, image)
+    sigmas = np.asarray(params.kpt_oks_sigmas)
+    usual = sigmas.dtype == np.float64 and sigmas.ndim == 1 and bool((sigmas > 0).all())
+    if not (usual and params.useCats and (truths.boxes.area >= 0).all()):
+        return None
+    return KeypointShapes(claims.drawn, truths.drawn, tuple(sigmas.tolist()))
 
 
 def _score(evaluated: Evaluated, void: Flags, cells: Iterable[Cell]) -> Scores:

@@ -1,4 +1,4 @@
-"""What is compared where it is no box: the masks of annotations, as the core takes them."""
+"""What is compared where it is no box: masks and keypoints, as the core takes them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools import _runs
+from detap.core.keypoints import Poses, keypoint_pairs
 from detap.core.masks import MaskArrays, mask_pairs
 from detap.core.matching import Boxes, Pairs
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 Record = dict[str, Any]
+
+_LARGEST = 2.0**25
+"""Up to here float64 holds the square of every whole number, which pycocotools takes as such."""
 
 
 class Shapes(Protocol):
@@ -97,5 +102,73 @@ class MaskShapes:
             masks=(self.claims.arrays, self.truths.arrays),
             numbers=(self.claims.number, self.truths.number),
             absorbing=absorbing,
+            lowest=lowest,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Keypoints:
+    """Keypoints, and of ground truths the boxes, which stand for them where none is labelled.
+
+    Attributes
+    ----------
+    places : (n, K, 3) float64
+        x, y, v.
+    boxes : (n, 4) float64
+        x, y, width, height; zeros of detections.
+    """
+
+    places: Floats
+    boxes: Floats
+
+    @classmethod
+    def of(cls, records: Sequence[Record], count: int, *, boxed: bool) -> Self | None:
+        """Return the keypoints of records; None where they are unusual, or not so many in each."""
+        places = _numbers([record["keypoints"] for record in records], 3 * count)
+        boxes: Floats | None = np.zeros((len(records), 4))
+        if boxed:
+            boxes = _numbers([record["bbox"] for record in records], 4)
+        if places is None or boxes is None:
+            return None
+        return cls(places.reshape(-1, count, 3), boxes)
+
+    def at(self, rows: Rows) -> "Keypoints":
+        """Return the keypoints of these rows."""
+        return Keypoints(self.places[rows], self.boxes[rows])
+
+
+def _numbers(rows: list[Any], count: int) -> Floats | None:
+    """Return rows of so many numbers; None where one is none, or so large that it is no pixel."""
+    if not all(type(row) is list and len(row) == count for row in rows):
+        return None
+    numbers = np.array(rows).reshape(len(rows), count)
+    if numbers.dtype.kind not in "fi" or not (np.abs(numbers) < _LARGEST).all():
+        return None
+    return numbers.astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class KeypointShapes:
+    """The keypoints of detections and of ground truths.
+
+    Attributes
+    ----------
+    sigmas : tuple of float
+        One of each keypoint.
+    """
+
+    claims: Keypoints
+    truths: Keypoints
+    sigmas: tuple[float, ...]
+
+    def pairs(self, claims: Boxes, truths: Boxes, absorbing: Flags, lowest: float = 0.0) -> Pairs:
+        """Return how alike those of the same image and class lie; none absorbs another way."""
+        del absorbing
+        return keypoint_pairs(
+            claims,
+            truths,
+            claims=self.claims.places[:, :, :2],
+            poses=Poses(self.truths.places, self.truths.boxes),
+            sigmas=self.sigmas,
             lowest=lowest,
         )
