@@ -6,7 +6,9 @@ signature, its line of the JSON schema and its row of the docs all derive from i
 (``python -m docs.derive`` writes the last two).
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, replace
+from functools import partial
 from itertools import pairwise
 from math import inf, isfinite, isinf
 from struct import pack, unpack
@@ -770,6 +772,32 @@ def _kind_of(entry: "Field[Any]") -> Kind:
     raise TypeError(f"axis {entry.name} needs a kind")  # pragma: no cover - a slip of ours
 
 
+class Presets(Mapping[str, Any]):
+    """Presets by name, each made when it is first asked for: a run wants one of them.
+
+    Parameters
+    ----------
+    *recipes : functools.partial
+        Each makes one; its keyword `name` is what it is called. That of a preset which departs from
+        another is a partial of the other's.
+    """
+
+    def __init__(self, *recipes: partial[Any]) -> None:
+        self._recipes = {recipe.keywords["name"]: recipe for recipe in recipes}
+        self._made: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = self._recipes[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._recipes)
+
+    def __len__(self) -> int:
+        return len(self._recipes)
+
+
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Rules:
     """What detection and ranking protocols share: axes with values, and a signature.
@@ -787,7 +815,7 @@ class Rules:
         What the difference comes from.
     """
 
-    presets: ClassVar[dict[str, Any]] = {}
+    presets: ClassVar[Mapping[str, Any]] = {}
     """The presets of this kind of protocol, by name."""
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = ()

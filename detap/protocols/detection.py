@@ -1,5 +1,6 @@
 """How detections are matched and scored, as data: the axes of a detection protocol."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -82,7 +83,7 @@ class Protocol(Rules):
     docs/protocols.md has them as a table. `name` is the preset that this is, or departs from.
     """
 
-    presets: ClassVar[dict[str, "Protocol"]] = {}
+    presets: ClassVar[Mapping[str, "Protocol"]] = {}
 
     together: ClassVar[tuple[tuple[str, ...], ...]] = (
         ("overlap", "sigmas", "detection_area", "dilation_ratio", "pixel_edge"),

@@ -1,7 +1,7 @@
 """The presets: each reproduces one public implementation."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 
 from detap.protocols.axes import (
     ALL_AREAS,
@@ -9,6 +9,7 @@ from detap.protocols.axes import (
     KITTI_LEVELS,
     PROPOSAL_AREAS,
     SIGMAS,
+    Presets,
     linspace,
 )
 from detap.protocols.detection import Protocol
@@ -19,11 +20,14 @@ COCO_IOU_CEILING = 1 - 1e-10
 COCO_PRECISION_GUARD = 2.0**-52
 """numpy.spacing(1), which pycocotools adds to tp + fp: 1/1 becomes 0.9999999999999998 there."""
 
+_COCO_THRESHOLDS = linspace(0.5, 0.95, 10)
+
 _TIES = "equal scores, whose order its sort leaves open"
 _FLOAT32 = "its single precision"
 _SUMS = "the order of its sums"
 
-_VOC2007 = Protocol(
+_VOC2007 = partial(
+    Protocol,
     name="voc2007",
     pixel_edge=True,
     neutral=("difficult",),
@@ -33,14 +37,14 @@ _VOC2007 = Protocol(
     source="VOCevaldet.m and VOCap.m of the PASCAL VOC 2007 development kit",
     residue="read: MATLAB was not run",
 )
-_VOC2012 = replace(
+_VOC2012 = partial(
     _VOC2007,
     name="voc2012",
     interpolation="all-point",
     recall_grid="linspace",
     source="VOCevaldet.m and VOCap.m of the PASCAL VOC 2010-2012 development kits",
 )
-_VOC2007_PY = replace(
+_VOC2007_PY = partial(
     _VOC2007,
     name="voc2007-py",
     strict_iou=True,
@@ -49,9 +53,10 @@ _VOC2007_PY = replace(
     tolerance=1e-7,
     residue=_TIES,
 )
-_COCO = Protocol(
+_COCO = partial(
+    Protocol,
     name="coco",
-    iou_thresholds=linspace(0.5, 0.95, 10),
+    iou_thresholds=_COCO_THRESHOLDS,
     iou_ceiling=COCO_IOU_CEILING,
     candidate="best-free",
     equal_iou="last",
@@ -66,7 +71,7 @@ _COCO = Protocol(
     source="pycocotools 2.0.11, COCOeval with iouType bbox",
     tolerance=0.0,
 )
-_LVIS = replace(
+_LVIS = partial(
     _COCO,
     name="lvis",
     neutral=("ignore",),
@@ -78,7 +83,8 @@ _LVIS = replace(
     class_groups="frequency",
     source="lvis 0.5.3, LVISEval with iou_type bbox",
 )
-_KITTI = Protocol(
+_KITTI = partial(
+    Protocol,
     name="kitti",
     strict_iou=True,
     neutral=("difficult",),
@@ -99,7 +105,8 @@ _KITTI = Protocol(
     residue=_SUMS,
 )
 
-_DOTA = Protocol(
+_DOTA = partial(
+    Protocol,
     name="dota",
     overlap="polygon",
     strict_iou=True,
@@ -113,7 +120,8 @@ _DOTA = Protocol(
     residue="its overlaps, which it sums from the origin of coordinates, and " + _TIES,
 )
 
-_OPEN_IMAGES = Protocol(
+_OPEN_IMAGES = partial(
+    Protocol,
     name="open-images-v2",
     group_of_weight=0,
     flat_boxes="dropped",
@@ -123,193 +131,193 @@ _OPEN_IMAGES = Protocol(
     residue="equal scores, which its sort reverses and partly leaves open",
 )
 
-Protocol.presets |= {
-    rules.name: rules
-    for rules in (
-        _VOC2007,
+Protocol.presets = Presets(
+    _VOC2007,
+    _VOC2012,
+    _VOC2007_PY,
+    partial(
         _VOC2012,
-        _VOC2007_PY,
-        replace(
-            _VOC2012,
-            name="voc2012-py",
-            strict_iou=True,
-            source="py-faster-rcnn, lib/datasets/voc_eval.py with use_07_metric=False",
-            tolerance=1e-7,
-            residue=_TIES,
-        ),
+        name="voc2012-py",
+        strict_iou=True,
+        source="py-faster-rcnn, lib/datasets/voc_eval.py with use_07_metric=False",
+        tolerance=1e-7,
+        residue=_TIES,
+    ),
+    _COCO,
+    partial(
         _COCO,
-        replace(
-            _COCO,
-            name="coco-strict",
-            id_zero="no-match",
-            source="pycocotools 2.0.11, COCOeval with iouType bbox, its annotation id 0 included",
-        ),
-        replace(
-            _COCO,
-            name="coco-segm",
-            overlap="mask",
-            source="pycocotools 2.0.11, COCOeval with iouType segm",
-        ),
-        replace(
-            _COCO,
-            name="coco-boundary",
-            overlap="boundary",
-            neutral=("crowd", "ignore"),
-            source="bowenc0221/boundary-iou-api 37d2558, COCOeval with iouType boundary",
-        ),
-        replace(
-            _COCO,
-            name="coco-keypoints",
-            overlap="keypoints",
-            sigmas=SIGMAS["coco"],
-            neutral=("crowd", "no_keypoints"),
-            area_ranges=(COCO_AREAS[0], *COCO_AREAS[2:]),
-            detection_limits=(20,),
-            source="pycocotools 2.0.11, COCOeval with iouType keypoints",
-        ),
+        name="coco-strict",
+        id_zero="no-match",
+        source="pycocotools 2.0.11, COCOeval with iouType bbox, its annotation id 0 included",
+    ),
+    partial(
+        _COCO,
+        name="coco-segm",
+        overlap="mask",
+        source="pycocotools 2.0.11, COCOeval with iouType segm",
+    ),
+    partial(
+        _COCO,
+        name="coco-boundary",
+        overlap="boundary",
+        neutral=("crowd", "ignore"),
+        source="bowenc0221/boundary-iou-api 37d2558, COCOeval with iouType boundary",
+    ),
+    partial(
+        _COCO,
+        name="coco-keypoints",
+        overlap="keypoints",
+        sigmas=SIGMAS["coco"],
+        neutral=("crowd", "no_keypoints"),
+        area_ranges=(COCO_AREAS[0], *COCO_AREAS[2:]),
+        detection_limits=(20,),
+        source="pycocotools 2.0.11, COCOeval with iouType keypoints",
+    ),
+    _LVIS,
+    partial(
         _LVIS,
-        replace(
-            _LVIS,
-            name="lvis-segm",
-            overlap="mask",
-            source="lvis 0.5.3, LVISEval with iou_type segm",
-        ),
+        name="lvis-segm",
+        overlap="mask",
+        source="lvis 0.5.3, LVISEval with iou_type segm",
+    ),
+    _DOTA,
+    partial(
         _DOTA,
-        replace(
-            _DOTA,
-            name="dota-allpoint",
-            interpolation="all-point",
-            recall_grid="linspace",
-            absent_class="undefined",
-            source="the same, with use_07_metric=False",
-        ),
+        name="dota-allpoint",
+        interpolation="all-point",
+        recall_grid="linspace",
+        absent_class="undefined",
+        source="the same, with use_07_metric=False",
+    ),
+    _KITTI,
+    partial(
         _KITTI,
-        replace(
-            _KITTI,
-            name="kitti-r11",
-            interpolation="11-point",
-            recall_grid="arange",
-            source="the same, as it was until October 2019",
-        ),
-        replace(
-            _COCO,
-            name="proposals",
-            area_ranges=PROPOSAL_AREAS,
-            detection_limits=(100, 1000),
-            absorbing=(),
-            class_agnostic=True,
-            pairing="coverage",
-            headline="AR",
-            source="Detectron2, evaluation/coco_evaluation.py, with images without proposals "
-            "counted and in float64",
-            tolerance=None,
-            residue="its single precision, and images without proposals",
-        ),
-        replace(
-            _COCO,
-            name="torchmetrics",
-            iou_grid="float32",
-            recall_grid="float32",
-            source="torchmetrics 1.9, detection.MeanAveragePrecision with iou_type bbox",
-            tolerance=1e-6,
-            residue="its numbers are float32; where images are updated in another order than that "
-            "of their ids, equal scores rank in that order",
-        ),
-        Protocol(
-            name="ultralytics",
-            iou_thresholds=_COCO.iou_thresholds,
-            candidate="best-free",
-            detection_limits=(300,),
-            limit_scope="image",
-            ties="image",
-            interpolation="trapezoid-101",
-            score_floor=0.001,
-            headline="mAP",
-            source="Ultralytics 8.4.190, val: BaseValidator.match_predictions and ap_per_class",
-            tolerance=1e-6,
-            residue="its overlaps are float32, and equal scores, whose order its sort leaves open",
-        ),
-        replace(
-            _VOC2007_PY,
-            name="detectron2-voc",
-            iou_thresholds=tuple(percent / 100 for percent in range(50, 100, 5)),
-            score_decimals=3,
-            box_decimals=1,
-            source="Detectron2 02b5c4e, evaluation/pascal_voc_evaluation.py for VOC 2007",
-            tolerance=5e-5,
-            residue=_TIES,
-        ),
-        Protocol(
-            name="tidecv-ap",
-            iou_thresholds=tuple(percent / 100 for percent in range(50, 100, 5)),
-            candidate="best-free",
-            neutral=("crowd",),
-            absorbing=("crowd",),
-            detection_limits=(100,),
-            limit_scope="image",
-            ties="image",
-            interpolation="101-point",
-            recall_grid="hundredths",
-            absent_class="zero-if-detected",
-            source="tidecv 1.0.1, TIDE.evaluate_range in its mode for boxes",
-            tolerance=1e-12,
-            residue=_SUMS,
-        ),
-        Protocol(
-            name="globox",
-            iou_thresholds=_COCO.iou_thresholds,
-            candidate="best-free",
-            equal_iou="last",
-            area_ranges=(ALL_AREAS,),
-            area_source="box",
-            detection_limits=(100,),
-            ties="image",
-            interpolation="101-point",
-            source="globox 2.9.0, COCOEvaluator",
-            tolerance=1e-12,
-            residue=_SUMS,
-        ),
-        replace(
-            _VOC2012,
-            name="padilla",
-            neutral=(),
-            source="rafaelpadilla/object_detection_metrics, pascal_voc_evaluator.py, all points",
-            tolerance=1e-12,
-            residue=_SUMS,
-        ),
-        replace(
-            _VOC2012,
-            name="cartucho",
-            source="Cartucho/mAP, main.py",
-            tolerance=1e-12,
-            residue=_SUMS,
-        ),
-        replace(
-            _VOC2007,
-            name="mmdet-voc",
-            recall_grid="arange",
-            source="mmdetection 3.3, VOCMetric with eval_mode 11points",
-            tolerance=1e-5,
-            residue=f"{_FLOAT32}, and {_TIES}",
-        ),
-        replace(
-            _VOC2012,
-            name="tf-pascal",
-            pixel_edge=False,
-            source="TensorFlow Object Detection API 2.8.0, PascalDetectionEvaluator",
-            tolerance=1e-5,
-            residue=f"{_FLOAT32}, and equal scores, which rank in reverse",
-        ),
+        name="kitti-r11",
+        interpolation="11-point",
+        recall_grid="arange",
+        source="the same, as it was until October 2019",
+    ),
+    partial(
+        _COCO,
+        name="proposals",
+        area_ranges=PROPOSAL_AREAS,
+        detection_limits=(100, 1000),
+        absorbing=(),
+        class_agnostic=True,
+        pairing="coverage",
+        headline="AR",
+        source="Detectron2, evaluation/coco_evaluation.py, with images without proposals "
+        "counted and in float64",
+        tolerance=None,
+        residue="its single precision, and images without proposals",
+    ),
+    partial(
+        _COCO,
+        name="torchmetrics",
+        iou_grid="float32",
+        recall_grid="float32",
+        source="torchmetrics 1.9, detection.MeanAveragePrecision with iou_type bbox",
+        tolerance=1e-6,
+        residue="its numbers are float32; where images are updated in another order than that "
+        "of their ids, equal scores rank in that order",
+    ),
+    partial(
+        Protocol,
+        name="ultralytics",
+        iou_thresholds=_COCO_THRESHOLDS,
+        candidate="best-free",
+        detection_limits=(300,),
+        limit_scope="image",
+        ties="image",
+        interpolation="trapezoid-101",
+        score_floor=0.001,
+        headline="mAP",
+        source="Ultralytics 8.4.190, val: BaseValidator.match_predictions and ap_per_class",
+        tolerance=1e-6,
+        residue="its overlaps are float32, and equal scores, whose order its sort leaves open",
+    ),
+    partial(
+        _VOC2007_PY,
+        name="detectron2-voc",
+        iou_thresholds=tuple(percent / 100 for percent in range(50, 100, 5)),
+        score_decimals=3,
+        box_decimals=1,
+        source="Detectron2 02b5c4e, evaluation/pascal_voc_evaluation.py for VOC 2007",
+        tolerance=5e-5,
+        residue=_TIES,
+    ),
+    partial(
+        Protocol,
+        name="tidecv-ap",
+        iou_thresholds=tuple(percent / 100 for percent in range(50, 100, 5)),
+        candidate="best-free",
+        neutral=("crowd",),
+        absorbing=("crowd",),
+        detection_limits=(100,),
+        limit_scope="image",
+        ties="image",
+        interpolation="101-point",
+        recall_grid="hundredths",
+        absent_class="zero-if-detected",
+        source="tidecv 1.0.1, TIDE.evaluate_range in its mode for boxes",
+        tolerance=1e-12,
+        residue=_SUMS,
+    ),
+    partial(
+        Protocol,
+        name="globox",
+        iou_thresholds=_COCO_THRESHOLDS,
+        candidate="best-free",
+        equal_iou="last",
+        area_ranges=(ALL_AREAS,),
+        area_source="box",
+        detection_limits=(100,),
+        ties="image",
+        interpolation="101-point",
+        source="globox 2.9.0, COCOEvaluator",
+        tolerance=1e-12,
+        residue=_SUMS,
+    ),
+    partial(
+        _VOC2012,
+        name="padilla",
+        neutral=(),
+        source="rafaelpadilla/object_detection_metrics, pascal_voc_evaluator.py, all points",
+        tolerance=1e-12,
+        residue=_SUMS,
+    ),
+    partial(
+        _VOC2012,
+        name="cartucho",
+        source="Cartucho/mAP, main.py",
+        tolerance=1e-12,
+        residue=_SUMS,
+    ),
+    partial(
+        _VOC2007,
+        name="mmdet-voc",
+        recall_grid="arange",
+        source="mmdetection 3.3, VOCMetric with eval_mode 11points",
+        tolerance=1e-5,
+        residue=f"{_FLOAT32}, and {_TIES}",
+    ),
+    partial(
+        _VOC2012,
+        name="tf-pascal",
+        pixel_edge=False,
+        source="TensorFlow Object Detection API 2.8.0, PascalDetectionEvaluator",
+        tolerance=1e-5,
+        residue=f"{_FLOAT32}, and equal scores, which rank in reverse",
+    ),
+    _OPEN_IMAGES,
+    partial(
         _OPEN_IMAGES,
-        replace(
-            _OPEN_IMAGES,
-            name="open-images-challenge",
-            group_of_weight=1,
-            verified="listed",
-            source="the same, OpenImagesDetectionChallengeEvaluator",
-        ),
-    )
-}
+        name="open-images-challenge",
+        group_of_weight=1,
+        verified="listed",
+        source="the same, OpenImagesDetectionChallengeEvaluator",
+    ),
+)
 
 PRESETS: Mapping[str, Protocol] = Protocol.presets
 """The presets by name."""

@@ -1,5 +1,6 @@
 """How rankings are scored, as data: the axes and presets of retrieval and classification."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -40,7 +41,7 @@ class Retrieval(_AtK):
     docs/ranking.md has them as a table. `name` is the preset that this is, or departs from.
     """
 
-    presets: ClassVar[dict[str, "Retrieval"]] = {}
+    presets: ClassVar[Mapping[str, "Retrieval"]] = {}
 
     ties: Literal["file", "trec", "expected"] = axis(
         "file",
@@ -76,7 +77,7 @@ class Retrieval(_AtK):
         return ("divisor", "ties", "no_relevant")
 
 
-Retrieval.presets |= {
+Retrieval.presets = {
     rules.name: rules
     for rules in (
         Retrieval(name="retrieval"),
@@ -96,7 +97,7 @@ class Classification(_AtK):
     docs/ranking.md has them as a table. `name` is the preset that this is, or departs from.
     """
 
-    presets: ClassVar[dict[str, "Classification"]] = {}
+    presets: ClassVar[Mapping[str, "Classification"]] = {}
 
     curve: Curve = axis(
         "all-point", "How a class's ranking becomes its average precision.", option="--ap"
@@ -138,7 +139,7 @@ class Classification(_AtK):
         return replace(rules, **changes)
 
 
-Classification.presets |= {
+Classification.presets = {
     rules.name: rules
     for rules in (
         Classification(name="voc2012"),
