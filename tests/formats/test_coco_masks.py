@@ -12,6 +12,7 @@ from pycocotools import mask
 
 from detap.core.masks import measured, runs_of
 from detap.errors import InputError, UsageError
+from detap.evaluation.detection import evaluate
 from detap.formats import read_detections as read_any_detections
 from detap.formats import read_ground_truth as read_any_ground_truth
 from detap.formats.coco import careful, prefetch
@@ -127,12 +128,13 @@ def mutated(chance: random.Random, data: bytes) -> bytes:
     return bytes(text)
 
 
-@pytest.mark.parametrize("side", ["truth", "results"])
+@pytest.mark.parametrize("side", ["truth", "results", "results for boxes"])
 def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: str) -> None:
     """Of spoilt files: what the careful reader refuses is declined, the rest is the same."""
     truth_path = truth_file(tmp_path, LISTED)
     truth = read_ground_truth(truth_path, masks=True)
-    rows = {"segmentation": STRING}, {"bbox": [1, 2, 3, 4]}, {"segmentation": SQUARE}
+    box = {"bbox": [1, 2, 3, 4]}
+    rows = {"segmentation": STRING}, box, {"segmentation": LISTED, **box}, {"segmentation": SQUARE}
     whole = truth_path if side == "truth" else result_file(tmp_path, *rows)
     data, accepted = whole.read_bytes(), 0
     for seed in range(4000):
@@ -141,7 +143,8 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
         found: Any = None
         kind = TruthScan if side == "truth" else ResultsScan
         scan: Any = kind(-1, source.read, 1 << 30, 1 << 20, 100, True)
-        if scan.run():
+        for_boxes = side == "results for boxes"
+        if scan.run_for_boxes() if for_boxes else scan.run():
             found = scanned_truth(scan) if side == "truth" else scanned_detections(scan, truth)
         if found is None:
             continue
@@ -149,7 +152,7 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
         due: Any = (
             careful.read_truth(text, "gt", DEFAULT_LIMITS, masks=True)
             if side == "truth"
-            else careful.read_results(text, "dt", DEFAULT_LIMITS, truth, masks=True)
+            else careful.read_results(text, "dt", DEFAULT_LIMITS, truth, masks=not for_boxes)
         )
         same(found.outlines, due.outlines)
         assert np.array_equal(found.corners, due.corners, equal_nan=True)
@@ -188,6 +191,57 @@ def test_masks_without_boxes_are_boxes_where_boxes_are_scored(tmp_path: Path) ->
     assert found.area is not None
     assert found.area.tolist() == [16]
     assert found.masks is None
+
+
+def test_such_rows_are_read_by_the_scanner(tmp_path: Path) -> None:
+    """It scans again for them; of a row that has a box it keeps no mask, whatever that is."""
+    truth = read_ground_truth(truth_file(tmp_path))
+    path = result_file(
+        tmp_path,
+        {"segmentation": STRING},
+        {"segmentation": {"size": [7, 7], "counts": [49]}, "bbox": [1, 2, 3, 4]},
+        {"bbox": [1, 1, 2, 2]},
+        {"segmentation": SQUARE},
+    )
+    scan = prefetch.detections(path).result()
+    assert scan is not None
+    found = scanned_detections(scan, truth)
+    assert found is not None
+    due = careful.read_results(path.read_bytes(), "dt", DEFAULT_LIMITS, truth)
+    assert found.outlines is not None
+    same(found.outlines, due.outlines)
+    assert found.outlines.has.tolist() == [True, False, False, True]
+    for name in ("image", "label", "corners", "box_area", "score"):
+        assert np.array_equal(getattr(found, name), getattr(due, name), equal_nan=True), name
+    table = read_detections(path, truth)
+    assert table.corners.tolist() == [[2, 2, 6, 6], [1, 2, 4, 6], [1, 1, 3, 3], [2, 2, 6, 6]]
+    assert table.masks is None
+    # With masks it is an error.
+    with pytest.raises(InputError, match=r"has the size \[7, 7\]"):
+        read_detections(path, truth, masks=True)
+
+
+def test_annotations_without_a_box_have_that_of_their_mask(tmp_path: Path) -> None:
+    path = truth_file(tmp_path, [[1, 1, 9, 1, 9, 5, 1, 5]])
+    record = json.loads(path.read_text())
+    for row in record["annotations"]:
+        del row["bbox"]
+    del record["annotations"][0]["area"]
+    path.write_text(json.dumps(record))
+    scan = scanned_truth(prefetch.ground_truth(path, masks=True).result())
+    assert scan is not None
+    by_hand = careful.read_truth(path.read_bytes(), "gt", DEFAULT_LIMITS, masks=True)
+    for name in ("corners", "box_area", "area"):
+        assert np.array_equal(getattr(scan, name), getattr(by_hand, name), equal_nan=True), name
+    truth = read_ground_truth(path, masks=True)
+    assert truth.corners.tolist() == [[2, 2, 6, 6], [1, 1, 9, 5]]
+    assert truth.box_area.tolist() == [16, 32]
+    assert truth.area.tolist() == [16, 16]  # the box's, and as annotated
+    assert {note.code: note.count for note in truth.notes} == {"missing-area": 1}
+    found = read_detections(result_file(tmp_path, {"segmentation": STRING}), truth, masks=True)
+    assert evaluate(truth, found, "coco-segm").summary["AP"] > 0.5
+    with pytest.raises(InputError, match="bbox is missing"):
+        read_ground_truth(path)
 
 
 def test_the_size_of_an_image_is_that_of_its_run_lengths_where_none_is_listed(

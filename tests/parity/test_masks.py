@@ -170,6 +170,16 @@ def test_every_array_and_match_is_that_of_pycocotools(files: dict[str, Path]) ->
     assert_same_matches(result, cells_of_coco(reference), annotations)
 
 
+def test_annotations_need_no_bbox(
+    files: dict[str, Path], expected: dict[str, Any], tmp_path: Path
+) -> None:
+    record = json.loads(files["truth"].read_text())
+    for row in record["annotations"]:
+        del row["bbox"]
+    (tmp_path / "gt.json").write_text(json.dumps(record))
+    assert_numbers(scored(tmp_path / "gt.json", files["masks"]), expected[SEGM]["stats"])
+
+
 @pytest.mark.parametrize("area", ["box", "pixels"])
 @pytest.mark.parametrize("results", ["masks", "boxes"])
 def test_cross_check(files: dict[str, Path], results: str, area: str) -> None:

@@ -570,6 +570,8 @@ cdef class ResultsScan(_Scan):
     ----------
     paused : bool
         Whether the scan goes on where another has begun; see `split_at`.
+    boxless : bool
+        Whether it ended at a row without a box, of which no mask was read.
     """
 
     cdef int64_t *images
@@ -579,7 +581,8 @@ cdef class ResultsScan(_Scan):
     cdef double *scores
     cdef bint found
     cdef ResultsScan rest
-    cdef readonly bint paused
+    cdef bint for_boxes         # masks are read of rows without a box alone
+    cdef readonly bint paused, boxless
 
     def __dealloc__(self):
         free(self.images)
@@ -596,6 +599,11 @@ cdef class ResultsScan(_Scan):
             self.end(state)
         self.check()
         return self.regular
+
+    def run_for_boxes(self):
+        """Scan the file as `run` does, with masks, but keep those of rows without a box alone."""
+        self.for_boxes = True
+        return self.run()
 
     def run_rest(self, uint64_t start):
         """Scan the file from a place on where a record of the outermost array seems to begin.
@@ -692,7 +700,10 @@ cdef class ResultsScan(_Scan):
             return False
         posed = boxless and not row.seen & (1 << <int>SEGMENTATION)
         if posed and not row.seen & (1 << <int>KEYPOINTS):
+            self.boxless = not (row.shapes.wanted or row.poses.wanted)
             return False
+        if self.for_boxes and not boxless:
+            row.seen &= ~(<uint32_t>1 << <int>SEGMENTATION)
         if i == self.room and not self.enlarge():
             return False
         if not (self.commit_shape() and self.commit_pose(False)):
@@ -1114,15 +1125,16 @@ cdef class TruthScan(_Scan):
         cdef Row *row = &self.row
         cdef Truth *to = &self.truth
         cdef uint32_t seen = row.seen
-        cdef uint32_t due = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID | 1 << <int>BBOX
-        if self.row.shapes.wanted:
-            due |= 1 << <int>SEGMENTATION
+        cdef uint32_t due = 1 << <int>IMAGE_ID | 1 << <int>CATEGORY_ID
+        due |= 1 << <int>(SEGMENTATION if row.shapes.wanted else BBOX)
         if seen & due != due or i == self.most_records:
             return False
         if i == self.room and not self.enlarge():
             return False
         if not (self.commit_shape() and self.commit_pose(True)):
             return False
+        if not seen & (1 << <int>BBOX):     # its mask has the box
+            row.box = [0.0, 0.0, NAN, NAN]
         to.box_areas[i] = put_corners(row, to.corners + 4 * i)
         to.areas[i] = to.box_areas[i]
         if seen & (1 << <int>AREA):

@@ -60,6 +60,9 @@ from detap.tables.detection import GroundTruth, Name, distinct_name
 
 _NEARBY = 1000
 
+_NO_BOX = (0.0, 0.0, np.nan, np.nan)
+"""Of a row whose mask has the box."""
+
 
 def _shape(record: Record, outlines: OutlinesReader) -> Shape:
     if "segmentation" not in record:
@@ -239,7 +242,8 @@ class _TruthReader:
         identifier = identifier_of(record, "id") if has_id else None
         image = identifier_of(record, "image_id")
         label = identifier_of(record, "category_id")
-        x, y, width, height = box_of(record)
+        boxless = self.outlines is not None and "bbox" not in record
+        x, y, width, height = _NO_BOX if boxless else box_of(record)
         area = area_of(record, width, height)
         shape = None if self.outlines is None else _shape(record, self.outlines)
         pose = None if self.poses is None else self.poses.posed(record)
@@ -532,7 +536,7 @@ class _ResultsReader:
         asked = self.masks or (boxless and pose is None)
         shape = self.outlines.drawn(record["segmentation"]) if masked and asked else None
         if boxless and shape is not None:
-            return shape, (0.0, 0.0, np.nan, np.nan)
+            return shape, _NO_BOX
         if boxless and "keypoints" in record:
             return shape, extent_of(pose_of(record))
         return shape, box_of(record)

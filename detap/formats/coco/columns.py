@@ -77,7 +77,7 @@ class TruthColumns(NamedTuple):
     corners : (G, 4) float64
         x, y, x + w, y + h.
     box_area : (G,) float64
-        w * h.
+        w * h; NaN where the row has no box, but a mask.
     area : (G,) float64
         As annotated; w * h where the file gives none.
     crowd, ignore, group_of : (G,) bool

@@ -111,6 +111,8 @@ class Handle(Generic[Scan]):
             self._scan = scan
         elif once:
             self._blocks.append(stream.read_all())
+        elif isinstance(scan, ResultsScan) and scan.boxless:
+            self._read_for_boxes()
         if once:
             import hashlib  # OpenSSL costs 0.003 s, and most runs read files
 
@@ -118,6 +120,14 @@ class Handle(Generic[Scan]):
             for block in self._blocks:
                 digest.update(block)
             self.sha256 = digest.hexdigest()
+
+    def _read_for_boxes(self) -> None:
+        """Scan results again whose rows have masks and no boxes, which their masks then give."""
+        with Stream(self.path, self.limits) as stream:
+            scan = new_scan(self._scanner, stream, stream.read, masks=True)
+            self._at_work = scan, stream.size
+            if isinstance(scan, ResultsScan) and scan.run_for_boxes():
+                self._scan = scan
 
     def result(self) -> Scan | None:
         """Wait for the scan and return it; None where the file is for the careful reader.

@@ -2,36 +2,44 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.masks import measured
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco.assembly import Source, detection_table
+from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import FARTHEST, DetectionColumns, Outlines, TruthColumns
 from detap.formats.reading.stream import shown
-from detap.tables.detection import Detections, GroundTruth, Integers, Name
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
 from detap.tables.masks import Masks
 
 Sizes = NDArray[np.int64]
+Columns = TypeVar("Columns", TruthColumns, DetectionColumns)
 UNKNOWN = -1
 _MOST = 2.0**31
 
 
-def shaped_truth(table: GroundTruth, columns: TruthColumns, source: Source) -> GroundTruth:
-    """Return the table with its masks.
+def shaped_truth(columns: TruthColumns, source: Source) -> GroundTruth:
+    """Return the table of ground truths that have masks.
 
     Raises
     ------
     InputError
-        Where a mask is of another size than its image, or a polygon's image of none.
+        Where a mask is of another size than its image, or a polygon's image of none; and as
+        :func:`detap.formats.coco.assembly.truth_table` does.
     """
     assert columns.outlines is not None
-    sizes = _listed_sizes(table)
-    masks = _masks(columns.outlines, columns.image, sizes, table.images, source)
-    return replace(table, masks=masks, mask=np.arange(len(masks), dtype=np.int32))
+    sizes = _listed_sizes(columns.image_ids, columns.image_sizes)
+    masks = _masks(columns.outlines, columns.image, sizes, columns.image_ids, source)
+    mask = np.arange(len(masks), dtype=np.int32)
+    boxless = np.isnan(columns.box_area)
+    if boxless.any():
+        columns, _ = _boxed(columns, boxless, mask, masks)
+        area = np.where(np.isnan(columns.area), columns.box_area, columns.area)
+        columns = columns._replace(area=area)
+    return replace(truth_table(columns, source), masks=masks, mask=mask)
 
 
 def masked_table(
@@ -53,7 +61,7 @@ def masked_table(
     """
     outlines = columns.outlines
     assert outlines is not None
-    sizes = _listed_sizes(truth)
+    sizes = _listed_sizes(truth.images, truth.image_sizes)
     if truth.masks is not None and truth.mask is not None:
         _learn(sizes, truth.image, truth.masks.sizes[truth.mask].astype(np.int64))
     masks = _masks(outlines, columns.image, sizes, truth.images, source)
@@ -70,9 +78,9 @@ def masked_table(
 
 
 def _boxed(
-    columns: DetectionColumns, boxless: NDArray[np.bool_], mask: Integers, masks: Masks
-) -> tuple[DetectionColumns, NDArray[np.float64]]:
-    """Give rows without a box that of their mask, and its pixels as their area."""
+    columns: Columns, boxless: NDArray[np.bool_], mask: Integers, masks: Masks
+) -> tuple[Columns, NDArray[np.float64]]:
+    """Give rows without a box that of their mask; return their pixels, of others the box's, too."""
     pixels, boxes = measured(masks.arrays)
     own = boxes[mask[boxless]]
     corners, box_area = columns.corners.copy(), columns.box_area.copy()
@@ -110,11 +118,11 @@ def _with_boxes(
     return Masks.joined([masks, drawn]), number
 
 
-def _listed_sizes(truth: GroundTruth) -> Sizes:
+def _listed_sizes(images: tuple[Name, ...], listed: Floats | None) -> Sizes:
     """Return height and width of each image, (I, 2); unknown where they are no whole numbers."""
-    found = np.full((len(truth.images), 2), UNKNOWN, np.int64)
-    if truth.image_sizes is not None:
-        sides = truth.image_sizes[:, ::-1]
+    found = np.full((len(images), 2), UNKNOWN, np.int64)
+    if listed is not None:
+        sides = listed[:, ::-1]
         with np.errstate(invalid="ignore"):
             usable = ((sides > 0) & (sides < _MOST) & (sides == np.floor(sides))).all(axis=1)
         found[usable] = sides[usable].astype(np.int64)

@@ -61,9 +61,10 @@ def read_ground_truth(
         Whether boxes of a negative width or height count however many there are: as boxes that
         overlap nothing. By default one in twenty is an error.
     masks : bool
-        Whether the masks are read, which every annotation then has; a handle knows it already.
+        Whether the masks are read, which every annotation then has; one without a box has that of
+        its mask. A handle knows it already.
     keypoints : bool
-        Likewise.
+        Whether keypoints are, likewise.
     limits : Limits
         What is accepted at most.
 
@@ -93,12 +94,11 @@ def read_ground_truth(
         return f"annotations[{row if origin is None else origin[row]}]"
 
     source = _source(handle, columns.records, as_is, place)
-    table = truth_table(columns, source)
     if columns.outlines is None:
-        return table
+        return truth_table(columns, source)
     from detap.formats.coco.shaping import shaped_truth  # only where masks are scored
 
-    return shaped_truth(table, columns, source)
+    return shaped_truth(columns, source)
 
 
 def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
