@@ -33,10 +33,14 @@ def outlines(overlap: str, table: Table, rows: Sequence[int]) -> list[str] | Non
     return None if drawn is None else [drawn(table, row) for row in rows]
 
 
+def _box(table: Table, row: int) -> str:
+    x1, y1, x2, y2 = table.corners[row].tolist()
+    return _ring([(x1, y1), (x2, y1), (x2, y2), (x1, y2)])
+
+
 def _polygon(table: Table, row: int) -> str:
     if table.polygons is None:
-        x1, y1, x2, y2 = table.corners[row].tolist()
-        return _ring([(x1, y1), (x2, y1), (x2, y2), (x1, y2)])
+        return _box(table, row)
     return _ring(table.polygons[row].reshape(-1, 2).tolist())
 
 
@@ -107,8 +111,37 @@ def _ring(corners: Sequence[Sequence[float]]) -> str:
     return "".join(path) + "Z"
 
 
+_BONES = np.array(
+    [
+        *((16, 14), (14, 12), (17, 15), (15, 13), (12, 13), (6, 12), (7, 13), (6, 7), (6, 8)),
+        *((7, 9), (8, 10), (9, 11), (2, 3), (1, 2), (1, 3), (2, 4), (3, 5), (4, 6), (5, 7)),
+    ]
+)
+"""Which of COCO's 17 keypoints of a person are joined, counted from 1: its `skeleton`."""
+
+
+def _pose(table: Table, row: int) -> str:
+    """Return a cross at each keypoint that is compared, joined where the skeleton is COCO's."""
+    assert table.keypoints is not None
+    points, labelled = table.keypoints[row, :, :2], table.keypoints[row, :, 2:] > 0
+    seen = labelled[:, 0] if labelled.size else np.ones(len(points), np.bool_)
+    if not seen.any():
+        return _box(table, row)  # which is what is compared then
+    arm = float(np.ptp(points[seen], axis=0).max()) / 40 or 1.0
+    path = [
+        f"M{x - arm:.6g} {y:.6g}h{2 * arm:.6g}M{x:.6g} {y - arm:.6g}v{2 * arm:.6g}"
+        for x, y in points[seen].tolist()
+    ]
+    for one, other in _BONES - 1 if len(points) == 17 else ():
+        if seen[one] and seen[other]:
+            (x, y), (u, v) = points[one].tolist(), points[other].tolist()
+            path.append(f"M{x:.6g} {y:.6g}L{u:.6g} {v:.6g}")
+    return "".join(path)
+
+
 _DRAWN: dict[str, Callable[[Table, int], str]] = {
     "mask": _mask,
     "boundary": _mask,
+    "keypoints": _pose,
     "polygon": _polygon,
 }

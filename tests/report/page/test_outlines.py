@@ -92,3 +92,37 @@ def test_quadrilaterals_are_drawn_as_they_are(tmp_path: Path) -> None:
     (image,) = model_of(page)["gallery"]["images"]
     drawn = {"truths": ["M5 0L10 5L5 10L0 5Z"], "detections": ["M0 0h10v10h-10Z"]}
     assert image["outlines"] == drawn
+
+
+def poses(folder: Path, labelled: list[float], detected: list[float]) -> tuple[str, str]:
+    """Return how a labelled and a detected pose are drawn, of which neither finds the other."""
+    count = len(labelled) // 3
+    truth = {"keypoints": labelled, "num_keypoints": sum(v > 0 for v in labelled[2::3])}
+    files = write(folder, truth, {"keypoints": detected})
+    how = ["--protocol", "coco-keypoints", "--sigmas", ",".join(["0.001"] * count)]
+    page = folder / "page.html"
+    assert main(["report", *files, *how, "-o", str(page)]) == 0
+    (image,) = model_of(page)["gallery"]["images"]
+    return image["outlines"]["truths"][0], image["outlines"]["detections"][0]
+
+
+def test_poses_are_crosses_at_what_is_compared(tmp_path: Path) -> None:
+    """Arms are a fortieth of the longer side, of 40 pixels; v of a detection is not looked at."""
+    truth, found = poses(
+        tmp_path, [10, 10, 2, 50, 10, 1, 0, 0, 0], [10, 20, 1, 50, 20, 0, 10, 60, 1]
+    )
+    assert truth == "M9 10h2M10 9v2M49 10h2M50 9v2"
+    assert found == "M9 20h2M10 19v2M49 20h2M50 19v2M9 60h2M10 59v2"
+
+
+def test_the_keypoints_of_a_person_are_joined(tmp_path: Path) -> None:
+    """The nose and the left eye, the first two of COCO's, are; the third is not labelled."""
+    eye = [10, 10, 2, 50, 10, 1, *[0] * 45]
+    truth, found = poses(tmp_path, eye, [20, 20, 1] * 17)
+    assert truth == "M9 10h2M10 9v2M49 10h2M50 9v2M10 10L50 10"
+    assert found.count("L") == 19
+
+
+def test_a_person_without_keypoints_is_a_box(tmp_path: Path) -> None:
+    truth, _ = poses(tmp_path, [0] * 9, [90, 90, 1] * 3)
+    assert truth == "M1 2h3v4h-3Z"
