@@ -150,6 +150,34 @@ def test_the_masks_of_a_data_set(real_data: Path) -> None:
         assert truth.annToMask(annotation).sum() == due[name][0]
 
 
+@given(
+    text=st.text(st.characters(min_codepoint=44, max_codepoint=115), max_size=12)
+    | st.lists(st.integers(48, 79), max_size=12).map(lambda digits: bytes(digits).decode()),
+    height=st.integers(1, 40),
+)
+def test_any_text_is_refused_or_read_as_there(text: str, height: int) -> None:
+    """Whatever it says; pycocotools is asked only of what is sound."""
+    runs = {"size": [height, 7], "counts": text}
+    if not taken(ours.area, runs):
+        return
+    both(lambda module: module.area(runs))
+    both(lambda module: module.toBbox(runs))
+    if not taken(ours.decode, runs):
+        return
+    both(lambda module: module.decode(runs))
+    both(lambda module: module.merge([runs, runs]))
+    both(lambda module: module.iou([runs], [runs], [0]))
+
+
+def taken(call: Callable[[Any], Any], runs: dict[str, Any]) -> bool:
+    """Tell whether a function takes a mask, and does not refuse it."""
+    try:
+        call(runs)
+    except MaskError:
+        return False
+    return True
+
+
 SOUND = {"size": [2, 3], "counts": b"06"}
 SHORT = {"size": [2, 3], "counts": b"05"}  # pycocotools walks on for ever
 CUT = {"size": [2, 3], "counts": b"0f"}  # pycocotools reads what lies behind

@@ -282,11 +282,12 @@ cdef class Lists:
             raise MaskError("no mask to decode: the list is empty")
         height, width = self.size[0]
         pixels = height * width
-        bits = np.zeros(pixels * self.count, np.uint8)
-        out = bits
         for i in range(self.count):
             if self.total(i) != <int64_t>pixels:
                 raise self.unlike(i)
+        bits = np.zeros(pixels * self.count, np.uint8)
+        out = bits
+        for i in range(self.count):
             runs = self.at(i)
             at = i * pixels
             for k in range(self.length(i)):
