@@ -1,6 +1,7 @@
 """Shapes as they are drawn: masks by their polygons or the edges of their pixels."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,7 +95,7 @@ def test_quadrilaterals_are_drawn_as_they_are(tmp_path: Path) -> None:
     assert image["outlines"] == drawn
 
 
-def poses(folder: Path, labelled: list[float], detected: list[float]) -> tuple[str, str]:
+def poses(folder: Path, labelled: Sequence[float], detected: Sequence[float]) -> tuple[str, str]:
     """Return how a labelled and a detected pose are drawn, of which neither finds the other."""
     count = len(labelled) // 3
     truth = {"keypoints": labelled, "num_keypoints": sum(v > 0 for v in labelled[2::3])}
