@@ -11,9 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from detap.analysis.errors import errors
+from detap.analysis.verdicts import verdicts
 from detap.core import curves
 from detap.evaluation import scene
-from detap.evaluation.detection import Result, evaluate
+from detap.evaluation.detection import Result, evaluate, on_images
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 
@@ -213,3 +215,23 @@ def test_average_precision_with_and_without_the_envelope() -> None:
     plain = curves.average_precision(hits, 3, interpolated=False)
     assert plain == pytest.approx((1 / 3 + 1 / 2 + 3 / 5) / 3, abs=1e-15)
     assert curves.average_precision(hits, 3) == pytest.approx(3 / 5, abs=1e-15)
+
+
+def test_what_a_protocol_leaves_out_and_rounds_it_does_once() -> None:
+    """Rounded to whole numbers a score of .3 is below the floor that it was above."""
+    truth = GroundTruth.from_arrays(image=["a", "b"], label=["c"] * 2, boxes=[(0, 0, 9, 9)] * 2)
+    found = Detections.from_arrays(
+        image=["a", "a", "a", "b"],
+        label=["c"] * 4,
+        boxes=[(0, 0, 9, 9), (20, 20, 29, 29), (0, 0, 0, 9), (0, 0, 9, 9)],
+        score=[0.3, 0.9, 0.9, 0.1],
+    )
+    changes = {"score_floor": 0.2, "score_decimals": 0, "flat_boxes": "dropped"}
+    result = evaluate(truth, found, protocol("padilla").with_changes(**changes))
+    assert result.detections.score.tolist() == [0, 1]
+    assert errors(result).count.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert [one.verdict for one in verdicts(result, "a").detections] == [
+        "background",
+        "true-positive",
+    ]
+    assert on_images(result, ["a"]).summary["mAP"] == 0.5

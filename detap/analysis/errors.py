@@ -355,7 +355,8 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integ
     scene = result._scene
     rules = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~scene.neutral).astype(np.int32)
-    own = Scene(scene.ground_truth.select(kept), scene.detections, rules, scene.threads)
+    truths = scene.ground_truth.select(kept)
+    own = Scene(truths, scene.detections, rules, scene.threads, as_seen=True)
     outcome = Outcome.of(
         replace(result, protocol=rules, _source=own, _evidence=None), rules.iou_thresholds[0]
     )
@@ -385,7 +386,8 @@ def _covered(scene: Scene, outcome: Outcome, wrong: Flags) -> Flags:
     """Return which false positives an ignore region of their class covers."""
     rows = np.flatnonzero(wrong).astype(np.int32)
     plain = replace(scene.protocol, pixel_edge=False)
-    regions = Scene(scene.ground_truth, scene.detections, plain, scene.threads).boxes()[1]
+    same = Scene(scene.ground_truth, scene.detections, plain, scene.threads, as_seen=True)
+    regions = same.boxes()[1]
     around = Surroundings(regions, outcome.images, scene.neutral, absorbing=True)
     overlap = around.nearest(outcome.boxes[0], rows, threads=scene.threads).own_overlap
     covered = np.zeros(len(wrong), np.bool_)

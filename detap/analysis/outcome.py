@@ -218,7 +218,7 @@ def _adapted(result: Result, threshold: int) -> Outcome:
         rules, iou_thresholds=(rules.iou_thresholds[threshold],), area_ranges=rules.area_ranges[:1]
     )
     return Outcome(
-        scene=Scene(scene.ground_truth, scene.detections, one, scene.threads),
+        scene=Scene(scene.ground_truth, scene.detections, one, scene.threads, as_seen=True),
         threshold=threshold,
         truth=evidence.truth_of(0, threshold),
         neutral=evidence.is_neutral(0, threshold),

@@ -159,7 +159,7 @@ def on_images(result: Result, images: Iterable[Name], *, threads: int | None = N
     if not isinstance(source, Scene):
         return source.on_images(numbers, threads=threads)
     truth, detections = select(source.ground_truth, source.detections, images=kept)
-    scene = Scene(truth, detections, result.protocol, threads)
+    scene = Scene(truth, detections, result.protocol, threads, as_seen=True)
     if result.protocol.pairing != "ranked":
         return _result(scene, scene.paired())
     return _result(scene, finish(result.evidence.of_images(numbers), threads=threads))

@@ -37,6 +37,7 @@ def weighed(result: Result) -> Result:
         result.detections.select(_rows(result, result.detections, label)),
         replace(rules, id_zero=protocol(other).id_zero),
         result._scene.threads,
+        as_seen=True,
     )
     scores = one_class.score()
     precision = scores.precision[-1].transpose(1, 2, 3, 0)

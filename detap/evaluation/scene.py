@@ -43,7 +43,18 @@ _LISTS = {
 
 
 class Scene:
-    """Two tables and a protocol, as the columns and rules that core takes."""
+    """Two tables and a protocol, as the columns and rules that core takes.
+
+    Parameters
+    ----------
+    ground_truth, detections : GroundTruth and Detections
+    rules : Protocol
+    threads : int or None
+        No result depends on it.
+    as_seen : bool
+        Whether the detections are those of another scene, which was made of what was read: what a
+        protocol rounds or leaves out it does once.
+    """
 
     def __init__(
         self,
@@ -51,6 +62,8 @@ class Scene:
         detections: Detections,
         rules: Protocol,
         threads: int | None,
+        *,
+        as_seen: bool = False,
     ) -> None:
         check_threads(threads)
         if rules.class_agnostic and rules.ties == "image":
@@ -60,8 +73,9 @@ class Scene:
             detections = detections.select(np.argsort(detections.label, kind="stable"))
         self.protocol = rules
         self.ground_truth = ground_truth
-        written = _as_written(detections, rules)
-        self.detections = _not_flat(written) if rules.flat_boxes == "dropped" else written
+        written = detections if as_seen else _as_written(detections, rules)
+        dropped = rules.flat_boxes == "dropped" and not as_seen
+        self.detections = _not_flat(written) if dropped else written
         self.below_floor = len(detections) - len(written)
         self.flat = len(written) - len(self.detections)
         self.threads = threads
