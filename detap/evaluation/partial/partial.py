@@ -553,7 +553,7 @@ class Partial:
         self._check_rows(classes)
         order, parts = self.order, self._parts()
         counts = self.truth_counts[:, classes.start : classes.stop]
-        size = int(self.sizes[0, classes.start])
+        size = int(self.sizes[0, classes.start : classes.stop].sum())
         if len(classes) != 1 or size <= CHUNK:
             coded = self._coded(gather(parts, classes, order), counts)
             return finish_coded(coded, rules, threads=threads)
