@@ -132,3 +132,43 @@ def test_an_image_and_the_page(detap: Detap, masks: list[str], tmp_path: Path) -
     ended = detap("eval", *masks, "--iou-type", "segm", "-o", str(page))
     assert ended.status == 0, ended.err
     assert page.stat().st_size > 1000
+
+
+# --- boundaries
+
+
+@pytest.mark.parametrize("how", [["--iou-type", "boundary"], ["--protocol", "coco-boundary"]])
+def test_boundaries_are_scored(detap: Detap, masks: list[str], how: list[str]) -> None:
+    """Of boundaries as deep as the image is left what masks have."""
+    ended = detap("eval", *masks, *how, "-o", "json=-")
+    assert "protocol:coco-boundary|" in json.loads(ended.out)["signature"]
+    of_masks = summary(detap("eval", *masks, "--iou-type", "segm", "-o", "json=-"))
+    assert summary(ended)["AP"] < of_masks["AP"]
+    deep = detap("eval", *masks, *how, "--dilation-ratio", "1", "-o", "json=-")
+    assert "|dilation-ratio:1|" in json.loads(deep.out)["signature"]
+    assert summary(deep) == of_masks
+
+
+def test_siblings_of_boundaries(detap: Detap, masks: list[str]) -> None:
+    given = ["eval", *masks, "--protocol", "coco-boundary", "--iou-type", "segm", "-o", "json=-"]
+    assert "protocol:coco-segm|" in json.loads(detap(*given).out)["signature"]
+    ended = detap("eval", *masks, "--protocol", "lvis", "--iou-type", "boundary")
+    assert "there is no protocol lvis-boundary; --overlap boundary departs from lvis" in ended.err
+    ended = detap("eval", *masks, "--protocol", "dota", "--iou-type", "segm")
+    assert ended.status == 2
+    assert "there is no protocol dota-segm; --overlap mask departs from dota" in ended.err
+
+
+def test_what_is_not_had_of_boundaries(detap: Detap, masks: list[str]) -> None:
+    ended = detap("eval", *masks, "--iou-type", "boundary", "--cross-check")
+    assert ended.status == 2
+    assert "pycocotools cannot score as coco-boundary does here (overlap, neutral)" in ended.err
+    ended = detap("eval", *masks, "--iou-type", "segm", "--dilation-ratio", "0.01")
+    assert ended.status == 2
+    assert "dilation ratio has no say where overlap is mask" in ended.err
+
+
+def test_masks_and_boundaries_explained(detap: Detap, masks: list[str]) -> None:
+    ended = detap("explain", *masks, "--from", "coco-segm", "--to", "coco-boundary")
+    assert ended.status == 0, ended.err
+    assert "overlap" in ended.out
