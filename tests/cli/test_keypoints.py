@@ -139,7 +139,7 @@ def test_what_a_file_says_is_not_to_be_found(
 
 
 def test_several_inputs_of_keypoints(detap: Detap, poses: list[str], tmp_path: Path) -> None:
-    """Of two files of results, one image each, as partials too."""
+    """Of two files of results, one image each; and of a partial of both."""
     how = [*KEYPOINTS, "-o", "json=-"]
     due = summary(detap("eval", *poses, *how))
     found = json.loads(Path(poses[3]).read_text())
@@ -148,6 +148,9 @@ def test_several_inputs_of_keypoints(detap: Detap, poses: list[str], tmp_path: P
         (tmp_path / f"dt{image}.json").write_text(json.dumps(rows))
     parts = [part for n in (1, 2) for part in ("--dt", str(tmp_path / f"dt{n}.json"))]
     assert summary(detap("eval", *poses[:2], *parts, *how)) == due
+    part = tmp_path / "whole.part"
+    assert detap("eval", *poses, *KEYPOINTS, "--partial", str(part)).status == 0
+    assert summary(detap("merge", str(part), "-o", "json=-")) == due
 
 
 @pytest.mark.parametrize(
