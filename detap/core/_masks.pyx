@@ -519,10 +519,12 @@ cdef bint ascend(Runs *crossings, int64_t height) noexcept nogil:
     cdef uint32_t low = 0xFFFFFFFF, high = 0, pixel
     cdef uint32_t *behind
     cdef uint32_t *to
+    if count == 0:
+        return True  # there may be no room at all yet
     for i in range(count):
         low = min(low, crossings.at[2 * i])
         high = max(high, crossings.at[2 * i])
-    width = high - low + 1 if count else 0
+    width = high - low + 1
     if not make_room(crossings, width + count):
         return False
     behind = crossings.at + 2 * count
