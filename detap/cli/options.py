@@ -280,7 +280,11 @@ def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any
     default : str
         What the help says of the preset where none is named.
     """
-    preset = _axis(
+    return stack(_preset_option(rules, envvar, default), change_options(rules))
+
+
+def _preset_option(rules: type[Rules], envvar: str, default: str) -> Decorator[Any]:
+    return _axis(
         "--protocol",
         "preset",
         envvar=envvar,
@@ -289,7 +293,6 @@ def axis_options(rules: type[Rules], envvar: str, default: str) -> Decorator[Any
         help=f"One of {', '.join(rules.presets)}. {default}",
         brief=f"How to score; {default[0].lower()}{default[1:]}",
     )
-    return stack(preset, change_options(rules))
 
 
 def change_options(rules: type[Rules]) -> Decorator[Any]:
@@ -314,17 +317,21 @@ def _option_of(axis: Axis) -> Decorator[Any]:
     )
 
 
-protocol_options = stack(
-    axis_options(
-        Protocol, "DETAP_PROTOCOL", "By default voc2012 for VOC, kitti for KITTI, else coco."
-    ),
-    _axis(
-        "--iou-type",
-        type=click.Choice(list(SIBLINGS)),
-        help="Boxes, masks, boundaries or keypoints: the preset of that kind beside the one named: "
-        "coco, coco-segm, coco-boundary, coco-keypoints.",
-    ),
+_PRESET = _preset_option(
+    Protocol, "DETAP_PROTOCOL", "By default voc2012 for VOC, kitti for KITTI, else coco."
 )
+
+_IOU_TYPE = _axis(
+    "--iou-type",
+    type=click.Choice(list(SIBLINGS)),
+    help="Boxes, masks, boundaries or keypoints: the preset of that kind beside the one named: "
+    "coco, coco-segm, coco-boundary, coco-keypoints.",
+)
+
+preset_options = stack(_PRESET, _IOU_TYPE)
+"""Which preset, for a command that only reads what it scores."""
+
+protocol_options = stack(_PRESET, change_options(Protocol), _IOU_TYPE)
 
 classes_option = _selection(
     "--classes", multiple=True, metavar="NAMES", help="Only these, separated by commas."
@@ -437,8 +444,12 @@ def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
     UsageError
         Where the preset is unknown or the fields contradict each other.
     """
-    rules = _sibling(kind.preset(options.pop("preset") or default), options.pop("iou_type", None))
-    return rules.with_changes(**changes_from(options, kind))
+    return preset_from(options, kind, default).with_changes(**changes_from(options, kind))
+
+
+def preset_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
+    """Take what names a preset out of `options` and return it, as :func:`rules_from` does."""
+    return _sibling(kind.preset(options.pop("preset") or default), options.pop("iou_type", None))
 
 
 def _sibling(rules: Any, iou_type: str | None) -> Any:

@@ -257,7 +257,7 @@ def test_the_size_of_an_image_is_that_of_its_run_lengths_where_none_is_listed(
 
 
 WRONG: list[tuple[Any, str, str]] = [
-    (..., "segmentation is missing", "--overlap box"),
+    (..., "segmentation is missing", "--iou-type bbox"),
     (None, "segmentation is null", "give polygons"),
     ([], "segmentation is an empty list", "give polygons"),
     ([[]], "segmentation[0] has 0 numbers, and a polygon has three points or more", ""),

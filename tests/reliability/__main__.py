@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from detap import __version__
-from tests.reliability import coco_cases, kills, voc_cases
+from tests.reliability import coco_cases, kills, mask_cases, voc_cases
 from tests.reliability.cases import BOTH, ROWS
 from tests.reliability.runner import ROOT
 
@@ -34,7 +34,9 @@ def run_kills(count: int, seed: int) -> int:
 
 def run_rows() -> int:
     """Write the table of what each kind of input gets."""
-    cases = Counter((case.row, case.format) for case in [*coco_cases.CASES, *voc_cases.CASES])
+    cases = Counter(
+        (case.row, case.format) for case in [*coco_cases.CASES, *mask_cases.CASES, *voc_cases.CASES]
+    )
     lines = ["| row | what it gets | COCO cases | VOC cases |", "|---|---|---:|---:|"]
     for row, (text, formats) in ROWS.items():
         counts = [str(cases[row, name]) if name in formats else "-" for name in BOTH]
@@ -52,17 +54,17 @@ def write_between(name: str, text: str) -> None:
     PAGE.write_text(pattern.sub(lambda _: f"{first}\n{text}\n\n{last}", page), "utf-8")
 
 
-def run_comparison(keep: Path | None) -> int:
-    """Run the corpus through every evaluator and write the table."""
+def run_comparison(part: str, keep: Path | None) -> int:
+    """Run a part of the corpus through every evaluator and write its tables."""
     from benchmarks import peers
     from tests.reliability import comparison
 
-    found = comparison.compare(lambda line: print(line, file=sys.stderr, flush=True))
+    found = comparison.compare(part, lambda line: print(line, file=sys.stderr, flush=True))
     if keep is not None:
         keep.write_text(json.dumps(found, indent=1))
     versions = peers.versions() | {"detap": __version__}
-    lines = "\n".join(comparison.table(found, versions))
-    write_between("comparison", lines)
+    lines = "\n".join(comparison.table(part, found, versions))
+    write_between(f"comparison of {part}", lines)
     print(lines)
     return 0
 
@@ -74,12 +76,15 @@ def main() -> int:
     killing.add_argument("--count", type=int, default=1000)
     killing.add_argument("--seed", type=int, default=1)
     comparing = commands.add_parser("compare", help="other evaluators on the same corpus")
+    comparing.add_argument("part", choices=["boxes", "masks"])
     comparing.add_argument("--keep", type=Path, help="write every verdict here, as JSON")
     commands.add_parser("rows", help="the table of what each kind of input gets")
     options = parser.parse_args()
     if options.command == "kills":
         return run_kills(options.count, options.seed)
-    return run_rows() if options.command == "rows" else run_comparison(options.keep)
+    if options.command == "rows":
+        return run_rows()
+    return run_comparison(options.part, options.keep)
 
 
 if __name__ == "__main__":

@@ -65,6 +65,17 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "no-file": ("FIFO, device, socket, folder, link loop, nothing: refused", BOTH),
     "target": ("unwritable or full target: error, the old report untouched", BOTH),
     "names": ("hostile class names: printed as text", BOTH),
+    "mask-forms": ("masks as polygons or run lengths of either kind, in either file", COCO),
+    "mask-crowd": ("a crowd of any of these: absorbs", COCO),
+    "mask-counts": ("run lengths that do not sum to h * w, or are no whole numbers: error", COCO),
+    "mask-string": ("run lengths in a string that is garbage, or cut: error", COCO),
+    "mask-size": ("size the wrong way round, missing, none, not the image's: error", COCO),
+    "mask-polygon": ("polygon of less than three points, odd, not of numbers: error", COCO),
+    "no-mask": ("segmentation missing, null, empty, something else: error", COCO),
+    "mask-mixed": ("results of which some have boxes, masks, or both: each by what it has", COCO),
+    "mask-beyond-image": ("mask beyond the image: cut off", COCO),
+    "mask-empty": ("mask without a pixel: as a box without area", COCO),
+    "unsized-image": ("image without size: that of its run lengths; error for polygons", COCO),
 }
 """Of each row what it says, and the formats that it applies to."""
 
@@ -127,6 +138,8 @@ class Case:
         The inputs, relative to the folder.
     options : tuple of str
         Further options of ``detap eval``.
+    iou_type : str
+        What is compared, as ``--iou-type`` has it; boxes where empty.
     stdin : str
         A file that standard input comes from.
     output : str
@@ -143,6 +156,7 @@ class Case:
     gt: str
     dt: str
     options: tuple[str, ...] = ()
+    iou_type: str = ""
     stdin: str = ""
     output: str = "report.json"
     for_peers: bool = True
@@ -150,4 +164,4 @@ class Case:
     @property
     def id(self) -> str:
         """What tests call it."""
-        return f"{self.format}-{self.row}-{self.name}"
+        return "-".join(filter(None, (self.format, self.iou_type, self.row, self.name)))

@@ -1,4 +1,4 @@
-"""The COCO part of the corpus through other evaluators, judged as detap is."""
+"""The COCO parts of the corpus through other evaluators, judged as detap is."""
 
 import json
 import resource
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from benchmarks import peers
-from tests.reliability import coco_cases
+from tests.reliability import coco_cases, mask_cases
 from tests.reliability.cases import Case, Scored
 from tests.reliability.runner import Worker, prepare, run_process
 
@@ -30,9 +30,13 @@ MEMORY = 6 << 30
 _PLACES = ("annotations[", "images[", "categories[", "record", "line ", "column", "index", "byte ")
 
 
-def cases() -> list[Case]:
-    """Return the cases that other evaluators can be asked."""
-    return [case for case in coco_cases.CASES if case.for_peers and not case.options]
+PARTS = {"boxes": coco_cases.CASES, "masks": mask_cases.CASES}
+"""What is compared, each in a table of its own."""
+
+
+def cases(part: str) -> list[Case]:
+    """Return the cases of a part that other evaluators can be asked."""
+    return [case for case in PARTS[part] if case.for_peers and not case.options]
 
 
 def verdict_of_peer(case: Case, peer: peers.Peer, work: Path) -> str:
@@ -42,7 +46,8 @@ def verdict_of_peer(case: Case, peer: peers.Peer, work: Path) -> str:
     """
     folder = work / "case"
     prepare(case, folder)
-    line = peer.checked(Path(case.gt), Path(case.dt), "coco")
+    kind = f"coco-{case.iou_type}" if case.iou_type else "coco"
+    line = peer.checked(Path(case.gt), Path(case.dt), kind)
     ended = run_process(line, folder, work / "aside", seconds=SECONDS, memory=MEMORY)
     said = (work / "aside" / "stderr").read_text("utf-8", "replace")
     numbers: peers.Numbers | None = None
@@ -94,27 +99,27 @@ def verdict_of_detap(case: Case, worker: Worker, work: Path) -> str:
     return judge(case, number, said)
 
 
-def compare(tell: Callable[[str], None]) -> dict[str, dict[str, str]]:
-    """Return every verdict, by evaluator and case."""
+def compare(part: str, tell: Callable[[str], None]) -> dict[str, dict[str, str]]:
+    """Return every verdict on a part, by evaluator and case."""
     peers.prepare()
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     found: dict[str, dict[str, str]] = {"detap": {}}
     worker = Worker()
-    for case in cases():
+    for case in cases(part):
         with tempfile.TemporaryDirectory() as work:
             found["detap"][case.id] = verdict_of_detap(case, worker, Path(work))
     worker.close()
     for name in ASKED:
         found[name] = {}
-        for case in cases():
+        for case in cases(part):
             with tempfile.TemporaryDirectory() as work:
                 found[name][case.id] = verdict_of_peer(case, peers.PEERS[name], Path(work))
         tell(f"{name}: {dict(Counter(found[name].values()))}")
     return found
 
 
-def table(found: dict[str, dict[str, str]], versions: dict[str, str]) -> Iterator[str]:
-    """Give the lines of the table of docs/reliability.md."""
+def table(part: str, found: dict[str, dict[str, str]], versions: dict[str, str]) -> Iterator[str]:
+    """Give the lines of a part's tables of docs/reliability.md."""
     yield "| evaluator | version | " + " | ".join(VERDICTS) + " |"
     yield "|---|---|" + "---:|" * len(VERDICTS)
     for name, verdicts in found.items():
@@ -127,7 +132,7 @@ def table(found: dict[str, dict[str, str]], versions: dict[str, str]) -> Iterato
     yield "| row | cases | " + " | ".join(found) + " |"
     yield "|---|---:|" + "---:|" * len(found)
     rows: dict[str, list[str]] = {}
-    for case in cases():
+    for case in cases(part):
         rows.setdefault(case.row, []).append(case.id)
     for row, ids in rows.items():
         wrong = [sum(verdicts[i] == "wrong" for i in ids) for verdicts in found.values()]

@@ -60,6 +60,7 @@ class Outcome:
 def arguments(case: Case, command: str = "eval") -> list[str]:
     """Return the command line of a case."""
     found = [command, "--format", case.format, "--gt", case.gt, "--dt", case.dt]
+    options = [*(("--iou-type", case.iou_type) if case.iou_type else ()), *case.options]
     if command == "compare":
         return [
             "compare",
@@ -67,14 +68,14 @@ def arguments(case: Case, command: str = "eval") -> list[str]:
             case.format,
             "--gt",
             case.gt,
-            *case.options,
+            *options,
             case.dt,
             case.dt,
         ]
     if command == "eval" or case.row == "target":
         found += ["-o", case.output]
     # What only an evaluation takes is no part of an examination.
-    return [*found, *case.options]
+    return [*found, *options]
 
 
 def report_path(case: Case, folder: Path) -> Path:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.reliability import coco_cases, voc_cases
+from tests.reliability import coco_cases, mask_cases, voc_cases
 from tests.reliability.cases import ROWS, Case, Refused, Scored
 from tests.reliability.judge import faults, universal_faults
 from tests.reliability.runner import OLD, Worker, run_command
 
-CASES = [*coco_cases.CASES, *voc_cases.CASES]
+CASES = [*coco_cases.CASES, *mask_cases.CASES, *voc_cases.CASES]
 
 FIRST_OF_ROW = list({(case.format, case.row, type(case.expect)): case for case in CASES}.values())
 

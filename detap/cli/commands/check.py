@@ -7,11 +7,19 @@ import click
 
 from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import general_options, input_options, output_options, strict_option
+from detap.cli.options import (
+    general_options,
+    input_options,
+    output_options,
+    preset_from,
+    preset_options,
+    strict_option,
+)
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.errors import InputError, Problem, UsageError
 from detap.names import printable
+from detap.protocols import Protocol
 
 if TYPE_CHECKING:
     from detap.analysis.examination.facts import Examination
@@ -22,13 +30,24 @@ _FORMATS = ("table", "json")
 
 @click.command(
     cls=Command,
-    first=("--gt", "--dt", "--format", "--strict", "--output", "--output-format", "--quiet"),
+    first=(
+        "--gt",
+        "--dt",
+        "--format",
+        "--iou-type",
+        "--strict",
+        "--output",
+        "--output-format",
+        "--quiet",
+    ),
     examples={
         "Both sides, as eval would read them": "detap check --gt instances.json --dt results.json",
+        "The masks of COCO files, too": "detap check --gt gt.json --dt dt.json --iou-type segm",
         "In a pre-commit hook: warnings are errors": "detap check --gt VOC2007/ --strict",
     },
 )
 @input_options
+@preset_options
 @output_options
 @strict_option
 @general_options
@@ -42,6 +61,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     if not options["gt"] and not options["dt"]:
         raise UsageError("nothing to check: give --gt, --dt, or both")
     inputs = Inputs.from_options(options)
+    inputs = inputs.scored_by(preset_from(options, Protocol, inputs.format.protocol))
     options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
     for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):

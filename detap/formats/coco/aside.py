@@ -7,6 +7,8 @@ from detap.formats.reading.named import Path, empty_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.tables.detection import GroundTruth, Name
 
+_NAMES = ("class_names", "dt_class_names", "first_category_id")
+
 
 def named(
     path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
@@ -37,7 +39,7 @@ def named(
         and isinstance(name := record.get("name"), str)
     }
     # By themselves, detections have the ids that they have: no list of names is asked.
-    own = {name: value for name, value in options.items() if name == "as_is"}
+    own = {name: value for name, value in options.items() if name not in _NAMES}
     return {**own, "limits": limits}, empty_truth(images, classes, titles)
 
 

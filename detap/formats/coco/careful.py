@@ -67,7 +67,7 @@ _NO_BOX = (0.0, 0.0, np.nan, np.nan)
 def _shape(record: Record, outlines: OutlinesReader) -> Shape:
     if "segmentation" not in record:
         raise WrongError(
-            "segmentation is missing", "give every object its mask, or score boxes: --overlap box"
+            "segmentation is missing", "give every object its mask, or score boxes: --iou-type bbox"
         )
     return outlines.drawn(record["segmentation"])
 

@@ -18,6 +18,8 @@ from detap.tables.masks import Masks
 Sizes = NDArray[np.int64]
 Columns = TypeVar("Columns", TruthColumns, DetectionColumns)
 UNKNOWN = -1
+_WIDEST = 2**16 - 1
+"""The side of the largest square that is a mask: nothing is cut off at its borders."""
 _MOST = 2.0**31
 
 
@@ -64,6 +66,9 @@ def masked_table(
     sizes = _listed_sizes(truth.images, truth.image_sizes)
     if truth.masks is not None and truth.mask is not None:
         _learn(sizes, truth.image, truth.masks.sizes[truth.mask].astype(np.int64))
+    if not len(truth):  # detections by themselves: nobody else says what the sizes are
+        _learn_of_runs(sizes, outlines, columns.image)
+        sizes[(sizes == UNKNOWN).any(axis=1)] = _WIDEST
     masks = _masks(outlines, columns.image, sizes, truth.images, source)
     mask = np.cumsum(outlines.has, dtype=np.int32) - np.int32(1)
     extra: dict[str, Any] = {}
@@ -136,6 +141,13 @@ def _learn(sizes: Sizes, image: Integers, of_masks: Sizes) -> None:
     sizes[image[rows]] = of_masks[rows]
 
 
+def _learn_of_runs(sizes: Sizes, outlines: Outlines, image: Integers) -> None:
+    """Take those that no list has from the first run lengths of the image."""
+    own = outlines.sizes.astype(np.int64)
+    ran = own[:, 0] > 0
+    _learn(sizes, image[np.flatnonzero(outlines.has)[ran]], own[ran])
+
+
 _UNSIZED = (
     "lies on an image without width and height, which polygons and boxes as masks need",
     "give both under images of the ground truth",
@@ -147,8 +159,7 @@ def _masks(
 ) -> Masks:
     rows = np.flatnonzero(outlines.has)
     own = outlines.sizes.astype(np.int64)
-    ran = own[:, 0] > 0
-    _learn(sizes, image[rows[ran]], own[ran])
+    _learn_of_runs(sizes, outlines, image)
     due = sizes[image[rows]]
     _refuse(_misfits(rows, own, due, images, image), source)
     return Masks(

@@ -1,0 +1,488 @@
+"""The corpus for masks of COCO files: the pair of `coco_cases`, each box drawn as a mask.
+
+Ground truths are polygons and detections compressed run lengths, beside their boxes, on images of
+80 x 100 pixels, so that a size the wrong way round shows. Masks that fill their boxes overlap as
+these do, so that every number is that of the boxes.
+"""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.reliability import coco_cases
+from tests.reliability.cases import Case, Refused, Scored
+from tests.reliability.coco_cases import (
+    BASE,
+    DT,
+    GT,
+    Results,
+    Truth,
+    edit,
+    edit_all,
+    edit_result,
+    replaced,
+    write,
+)
+
+HIGH, WIDE = 80, 100
+CASES: list[Case] = []
+
+
+def polygon(box: list[Any]) -> list[Any]:
+    x, y, width, height = box
+    return [[x, y, x, y + height, x + width, y + height, x + width, y]]
+
+
+def runs(box: list[Any], high: int = HIGH, wide: int = WIDE) -> list[int]:
+    """Return the run lengths of a box, column by column, beginning with what is outside."""
+    x, y, width, height = box
+    gap = high - height
+    inside = [height, gap] * width
+    inside[-1] = high * wide - (x * high + y) - width * height - (width - 1) * gap
+    return [x * high + y, *inside]
+
+
+def packed(counts: list[int]) -> str:
+    """Write run lengths as COCO's API does: five bits a character, from the third on the
+    difference to the last but one.
+    """
+    text = ""
+    for i, count in enumerate(counts):
+        value = count - counts[i - 2] if i > 2 else count
+        while True:
+            digit, value = value & 31, value >> 5
+            more = value != (-1 if digit & 16 else 0)
+            text += chr(48 + (digit | 32 * more))
+            if not more:
+                break
+    return text
+
+
+def listed(box: list[Any], high: int = HIGH, wide: int = WIDE) -> dict[str, Any]:
+    return {"size": [high, wide], "counts": runs(box, high, wide)}
+
+
+def squeezed(box: list[Any], high: int = HIGH, wide: int = WIDE) -> dict[str, Any]:
+    return {"size": [high, wide], "counts": packed(runs(box, high, wide))}
+
+
+def truth() -> Truth:
+    value = coco_cases.truth()
+    for image in value["images"]:
+        image["height"] = HIGH
+    for annotation in value["annotations"]:
+        annotation["segmentation"] = polygon(annotation["bbox"])
+    return value
+
+
+def results() -> Results:
+    return [row | {"segmentation": squeezed(row["bbox"])} for row in coco_cases.results()]
+
+
+def files(gt: Any = None, dt: Any = None) -> Callable[[Path], None]:
+    """Return what builds the two files, as that of `coco_cases` does."""
+
+    def build(folder: Path) -> None:
+        for name, given, usual in ((GT, gt, truth), (DT, dt, results)):
+            value: Any = copy.deepcopy(usual())
+            if callable(given):
+                value = given(value) or value
+            elif given is not None:
+                value = given
+            write(folder / name, value)
+
+    return build
+
+
+def _add(row: str, name: str, build: Callable[[Path], None], expect: Refused | Scored) -> None:
+    CASES.append(Case(row, name, "coco", build, expect, gt=GT, dt=DT, iou_type="segm"))
+
+
+def refused(
+    row: str, name: str, file: str, place: str, says: str, *, gt: Any = None, dt: Any = None
+) -> None:
+    _add(row, name, files(gt, dt), Refused(file, place, says))
+
+
+def scored(
+    row: str,
+    name: str,
+    ap: float | None,
+    notes: tuple[str, ...] = (),
+    *,
+    gt: Any = None,
+    dt: Any = None,
+) -> None:
+    _add(row, name, files(gt, dt), Scored({"AP": ap, "AP50": ap}, notes))
+
+
+def both(row: str, name: str, segmentation: Any, says: str) -> None:
+    """Add two cases of one wrong segmentation: of a ground truth and of a detection."""
+    refused(
+        row,
+        f"{name}-in-truth",
+        GT,
+        r"annotations\[0\]",
+        says,
+        gt=edit("annotations", 0, segmentation=segmentation),
+    )
+    refused(
+        row, f"{name}-in-results", DT, r"\[0\]", says, dt=edit_result(0, segmentation=segmentation)
+    )
+
+
+def without_boxes(rows: Results) -> None:
+    for row in rows:
+        del row["bbox"]
+
+
+def each(kind: Callable[[list[Any]], Any]) -> Callable[[Any], None]:
+    """Return what draws every mask of a file otherwise."""
+
+    def change(value: Any) -> None:
+        for row in value["annotations"] if isinstance(value, dict) else value:
+            row["segmentation"] = kind(row["bbox"])
+
+    return change
+
+
+BOX = [10, 10, 20, 20]
+"""That of the record which cases change: the first of both files."""
+OUTSIDE = [1000, 1000, 20, 20]
+COUNTS = runs(BOX)
+PIXELS = HIGH * WIDE
+SIZE = [HIGH, WIDE]
+
+
+def with_counts(counts: Any) -> dict[str, Any]:
+    return {"size": SIZE, "counts": counts}
+
+
+# --- what is right, in every form
+
+scored("mask-forms", "usual", BASE)
+scored("mask-forms", "results-without-boxes", BASE, dt=without_boxes)
+scored("mask-forms", "truth-of-lists", BASE, gt=each(listed))
+scored("mask-forms", "truth-of-strings", BASE, gt=each(squeezed))
+scored("mask-forms", "results-of-lists", BASE, dt=each(listed))
+scored("mask-forms", "results-of-polygons", BASE, dt=each(polygon))
+scored(
+    "mask-forms",
+    "halves",
+    BASE,
+    gt=edit("annotations", 0, segmentation=polygon([10, 10, 20, 7]) + polygon([10, 17, 20, 13])),
+)
+scored(
+    "mask-forms",
+    "parts-overlap",
+    BASE,
+    gt=edit("annotations", 0, segmentation=polygon([10, 10, 20, 12]) + polygon([10, 17, 20, 13])),
+)
+scored(
+    "mask-forms",
+    "ring-in-a-ring",
+    BASE,
+    gt=edit("annotations", 0, segmentation=polygon(BOX) + polygon([15, 15, 5, 5])),
+)
+scored(
+    "mask-forms",
+    "whole-floats",
+    BASE,
+    gt=edit("annotations", 0, segmentation=polygon([10.0, 10.0, 20.0, 20.0])),
+)
+scored(
+    "mask-forms",
+    "empty-runs",
+    BASE,
+    gt=edit(
+        "annotations", 0, segmentation=with_counts([100, 0, *([COUNTS[0] - 100]), *COUNTS[1:]])
+    ),
+)
+
+# A crowd takes the detection on it, so that of cat one ground truth remains, found behind a wrong
+# one: AP 1/2; dog has 1.
+for _name, _kind in (("polygon", polygon), ("list", listed), ("string", squeezed)):
+    scored(
+        "mask-crowd",
+        _name,
+        0.75,
+        gt=edit("annotations", 0, segmentation=_kind(BOX), iscrowd=1),
+    )
+
+# --- run lengths
+
+for _name, _counts, _says in (
+    ("too-short", COUNTS[:-1], f"counts sum to {sum(COUNTS[:-1])}, and .* has {PIXELS} pixels"),
+    ("too-long", [*COUNTS, 1], f"counts sum to {PIXELS + 1}"),
+    ("much-too-long", [*COUNTS, 10**6], f"counts sum to {PIXELS + 10**6}"),
+    ("one-short", [*COUNTS[:-1], COUNTS[-1] - 1], f"counts sum to {PIXELS - 1}"),
+    ("none", [], "counts sum to 0"),
+    ("zero", [0], "counts sum to 0"),
+    ("round-again", [*COUNTS, 0, 2**32 - 1, 0, 1], f"counts sum to {PIXELS + 2**32}"),
+):
+    both("mask-counts", f"{_name}-list", with_counts(_counts), _says)
+    beyond = sum(_counts) >= 2**32
+    _says = "counts runs beyond the mask" if beyond else _says
+    both("mask-counts", f"{_name}-string", with_counts(packed(_counts)), _says)
+
+for _name, _count, _says in (
+    ("negative", -5, r"counts\[1\] is -5"),
+    ("fraction", 20.5, r"counts\[1\] is 20.5"),
+    ("huge", 2**40, rf"counts\[1\] is {2**40}"),
+    ("beyond-int64", 2**70, rf"counts\[1\] is {2**70}"),
+    ("1e300", 1e300, r"counts\[1\] is 1e\+?300"),
+    ("bool", True, r"counts\[1\] is true"),
+    ("null", None, r"counts\[1\] is null"),
+    ("text", "20", r'counts\[1\] is "20"'),
+    ("nested", [20], r"counts\[1\] is \[20\]"),
+):
+    both("mask-counts", _name, with_counts([COUNTS[0], _count, *COUNTS[2:]]), _says)
+for _name, _value in (("null", None), ("number", 5), ("object", {}), ("false", False)):
+    both("mask-counts", f"counts-{_name}", with_counts(_value), "counts is ")
+both("mask-counts", "counts-missing", {"size": SIZE}, "no counts")
+
+# --- strings
+
+STRING = packed(COUNTS)
+for _name, _text, _says in (
+    ("blank", STRING[:3] + " " + STRING[3:], "no digit"),
+    ("beyond-the-alphabet", STRING[:3] + "z" + STRING[3:], "no digit"),
+    ("nul", STRING[:3] + "\0" + STRING[3:], "no digit"),
+    ("newline", STRING + "\n", "no digit"),
+    ("accent", STRING[:3] + "\u00e9" + STRING[3:], "no digit"),
+    ("python-bytes", f"b'{STRING}'", "no digit"),
+    ("numbers", " ".join(map(str, COUNTS)), "no digit"),
+    ("base64", "eJzLSM3JyQcABiwCFQ==", "counts holds"),
+    ("unterminated", STRING + "o", "ends within a number"),
+    ("overflow", "o" * 40 + "0", "counts "),
+    ("negative-run", "O" + STRING, "negative run"),
+    ("cut", STRING[: len(STRING) // 2], "counts (sum to|ends)"),
+    ("empty", "", "counts sum to 0"),
+):
+    both("mask-string", _name, with_counts(_text), _says)
+
+# --- sizes
+
+both("mask-size", "transposed", listed(BOX, WIDE, HIGH), r"size \[100, 80\].*80 high and 100 wide")
+both("mask-size", "transposed-string", squeezed(BOX, WIDE, HIGH), r"size \[100, 80\]")
+both("mask-size", "transposed-alone", {"size": [WIDE, HIGH], "counts": STRING}, r"size \[100, 80\]")
+both("mask-size", "smaller", squeezed(BOX, 40, 50), r"size \[40, 50\].*80 high and 100 wide")
+both("mask-size", "larger", squeezed(BOX, 160, 200), r"size \[160, 200\]")
+for _name, _size in (
+    ("zero", [0, WIDE]),
+    ("negative", [-HIGH, -WIDE]),
+    ("fraction", [80.5, WIDE]),
+    ("one", [HIGH]),
+    ("three", [HIGH, WIDE, 1]),
+    ("text", "80x100"),
+    ("texts", ["80", "100"]),
+    ("null", None),
+    ("object", {"height": HIGH, "width": WIDE}),
+    ("bools", [True, True]),
+    ("huge", [2**20, 2**20]),
+    ("overflow", [2**32, 2**32]),
+):
+    both("mask-size", f"size-{_name}", {"size": _size, "counts": STRING}, "size is ")
+both("mask-size", "missing", {"counts": STRING}, "no size")
+refused(
+    "mask-size",
+    "other-than-the-truth-s",
+    DT,
+    r"\[0\]",
+    r"size \[100, 80\].*80 high and 100 wide",
+    gt=lambda t: (each(squeezed)(t), edit_all("images", width=..., height=...)(t))[0],
+    dt=edit_result(0, segmentation=squeezed(BOX, WIDE, HIGH)),
+)
+scored(
+    "unsized-image",
+    "run-lengths",
+    BASE,
+    gt=lambda t: (each(squeezed)(t), edit_all("images", width=..., height=...)(t))[0],
+)
+refused(
+    "unsized-image",
+    "polygons",
+    GT,
+    r"annotations\[0\]",
+    "image without width and height",
+    gt=edit_all("images", width=..., height=...),
+)
+refused(
+    "unsized-image",
+    "nulls",
+    GT,
+    r"annotations\[0\]",
+    "image without width and height",
+    gt=edit("images", 0, width=None, height=None),
+)
+
+# --- polygons
+
+for _name, _rings, _says in (
+    ("four-numbers", [[10, 10, 30, 30]], r"segmentation\[0\] has 4 numbers"),
+    ("two-numbers", [[10, 10]], r"segmentation\[0\] has 2 numbers"),
+    ("no-numbers", [[]], r"segmentation\[0\] has 0 numbers"),
+    ("odd", [[10, 10, 10, 30, 30, 30, 30]], r"segmentation\[0\] has 7 numbers"),
+    ("second-part", [*polygon(BOX), [1, 2, 3, 4]], r"segmentation\[1\] has 4 numbers"),
+    ("flat", polygon(BOX)[0], r"segmentation\[0\] is 10"),
+    ("points", [[[10, 10], [10, 30], [30, 30], [30, 10]]], r"segmentation\[0\]\[0\] is \[10"),
+    ("text", [[10, 10, 10, "30", 30, 30]], r'segmentation\[0\]\[3\] is "30"'),
+    ("null", [[10, 10, 10, None, 30, 30]], r"segmentation\[0\]\[3\] is null"),
+    ("bool", [[10, 10, 10, True, 30, 30]], r"segmentation\[0\]\[3\] is true"),
+    ("objects", [{"x": 10, "y": 10}], r"segmentation\[0\] is \{"),
+    ("texts", ["10,10,10,30,30,30"], r'segmentation\[0\] is "10'),
+    ("null-part", [None], r"segmentation\[0\] is null"),
+    ("farther-than-pixels", [[10, 10, 10, 1e12, 30, 30]], r"segmentation\[0\]\[3\] is 1"),
+    ("huge", [[10, 10, 10, 10**400, 30, 30]], r"segmentation\[0\]\[3\]"),
+):
+    both("mask-polygon", _name, _rings, _says)
+for _name, _text in (
+    ("nan", "NaN"),
+    ("infinity", "Infinity"),
+    ("minus", "-Infinity"),
+    ("1e999", "1e999"),
+):
+    refused(
+        "mask-polygon",
+        f"{_name}-in-truth",
+        GT,
+        r"annotations\[0\]",
+        r"segmentation\[0\]\[2\]|NaN",
+        gt=replaced("[[10, 10, 10, 30,", f"[[10, 10, {_text}, 30,", truth),
+    )
+refused(
+    "mask-polygon",
+    "counts-nan",
+    GT,
+    r"annotations\[0\]",
+    "counts|NaN",
+    gt=replaced(
+        "[[10, 10, 10, 30, 30, 30, 30, 10]]", '{"size": [80, 100], "counts": [NaN]}', truth
+    ),
+)
+
+# --- no mask at all
+
+_nothing: Any
+for _name, _nothing, _says in (
+    ("null", None, "segmentation is null"),
+    ("empty-list", [], "segmentation is an empty list"),
+    ("empty-object", {}, "no size"),
+    ("number", 5, "segmentation is 5"),
+    ("true", True, "segmentation is true"),
+    ("empty-text", "", 'segmentation is ""'),
+    ("string-alone", STRING, 'segmentation is "'),
+):
+    both("no-mask", _name, _nothing, _says)
+refused(
+    "no-mask",
+    "missing-in-truth",
+    GT,
+    r"annotations\[0\]",
+    "segmentation is missing",
+    gt=edit("annotations", 0, segmentation=...),
+)
+refused(
+    "no-mask",
+    "missing-in-all-truths",
+    GT,
+    r"annotations\[0\]",
+    "segmentation is missing",
+    gt=edit_all("annotations", segmentation=...),
+)
+refused(
+    "no-mask",
+    "neither-in-results",
+    DT,
+    r"\[1\]",
+    "bbox",
+    dt=edit_result(1, segmentation=..., bbox=...),
+)
+scored(
+    "mask-mixed", "box-in-results", BASE, ("boxes-as-masks",), dt=edit_result(0, segmentation=...)
+)
+scored(
+    "mask-mixed",
+    "boxes-alone",
+    BASE,
+    ("boxes-as-masks",),
+    dt=lambda rows: [{k: v for k, v in row.items() if k != "segmentation"} for row in rows],
+)
+scored("mask-mixed", "first-without-box", BASE, dt=edit_result(0, bbox=...))
+scored("mask-mixed", "first-alone-with-box", BASE, dt=lambda rows: without_boxes(rows[1:]))
+scored(
+    "mask-mixed",
+    "box-here-mask-there",
+    BASE,
+    ("boxes-as-masks",),
+    dt=lambda rows: (rows[0].pop("segmentation"), rows[2].pop("bbox"), None)[2],
+)
+# The mask counts: what its box says decides nothing but ranges of area.
+scored("mask-mixed", "box-elsewhere", BASE, dt=edit_result(0, bbox=[60, 50, 20, 20]))
+
+# --- beyond the image: cut off
+
+scored(
+    "mask-beyond-image",
+    "in-part",
+    BASE,
+    gt=edit("annotations", 2, segmentation=polygon([50, 50, 300, 300])),
+    dt=edit_result(3, segmentation=squeezed([50, 50, 50, 30])),
+)
+# Nothing is left of the first ground truth: the detection in its place is wrong, as the next is,
+# and the third finds one of two at a precision of 1/3.
+NOWHERE = (51 / 101 / 3 + 1) / 2
+scored(
+    "mask-beyond-image",
+    "wholly",
+    NOWHERE,
+    ("ground-truth-beyond-image",),
+    gt=edit("annotations", 0, segmentation=polygon(OUTSIDE), bbox=OUTSIDE),
+)
+scored(
+    "mask-beyond-image",
+    "wholly-negative",
+    NOWHERE,
+    ("ground-truth-beyond-image",),
+    gt=edit("annotations", 0, segmentation=polygon([-90, -90, 20, 20]), bbox=[-90, -90, 20, 20]),
+)
+scored(
+    "mask-empty",
+    "truth",
+    NOWHERE,
+    ("zero-area-ground-truth",),
+    gt=edit("annotations", 0, segmentation=with_counts([PIXELS]), bbox=[0, 0, 0, 0], area=0),
+)
+scored(
+    "mask-empty",
+    "string",
+    NOWHERE,
+    ("zero-area-ground-truth",),
+    gt=edit(
+        "annotations", 0, segmentation=with_counts(packed([PIXELS])), bbox=[0, 0, 0, 0], area=0
+    ),
+)
+scored(
+    "mask-empty",
+    "detection",
+    NOWHERE,
+    dt=edit_result(0, segmentation=with_counts(packed([PIXELS]))),
+)
+scored(
+    "mask-empty",
+    "detection-without-box",
+    NOWHERE,
+    dt=edit_result(0, segmentation=with_counts(packed([PIXELS])), bbox=...),
+)
+
+# --- JSON
+
+refused(
+    "duplicate-key",
+    "counts",
+    DT,
+    r"\[0\]",
+    "counts",
+    dt=replaced('"counts": ', '"counts": [8000], "counts": ', results),
+)
