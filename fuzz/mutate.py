@@ -25,7 +25,7 @@ class Mutator:
         self.random = Random(f"{target}-{seed}")
         self.seeds = SEEDS[target]
         self.tokens = TOKENS[TOKENS_OF[target]]
-        self.structured = TOKENS_OF[target] == "json"
+        self.structured = TOKENS_OF[target] in ("json", "masks")
 
     def next(self) -> bytes:
         """Return another input."""

@@ -281,7 +281,51 @@ SEEDS["coco-split"] = [
     json.dumps([{**record, "parts": [{"x": 1}, {"y": 2}, {}]} for record in _RESULTS * 3]).encode(),
 ]
 
+_DRAWN: list[Any] = [
+    [[1.5, 2, 3, 4.5, 5, 6]],
+    [[1, 2, 3, 4.25, 5, 6, 0, 1e1], [10, 10, 20, 10, 20, 20.5]],
+    {"counts": [1, 2, 3, 3], "size": [3, 3]},
+    {"size": [48, 64], "counts": [0, 48, 2976.0, 48]},
+    {"size": [48, 64], "counts": ":d0b0^Ol00`k2"},
+    {"counts": "``0", "size": [16, 33]},
+]
+
+
+def _drawn(records: list[Any]) -> list[Any]:
+    """Return the records, each with a mask of another kind, the last without a box."""
+    masks = [record | {"segmentation": mask} for record, mask in zip(records, _DRAWN, strict=False)]
+    return [*masks[:-1], {key: value for key, value in masks[-1].items() if key != "bbox"}]
+
+
+SEEDS["coco-result-masks"] = [
+    *_spellings(_drawn(_RESULTS * 2)),
+    *_spellings(_drawn(_RESULTS * 2)[1:]),
+    *SEEDS["coco-results"],
+]
+SEEDS["coco-truth-masks"] = [
+    seed
+    for first in range(4)
+    for seed in _spellings(
+        _TRUTH
+        | {
+            "annotations": [
+                record | {"segmentation": mask}
+                for record, mask in zip(_TRUTH["annotations"], _DRAWN[first:], strict=False)
+            ]
+        }
+    )
+]
+
+TOKENS["masks"] = [
+    *TOKENS["json"],
+    *(b'"segmentation"', b'"counts"', b'"size"', b"[3,3]", b"4294967295", b"4294967296", b"\\\\"),
+    *(b"o", b"O", b"P", b"0", b"oooooo0", b"2N1O1", b"[1,2,3,4,5,6]", b"[[1,2,3,4,5,6]]", b"`"),
+    *(b'{"size":[3,3],"counts":[9]}', b'{"size":[3,3],"counts":"9"}', b"\\u0030", b"[[]]"),
+]
+
 TOKENS_OF = {
+    "coco-result-masks": "masks",
+    "coco-truth-masks": "masks",
     "coco-split": "json",
     "coco-results": "json",
     "coco-truth": "json",

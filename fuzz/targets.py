@@ -15,10 +15,12 @@ from xml.etree import ElementTree
 
 import numpy as np
 
+from detap.core.masks import measured
 from detap.errors import InputError
 from detap.formats.coco import careful, prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan
+from detap.formats.coco.columns import Outlines
 from detap.formats.cvat.xml import CORNERS as CVAT_CORNERS
 from detap.formats.cvat.xml import Annotations
 from detap.formats.labelme.shapes import Shapes
@@ -34,6 +36,7 @@ from detap.formats.voc import _scan as scanner
 from detap.formats.voc import annotations
 from detap.formats.yolo.lines import YoloForm
 from detap.tables.detection import GroundTruth
+from detap.tables.masks import Masks
 from fuzz import oracle, seeds
 
 LIMITS = Limits()
@@ -202,6 +205,48 @@ def coco_truth(data: bytes) -> str:
         _differ(not same(fast.image_sizes.tolist(), slow.image_sizes.tolist()), "different sizes")
         counted = {code: count for code, count in slow.counts.items() if count}
         _differ({c: n for c, n in fast.counts.items() if n} != counted, "different counts")
+    return "valid"
+
+
+def coco_result_masks(data: bytes) -> str:
+    """Read results with their masks by the two readers."""
+    scan = ResultsScan(*_scan_arguments(data, _block(data)), True)
+    fast = coco.scanned_detections(scan, TRUTH) if scan.run() else None
+    return _shaped(
+        fast,
+        lambda: careful.read_results(data, "x", LIMITS, TRUTH, masks=True),
+        _result_rows,
+    )
+
+
+def coco_truth_masks(data: bytes) -> str:
+    """Read ground truth with its masks by the two readers."""
+    scan = TruthScan(*_scan_arguments(data, _block(data)), True)
+    fast = coco.scanned_truth(scan) if scan.run() else None
+    return _shaped(fast, lambda: careful.read_truth(data, "x", LIMITS, masks=True), _truth_rows)
+
+
+def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -> str:
+    """Compare what the fast reader read with what the careful one does, and draw the masks."""
+    try:
+        slow = read()
+    except InputError as error:
+        check_message(error)
+        _differ(fast is not None, "the fast reader accepts what the careful one refuses")
+        return "refused"
+    if fast is not None:
+        _differ(not same(rows_of(fast), rows_of(slow)), "the readers read different values")
+        _differ((fast.outlines is None) != (slow.outlines is None), "one reader reads masks")
+        for name in Outlines._fields if slow.outlines else ():
+            ours, theirs = (np.asarray(getattr(of.outlines, name)) for of in (fast, slow))
+            _differ(ours.dtype != theirs.dtype, f"{name} is of different kinds")
+            _differ(ours.tobytes() != theirs.tobytes(), f"the readers read different {name}")
+    if slow.outlines is not None:
+        has, sizes, *columns, _ = slow.outlines
+        sizes[sizes[:, 0] == 0] = (48, 64)
+        areas, boxes = measured(Masks(sizes, *columns).arrays)
+        _differ(len(areas) != np.count_nonzero(has), "masks are not those of the rows")
+        _differ(bool((areas > boxes[:, 2] * boxes[:, 3]).any()), "more pixels than their box has")
     return "valid"
 
 
@@ -479,6 +524,8 @@ def one_by_one(function: Callable[[bytes], str]) -> Callable[[Sequence[bytes]], 
 TARGETS: dict[str, Callable[[Sequence[bytes]], list[str]]] = {
     "coco-results": one_by_one(coco_results),
     "coco-truth": one_by_one(coco_truth),
+    "coco-result-masks": one_by_one(coco_result_masks),
+    "coco-truth-masks": one_by_one(coco_truth_masks),
     "coco-split": coco_split,
     "voc-xml": voc_xml,
     "voc-text": voc_text,

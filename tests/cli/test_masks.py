@@ -172,3 +172,57 @@ def test_masks_and_boundaries_explained(detap: Detap, masks: list[str]) -> None:
     ended = detap("explain", *masks, "--from", "coco-segm", "--to", "coco-boundary")
     assert ended.status == 0, ended.err
     assert "overlap" in ended.out
+
+
+# --- check
+
+
+def test_check_looks_at_masks_where_they_are_scored(tmp_path: Path, detap: Detap) -> None:
+    truth, found = instances(), results()
+    for row in (*truth["annotations"], *found):
+        row["segmentation"] = ring(row["bbox"])
+    found[1]["segmentation"] = {"size": [640, 480], "counts": [640 * 480]}
+    truth["annotations"][2]["segmentation"] = []
+    given = ["check", *written(tmp_path, truth, found)]
+    assert detap(*given).status == 0
+    for how in (["--iou-type", "segm"], ["--protocol", "coco-segm"], ["--iou-type", "boundary"]):
+        ended = detap(*given, *how)
+        assert ended.status == 2
+        assert "annotations[2] (id 3): segmentation is an empty list" in ended.err
+    # Its remedy, and the other file: sizes are those of the ground truth, which can now be read.
+    truth["annotations"][2]["segmentation"] = ring([0, 0, 50, 50])
+    written(tmp_path, truth, found)
+    ended = detap(*given, "--iou-type", "segm")
+    assert "dt.json: [1]: segmentation has the size [640, 480], and image 1 is 480" in ended.err
+
+
+@pytest.mark.parametrize("form", ["polygons", "boxes", "runs"])
+def test_check_reads_masks_of_detections_alone(tmp_path: Path, detap: Detap, form: str) -> None:
+    """Nobody says then what the sizes of images are: polygons are not refused for that."""
+    path = tmp_path / "dt.json"
+    rows = results()
+    for row in rows if form != "boxes" else ():
+        row["segmentation"] = ring(row["bbox"])
+        if form == "runs":
+            row["segmentation"] = {"size": [480, 640], "counts": [480 * 640]}
+        else:
+            del row["bbox"]
+    path.write_text(json.dumps(rows))
+    ended = detap("check", "--dt", str(path), "--iou-type", "segm", "--output-format", "json")
+    assert ended.status == 0, ended.err
+    assert json.loads(ended.out)["facts"]
+    rows[1]["segmentation"] = {"size": [480, 640], "counts": [480 * 640 - 1]}
+    path.write_text(json.dumps(rows))
+    ended = detap("check", "--dt", str(path), "--iou-type", "segm")
+    assert ended.status == 2
+    assert "[1]: counts sum to 307199" in ended.err
+
+
+def test_check_reads_masks_of_coco_files_alone(tmp_path: Path, detap: Detap) -> None:
+    (tmp_path / "a.xml").write_text("<annotation/>")
+    ended = detap("check", "--format", "voc", "--gt", str(tmp_path), "--iou-type", "segm")
+    assert ended.status == 2
+    assert "there is no protocol voc2012-segm" in ended.err
+    ended = detap("check", "--format", "voc", "--gt", str(tmp_path), "--protocol", "coco-segm")
+    assert ended.status == 2
+    assert "masks are read from COCO files; these are read as voc" in ended.err

@@ -158,7 +158,11 @@ def test_the_scanner_accepts_no_more_and_reads_no_other(tmp_path: Path, side: st
 
 
 WRONG = [
-    (..., "keypoints is missing", "give every object its keypoints, or score boxes: --overlap box"),
+    (
+        ...,
+        "keypoints is missing",
+        "give every object its keypoints, or score boxes: --iou-type bbox",
+    ),
     (None, "keypoints is null", "give [x, y, v, x, y, v, ...]"),
     ([], "keypoints is an empty list", "give [x, y, v, x, y, v, ...]"),
     (POSE[:8], "keypoints has 8 numbers", "give an x, a y and a v of each"),

@@ -163,6 +163,7 @@ def with_counts(counts: Any) -> dict[str, Any]:
 
 scored("mask-forms", "usual", BASE)
 scored("mask-forms", "results-without-boxes", BASE, dt=without_boxes)
+scored("mask-forms", "truth-without-boxes", BASE, gt=edit_all("annotations", bbox=...))
 scored("mask-forms", "truth-of-lists", BASE, gt=each(listed))
 scored("mask-forms", "truth-of-strings", BASE, gt=each(squeezed))
 scored("mask-forms", "results-of-lists", BASE, dt=each(listed))

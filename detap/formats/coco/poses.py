@@ -89,7 +89,7 @@ def pose_of(record: Record) -> list[float]:
     if "keypoints" not in record:
         raise WrongError(
             "keypoints is missing",
-            "give every object its keypoints, or score boxes: --overlap box",
+            "give every object its keypoints, or score boxes: --iou-type bbox",
         )
     values = record["keypoints"]
     if not isinstance(values, list):
