@@ -49,9 +49,9 @@ from detap.formats.json.text import (
     MERGE_CONFLICT,
     JsonText,
     NotJsonError,
-    decode,
     looks_like,
     spelt,
+    text_of,
 )
 from detap.formats.reading.appearances import BYTE_ORDER_MARK, MERGE_MARKER
 from detap.formats.reading.problems import Problems
@@ -718,29 +718,13 @@ def read_results(
     return reader.columns(truth, by_name)
 
 
-def _cursor(data: bytes, problems: Problems, limits: Limits) -> JsonText:
-    if not data.strip():
-        problems.add("", "is empty", "fetch or write it again")
-        problems.raise_any()
-    text = decode(data, problems)
-    depth = nesting(data)
-    if depth > limits.nesting:
-        problems.add(
-            "",
-            f"nests arrays and objects {depth} levels deep, {limits.nesting} are allowed",
-            "raise the limit on nesting (--max-nesting) if that is meant",
-        )
-        problems.raise_any()
-    return JsonText(text, problems)
-
-
 class _Document:
     """A file being read: what turns out to be no JSON becomes the problem that is read first."""
 
     def __init__(self, data: bytes, file: str, limits: Limits) -> None:
         self.data = data
         self.problems = Problems(file, limits.problems)
-        self.cursor = _cursor(data, self.problems, limits)
+        self.cursor = text_of(data, self.problems, limits, nesting)
 
     def __enter__(self) -> None:
         return None

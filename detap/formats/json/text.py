@@ -8,11 +8,12 @@ that overflows the stack.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from detap.formats.reading.appearances import BYTE_ORDER_MARK, kind_of
 from detap.formats.reading.problems import Problems
+from detap.formats.reading.stream import Limits
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRUCTURE = re.compile(r"[,:\]}]|.{20}", re.DOTALL)
@@ -279,6 +280,46 @@ def looks_like(data: bytes) -> tuple[str, str]:
         if pattern.search(head):
             return name, remedy
     return "", ""
+
+
+def text_of(
+    data: bytes,
+    problems: Problems,
+    limits: Limits,
+    nesting: Callable[[bytes], int],
+    due: str = "fetch or write it again",
+) -> JsonText:
+    """Return a JSON file as a text to walk through, of no deeper nesting than is allowed.
+
+    Parameters
+    ----------
+    data : bytes
+    problems : Problems
+    limits : Limits
+        `nesting` is obeyed.
+    nesting : callable
+        Returns how deep arrays and objects lie inside each other, at most.
+    due : str
+        What to do about an empty file.
+
+    Raises
+    ------
+    InputError
+        Where it is empty, too deep, or in another encoding.
+    """
+    if not data.strip():
+        problems.add("", "is empty", due)
+        problems.raise_any()
+    text = decode(data, problems)
+    depth = nesting(data)
+    if depth > limits.nesting:
+        problems.add(
+            "",
+            f"nests arrays and objects {depth} levels deep, {limits.nesting} are allowed",
+            "raise the limit on nesting (--max-nesting) if that is meant",
+        )
+        problems.raise_any()
+    return JsonText(text, problems)
 
 
 def decode(data: bytes, problems: Problems) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from detap.errors import InputError
 from detap.formats.calling import without_suffix
 from detap.formats.coco._scan import nesting
-from detap.formats.json.text import JsonText, LongInteger, NotJsonError, decode, looks_like, spelt
+from detap.formats.json.text import LongInteger, NotJsonError, looks_like, spelt, text_of
 from detap.formats.named.problems import Problems, shown
 from detap.formats.reading.problems import Problems as FileProblems
 from detap.formats.reading.stream import Limits
@@ -153,18 +153,7 @@ def parsed(
 
 
 def _json(data: bytes, problems: FileProblems, limits: Limits) -> tuple[dict[str, Any] | None, int]:
-    if not data.strip():
-        problems.add("", "is empty", _SHAPES_DUE)
-        return None, 0
-    text = JsonText(decode(data, problems), problems)
-    depth = nesting(data)
-    if depth > limits.nesting:
-        problems.add(
-            "",
-            f"nests arrays and objects {depth} levels deep, {limits.nesting} are allowed",
-            "raise the limit on nesting (--max-nesting) if that is meant",
-        )
-        return None, 0
+    text = text_of(data, problems, limits, nesting, _SHAPES_DUE)
     try:
         text.peek()
         value = text.value("")
