@@ -63,6 +63,7 @@ def truth_of(case: Case, images: Sequence[int]) -> dict[str, list[Any]]:
         ],
         "crowd": [[t.crowd for t in truths] for truths in rows],
         "difficult": [[t.difficult for t in truths] for truths in rows],
+        "group_of": [[t.group for t in truths] for truths in rows],
     }
 
 
