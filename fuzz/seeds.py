@@ -13,7 +13,7 @@ _RESULTS = [
     {"image_id": 40, "category_id": 90, "bbox": [0.0, -1, 0, 33.333333333333336], "score": 1},
 ]
 
-_TRUTH = {
+_TRUTH: dict[str, Any] = {
     "info": {"year": 2017, "x": [None, True, False, {"y": "\u00e9\ud83d\ude00"}]},
     "images": [
         {"id": 1, "width": 640, "height": 480, "file_name": "a.jpg"},
@@ -309,7 +309,7 @@ SEEDS["coco-truth-masks"] = [
         _TRUTH
         | {
             "annotations": [
-                record | {"segmentation": mask}
+                {**record, "segmentation": mask}
                 for record, mask in zip(_TRUTH["annotations"], _DRAWN[first:], strict=False)
             ]
         }

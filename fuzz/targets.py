@@ -46,7 +46,7 @@ class Disagreement(Exception):  # noqa: N818 - what fuzzing looks for is no erro
     """Two readings of one input differ."""
 
 
-def _scan_arguments(data: bytes, block: int) -> tuple[Any, ...]:
+def _scan_arguments(data: bytes, block: int) -> tuple[int, Callable[[int], bytes], int, int, int]:
     """Return what a scanner takes, to read `data` in blocks of a few bytes or in one."""
     rest = memoryview(data)
 
@@ -210,7 +210,7 @@ def coco_truth(data: bytes) -> str:
 
 def coco_result_masks(data: bytes) -> str:
     """Read results with their masks by the two readers."""
-    scan = ResultsScan(*_scan_arguments(data, _block(data)), True)
+    scan = ResultsScan(*_scan_arguments(data, _block(data)), masks=True)
     fast = coco.scanned_detections(scan, TRUTH) if scan.run() else None
     return _shaped(
         fast,
@@ -221,7 +221,7 @@ def coco_result_masks(data: bytes) -> str:
 
 def coco_truth_masks(data: bytes) -> str:
     """Read ground truth with its masks by the two readers."""
-    scan = TruthScan(*_scan_arguments(data, _block(data)), True)
+    scan = TruthScan(*_scan_arguments(data, _block(data)), masks=True)
     fast = coco.scanned_truth(scan) if scan.run() else None
     return _shaped(fast, lambda: careful.read_truth(data, "x", LIMITS, masks=True), _truth_rows)
 
