@@ -17,7 +17,7 @@ from pycocotools.cocoeval import COCOeval
 
 from detap.analysis.crosscheck import cross_check
 from detap.errors import UsageError
-from detap.evaluation.detection import evaluate
+from detap.evaluation.detection import evaluate, on_images
 from detap.evaluation.results import Result
 from detap.formats.coco.tables import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
@@ -172,8 +172,14 @@ def test_crowd_pose(folder: Path, expected: dict[str, Any]) -> None:
     stats = expected[CROWD_POSE]["stats"]
     numbers = {name: value for name, value in stats.items() if "P " not in name}
     assert len(numbers) == 6
-    assert_numbers(scored(truth, found, rules), numbers)
+    result = scored(truth, found, rules)
+    assert_numbers(result, numbers)
     assert_same(truth, found, rules)
+    # Its three parts, by how crowded an image is, are slices; it rounds them.
+    crowded = [(image["id"], image["crowdIndex"]) for image in truth["images"]]
+    for name, low, high in (("easy", -1, 0.2), ("medium", 0.2, 0.8), ("hard", 0.8, 1)):
+        part = on_images(result, [image for image, index in crowded if low < index <= high])
+        assert round(part.summary["AP"], 4) == stats[f"AP {name}"], name
 
 
 def cases() -> list[str]:
