@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
+from detap.analysis.outcome import surroundings_of
 from detap.core.evidence import Evidence
-from detap.core.matching import Pairs
 from detap.decimals import same
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -140,42 +140,11 @@ def _kinds(scene: Scene, evidence: Evidence, wrong: Integers, place: int) -> NDA
     kinds[own >= _NEAR] = _MISLOCATED
     # What reaches nothing of its own class may reach another.
     rest = np.flatnonzero(~reaches(own))
-    other = _other_overlap(scene, wrong[rest], evidence.positive[0])
-    kinds[rest[reaches(other)]] = _CONFUSED
+    around = surroundings_of(scene, evidence.positive[0])
+    near = around.nearest(scene.boxes()[0], wrong[rest], threads=scene.threads)
+    kinds[rest[reaches(near.other_overlap)]] = _CONFUSED
     kinds[reaches(own)] = _DUPLICATE
     return kinds
-
-
-def _other_overlap(scene: Scene, rows: Integers, positive: Flags) -> Floats:
-    """Return the largest overlap of each detection with a ground truth of another class."""
-    detections, truths = scene.boxes()
-    if scene.pairs_of_any_class is not None:
-        return _other_overlap_of_pairs(scene.pairs_of_any_class, scene, positive)[rows]
-    best = np.zeros(len(rows))
-    order = np.argsort(detections.image[rows], kind="stable")
-    of_image = detections.image[rows][order]
-    truth_rows = np.flatnonzero(positive)
-    truth_rows = truth_rows[np.argsort(truths.image[truth_rows], kind="stable")]
-    truth_image = truths.image[truth_rows]
-    for image in np.unique(of_image):
-        here = order[slice(*np.searchsorted(of_image, [image, image + 1]))]
-        there = truth_rows[slice(*np.searchsorted(truth_image, [image, image + 1]))]
-        if not len(there):
-            continue
-        table = scene.overlaps((detections, truths), rows[here], there, absorbing=False)
-        same = detections.label[rows[here]][:, None] == truths.label[there][None]
-        best[here] = np.where(same, 0.0, table).max(axis=1)
-    return best
-
-
-def _other_overlap_of_pairs(pairs: Pairs, scene: Scene, positive: Flags) -> Floats:
-    """Return the same for all detections, (N,) float64."""
-    detections, truths = scene.boxes()
-    claims = np.repeat(np.arange(len(detections.label)), np.diff(pairs.start))
-    other = (detections.label[claims] != truths.label[pairs.truth]) & positive[pairs.truth]
-    best = np.zeros(len(detections.label))
-    np.maximum.at(best, claims[other], pairs.overlap[other])
-    return best
 
 
 def numbered_alike(first: Detections, second: Detections) -> tuple[Detections, Detections]:

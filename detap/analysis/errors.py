@@ -37,10 +37,10 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.outcome import NOT_ANALYSED, USUAL_IOU, Counts, Outcome
+from detap.analysis.outcome import NOT_ANALYSED, USUAL_IOU, Counts, Outcome, surroundings_of
 from detap.core._curves import count_above
 from detap.core.curves import average_precisions
-from detap.core.nearest import CLASSIFICATION, LOCALISATION, Surroundings
+from detap.core.nearest import CLASSIFICATION, LOCALISATION
 from detap.errors import UsageError
 from detap.evaluation.results import Result, averages_of_absent
 from detap.evaluation.scene import Scene
@@ -387,8 +387,7 @@ def _covered(scene: Scene, outcome: Outcome, wrong: Flags) -> Flags:
     rows = np.flatnonzero(wrong).astype(np.int32)
     plain = replace(scene.protocol, pixel_edge=False)
     same = Scene(scene.ground_truth, scene.detections, plain, scene.threads, as_seen=True)
-    regions = same.boxes()[1]
-    around = Surroundings(regions, outcome.images, scene.neutral, absorbing=True)
+    around = surroundings_of(same, scene.neutral, absorbing=True)
     overlap = around.nearest(outcome.boxes[0], rows, threads=scene.threads).own_overlap
     covered = np.zeros(len(wrong), np.bool_)
     covered[rows[overlap > outcome.iou]] = True

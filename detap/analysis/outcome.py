@@ -94,7 +94,7 @@ class Outcome:
         """How many images the ground truth has."""
         return len(self.scene.ground_truth.images)
 
-    @cached_property
+    @property
     def boxes(self) -> tuple[Boxes, Boxes]:
         """The columns of the detections and of the ground truths."""
         return self.scene.boxes()
@@ -165,21 +165,37 @@ class Outcome:
     @cached_property
     def surroundings(self) -> Surroundings:
         """The ground truths that count, to be asked which is nearest to a detection."""
-        return self.surroundings_among(self.positive)
+        return surroundings_of(self.scene, self.positive, taken=self.found)
 
-    def surroundings_among(self, among: Flags, *, absorbing: bool = False) -> Surroundings:
-        """Return some ground truths, to be asked which is nearest to a detection."""
-        pairs = self.scene.pairs_of_any_class
-        if pairs is not None:
-            return PairedSurroundings(pairs, *self.boxes, among, taken=self.found)
-        return Surroundings(
-            self.boxes[1],
-            self.images,
-            among,
-            taken=self.found,
-            absorbing=absorbing,
-            pixel_edge=self.protocol.pixel_edge,
-        )
+
+def surroundings_of(
+    scene: Scene, among: Flags, *, taken: Flags | None = None, absorbing: bool = False
+) -> Surroundings:
+    """Return some ground truths of a scene, to be asked which is nearest to a detection.
+
+    Parameters
+    ----------
+    scene : Scene
+    among : (G,) bool
+        Which ground truths there are to be found.
+    taken : (G,) bool, optional
+        Which of these a detection has taken; none where left out.
+    absorbing : bool
+        Whether overlap is the intersection over the detection's own area; of boxes alone.
+    """
+    detections, truths = scene.boxes()
+    taken = np.zeros(len(among), np.bool_) if taken is None else taken
+    pairs = scene.pairs_of_any_class
+    if pairs is not None:
+        return PairedSurroundings(pairs, detections, truths, among, taken=taken)
+    return Surroundings(
+        truths,
+        len(scene.ground_truth.images),
+        among,
+        taken=taken,
+        absorbing=absorbing,
+        pixel_edge=scene.protocol.pixel_edge,
+    )
 
 
 def ratios(part: Counts, whole: Counts) -> Floats:

@@ -42,6 +42,11 @@ class Blame(NamedTuple):
     target: Integers
     overlap: Floats
 
+    @classmethod
+    def nothing(cls, count: int) -> "Blame":
+        """Return what stands before any of so many detections is asked for."""
+        return cls(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count))
+
 
 class Nearest(NamedTuple):
     """The ground truths of largest overlap with each of n detections; -1 and 0 where none overlaps.
@@ -161,8 +166,7 @@ class Surroundings:
         threads : int, optional
             The result does not depend on it.
         """
-        count = len(detections.image)
-        found = Blame(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count))
+        found = Blame.nothing(len(detections.image))
         columns = _columns(detections)
 
         def blame(begin: int, end: int) -> None:
@@ -277,8 +281,7 @@ class PairedSurroundings(Surroundings):
             reaches(here.taken_overlap),
             np.maximum(here.own_overlap, here.other_overlap) <= near,
         )
-        count = len(detections.image)
-        found = Blame(np.full(count, -1, np.int8), np.full(count, -1, np.int32), np.zeros(count))
+        found = Blame.nothing(len(detections.image))
         kinds = LOCALISATION, CLASSIFICATION, DUPLICATE, BACKGROUND
         found.kind[rows] = np.select(rules, kinds, BOTH)
         found.target[rows] = np.select(rules[:3], (here.own, here.other, here.taken), -1)

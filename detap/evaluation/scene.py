@@ -146,6 +146,10 @@ class Scene:
 
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the columns of the detections and of the ground truths."""
+        return self._boxes
+
+    @cached_property
+    def _boxes(self) -> tuple[Boxes, Boxes]:
         truth, claim = self.ground_truth, self.detections
         claim_area, truth_area = self.shapes.areas()
         decisive = self.shapes.deciding(claim_area)
@@ -191,9 +195,7 @@ class Scene:
         claims, truths = (side._replace(label=np.zeros_like(side.label)) for side in self.boxes())
         return self.shapes.pairs((claims, truths), np.zeros_like(self.absorbing), 0.0)
 
-    def overlaps(
-        self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows, *, absorbing: bool = True
-    ) -> Floats:
+    def overlaps(self, boxes: tuple[Boxes, Boxes], rows: Rows, truths: Rows) -> Floats:
         """Return the overlap (n, g) of some detections with some ground truths of their image.
 
         Parameters
@@ -201,21 +203,18 @@ class Scene:
         boxes : pair of Boxes
             As :meth:`boxes` gives them.
         rows, truths : (n,) and (g,) array of int
-            Of the same class where ground truths absorb, of any where not.
-        absorbing : bool
-            Whether ground truths absorb that do.
+            Of the same class.
         """
         detections, of_truth = boxes
-        pairs = self.pairs if absorbing else self.pairs_of_any_class
-        if pairs is not None:
+        if self.pairs is not None:
             claim, truth = np.repeat(rows, len(truths)), np.tile(truths, len(rows))
-            return pairs.between(claim, truth).reshape(len(rows), len(truths))
+            return self.pairs.between(claim, truth).reshape(len(rows), len(truths))
         return overlaps(
             detections.corners[rows],
             of_truth.corners[truths],
             detection_areas=detections.overlap_area[rows],
             truth_areas=of_truth.overlap_area[truths],
-            absorbing=self.absorbing[truths] & absorbing,
+            absorbing=self.absorbing[truths],
             pixel_edge=self.protocol.pixel_edge,
         )
 
