@@ -2,15 +2,16 @@
 
     python -m benchmarks.report RESULTS.json [--docs]
 
-writes ``results.md`` and ``*.svg`` beside the results. With ``--docs`` the tables also replace
-those between the markers of docs/performance.md, and the plots and results go beside it.
+prints the tables, and writes them as ``results.md``, and ``*.svg``, beside the results. With
+``--docs`` the tables also replace those between the markers of docs/performance.md, and the plots
+and results go beside it.
 """
 
 import json
 import re
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ def ratio(spread: dict[str, float]) -> str:
 
 def machine_table(found: Found) -> str:
     packages = found["peers"]
-    names = sorted({row["peer"] for row in found["comparisons"]} & set(packages))
+    names = sorted({row["peer"] for row in found.get("comparisons", ())} & set(packages))
     rows = [
         *found["machine"].items(),
         ("NumPy of the peers", packages["numpy"]),
@@ -409,14 +410,27 @@ SECTIONS: dict[str, Callable[[Found], str]] = {
 }
 
 
+def part_of(section: str) -> str:
+    """Return the part of the results that a section tells of."""
+    if section in {"targets", "losses"}:
+        return "comparisons"
+    return section.replace("-", "_")
+
+
 def sections(found: Found) -> dict[str, str]:
     """Return every table for which there are results."""
-    needs = {"targets": "comparisons", "losses": "comparisons"}
-    return {
-        name: make(found)
-        for name, make in SECTIONS.items()
-        if found.get(needs.get(name, name).replace("-", "_"))
-    }
+    return {name: make(found) for name, make in SECTIONS.items() if found.get(part_of(name))}
+
+
+def refuse_gaps(measured: Container[str]) -> None:
+    """End where parts of the page were never measured: its raw results would lose them."""
+    missing = dict.fromkeys(part_of(name) for name in SECTIONS if part_of(name) not in measured)
+    if missing:
+        names = ",".join(missing)
+        raise SystemExit(
+            f"--docs: never measured here: {names}; measure them too, --only {names}, or "
+            "leave --docs out"
+        )
 
 
 def insert(page: str, texts: dict[str, str]) -> str:
@@ -435,9 +449,12 @@ def main(words: Sequence[str]) -> None:
 
     results = Path(words[0])
     found: Found = json.loads(results.read_text())
+    if "--docs" in words:
+        refuse_gaps(found)
     texts = sections(found)
     markdown = "\n".join(f"## {name}\n\n{text}" for name, text in texts.items())
     results.with_suffix(".md").write_text(markdown)
+    sys.stdout.write(markdown)
     plots = draw(found, results.parent)
     if "--docs" in words:
         page = DOCS / "performance.md"

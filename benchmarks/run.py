@@ -6,7 +6,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import median
@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks import detap_command, machine, measure
 from benchmarks.detap_command import Detap
 from benchmarks.peers import PEERS, Peer, binary, prepare, versions
+from benchmarks.report import refuse_gaps
 
 HERE = Path(__file__).resolve().parent
 WORK = HERE / "cache"
@@ -106,7 +107,7 @@ class Bench:
 
     def best_peer(self, name: str) -> Peer | None:
         """Return the peer that was fastest on a workload."""
-        rows = [row for row in self.found["comparisons"] if row["workload"] == name]
+        rows = [row for row in self.found.get("comparisons", ()) if row["workload"] == name]
         fastest = min(rows, key=lambda row: row["theirs"]["wall"], default=None)
         return PEERS[fastest["peer"]] if fastest else None
 
@@ -379,11 +380,27 @@ def series(quick: bool) -> tuple[list[str], list[str]]:
     return [f"detections-{n}" for n in detections], [f"images-{n}" for n in images]
 
 
+def last_results() -> dict[str, Any]:
+    """Return what was found last time; nothing where nothing was measured yet."""
+    found: dict[str, Any] = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    return found
+
+
+def to_measure(only: Sequence[str], found: Container[str]) -> Sequence[str]:
+    """Return the parts to measure: those asked for, and what they start from where it is missing.
+
+    Peers are timed that were seen to finish.
+    """
+    missing = "comparisons" in only and "agreement" not in found
+    return [part for part in PARTS if not only or part in only or (missing and part == "agreement")]
+
+
 def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
     """Measure everything, or only some parts; what was found is in the file after each."""
     found = bench.found
     if only:
-        found |= json.loads(RESULTS.read_text())
+        found |= last_results()
+    chosen_parts = to_measure(only, found)
     found |= {
         "schema": 1,
         "machine": machine.describe(),
@@ -408,11 +425,9 @@ def run_all(bench: Bench, only: Sequence[str] = ()) -> dict[str, Any]:
         lambda: drop_in(bench),
     )
     parts = dict(zip(PARTS, makers, strict=True))
-    for name, part in parts.items():
-        if only and name not in only:
-            continue
+    for name in chosen_parts:
         say(f"-- {name}")
-        found[name] = part()
+        found[name] = parts[name]()
         RESULTS.write_text(json.dumps(found, indent=1) + "\n")
     return found
 
@@ -470,14 +485,18 @@ def bench_for(options: argparse.Namespace) -> Bench:
 def main(words: Sequence[str] | None = None) -> None:
     """Run the benchmark and write what it found."""
     options = arguments(words)
+    only = chosen(options.only, PARTS, ())
+    if options.docs and not options.report_only:
+        # Before hours of measuring, not after.
+        refuse_gaps({"machine", *(only or PARTS), *(last_results() if only else ())})
     WORK.mkdir(exist_ok=True)
     prepare()
     if not options.report_only:
-        run_all(bench_for(options), chosen(options.only, PARTS, ()))
+        run_all(bench_for(options), only)
     command = [str(binary("python")), "-m", "benchmarks.report", str(RESULTS)]
     subprocess.run([*command, *(["--docs"] if options.docs else [])], check=True, cwd=HERE.parent)
-    found = json.loads(RESULTS.read_text())
-    differing = [row for row in found["agreement"] if row["verdict"] == "differs"]
+    found = last_results()
+    differing = [row for row in found.get("agreement", ()) if row["verdict"] == "differs"]
     for row in differing:
         say(f"{row['workload']}: {row['peer']} differs from detap by {row['difference']:.3g}")
     if differing:

@@ -121,6 +121,56 @@ def test_only_what_was_measured_is_written() -> None:
     assert list(report.sections(found())) == ["targets", "comparisons", "losses"]
 
 
+REPORTS = [{"workload": "48k", **comparison(Pairs(THEIRS, OURS))}]
+
+
+@pytest.fixture
+def one_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> run.Bench:
+    """Return a bench of a fresh clone, in which only reports can be measured."""
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(run, "versions", lambda: {"numpy": "2.0", "hotcoco": "0.5"})
+    monkeypatch.setattr(run, "report_costs", lambda bench: REPORTS)
+    monkeypatch.setattr(run, "prepare", lambda: pytest.fail("no peers are wanted"))
+    return run.Bench(detap_command.Detap((sys.executable,), None), ["48k"], [], 1)
+
+
+def test_one_part_is_measured_in_a_fresh_clone(one_part: run.Bench) -> None:
+    run.run_all(one_part, ["reports"])
+    kept = json.loads(run.RESULTS.read_text())
+    texts = report.sections(kept)
+    assert list(texts) == ["machine", "reports"]
+    assert "hotcoco" not in texts["machine"]  # it was not compared with
+    assert "| 48k | 0.110 | 0.220 | **2.00** " in texts["reports"]
+    assert one_part.best_peer("48k") is None
+
+
+def test_one_part_is_measured_anew_and_the_others_kept(one_part: run.Bench) -> None:
+    run.RESULTS.write_text(json.dumps({**found(), "reports": []}))
+    run.run_all(one_part, ["reports"])
+    kept = json.loads(run.RESULTS.read_text())
+    assert list(report.sections(kept)) == [
+        "machine",
+        "targets",
+        "comparisons",
+        "losses",
+        "reports",
+    ]
+
+
+def test_what_peers_are_timed_by_is_measured_before() -> None:
+    assert run.to_measure(["comparisons"], {}) == ["agreement", "comparisons"]
+    assert run.to_measure(["comparisons"], {"agreement": []}) == ["comparisons"]
+    assert run.to_measure(["reports"], {}) == ["reports"]
+    assert run.to_measure([], {}) == list(run.PARTS)
+
+
+def test_a_page_with_gaps_is_refused_before_anything_is_measured(one_part: run.Bench) -> None:
+    run.RESULTS.write_text(json.dumps(dict.fromkeys(run.PARTS[:-2], ())))
+    with pytest.raises(SystemExit, match="never measured here: tables,drop_in; measure them too"):
+        run.main(["--only", "reports", "--docs"])
+    report.refuse_gaps({"machine", *run.PARTS})
+
+
 def test_tables_replace_what_stands_between_their_markers() -> None:
     page = "a\n<!-- begin one -->\nold\n<!-- end one -->\nb\n<!-- begin two -->\n<!-- end two -->\n"
     once = report.insert(page, {"one": "new\n"})
