@@ -5,11 +5,11 @@ Only functions to be inlined: nothing of this module exists when the program run
 
 from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint8_t
-from libc.stdlib cimport realloc
 
 from detap.formats.coco._shapes cimport FARTHEST
 from detap.formats.json._grammar cimport Cursor, fail, skip_space
 from detap.formats.reading._bytes cimport Bytes, is_digit
+from detap.formats.reading._columns cimport grow
 from detap.formats.reading._numbers cimport read_number
 
 
@@ -28,13 +28,10 @@ cdef struct Poses:
 
 
 cdef inline bint _put(Poses *poses, double value) noexcept nogil:
-    cdef double *grown
     if poses.count == poses.room:
         poses.room = max(2 * poses.room, <Py_ssize_t>32768)
-        grown = <double *>realloc(poses.values, poses.room * sizeof(double))
-        if grown == NULL:
+        if not grow(<void **>&poses.values, poses.room, sizeof(double)):
             return False
-        poses.values = grown
     poses.values[poses.count] = value
     poses.count += 1
     return True

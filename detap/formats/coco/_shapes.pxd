@@ -5,11 +5,11 @@ Only functions to be inlined: nothing of this module exists when the program run
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from libc.stdlib cimport realloc
 
 from detap.core._masks cimport SOUND, Runs, decode, put_run
 from detap.formats.json._grammar cimport Cursor, fail, skip_space, skip_string
 from detap.formats.reading._bytes cimport Bytes, is_word
+from detap.formats.reading._columns cimport grow
 from detap.formats.reading._numbers cimport read_integer, read_number
 
 
@@ -37,26 +37,20 @@ cdef inline void forget(Shapes *shapes) noexcept nogil:
 
 
 cdef inline bint _put_point(Shapes *shapes, double value) noexcept nogil:
-    cdef double *grown
     if shapes.points_count == shapes.points_room:
         shapes.points_room = max(2 * shapes.points_room, <Py_ssize_t>4096)
-        grown = <double *>realloc(shapes.points, shapes.points_room * sizeof(double))
-        if grown == NULL:
+        if not grow(<void **>&shapes.points, shapes.points_room, sizeof(double)):
             return False
-        shapes.points = grown
     shapes.points[shapes.points_count] = value
     shapes.points_count += 1
     return True
 
 
 cdef inline bint _put_ring(Shapes *shapes) noexcept nogil:
-    cdef int64_t *grown
     if shapes.rings_count == shapes.rings_room:
         shapes.rings_room = max(2 * shapes.rings_room, <Py_ssize_t>512)
-        grown = <int64_t *>realloc(shapes.rings, shapes.rings_room * sizeof(int64_t))
-        if grown == NULL:
+        if not grow(<void **>&shapes.rings, shapes.rings_room, sizeof(int64_t)):
             return False
-        shapes.rings = grown
     shapes.rings[shapes.rings_count] = shapes.points_count // 2
     shapes.rings_count += 1
     return True
