@@ -10,18 +10,11 @@ cdef extern from *:
     #if defined(_MSC_VER)
     #include <intrin.h>
     static long detap_next(long *place) { return _InterlockedExchangeAdd(place, 1); }
-    static int detap_lowest_bit(unsigned __int64 word) {
-        unsigned long place;
-        _BitScanForward64(&place, word);
-        return (int)place;
-    }
     #else
     #define detap_next(place) __atomic_fetch_add(place, 1L, __ATOMIC_RELAXED)
-    #define detap_lowest_bit(word) __builtin_ctzll(word)
     #endif
     """
     long detap_next(long* place) noexcept nogil
-    int detap_lowest_bit(uint64_t word) noexcept nogil
 
 
 cdef struct Words:

@@ -20,6 +20,7 @@ from detap.core._curves cimport (
     precision_at_hits,
     read_levels,
 )
+from detap.core._words cimport trailing_zeros
 
 from detap.core.rules import SUMMINGS, recalls_due
 
@@ -153,13 +154,13 @@ cdef class Finisher:
             bits = good
             if m < self.first:
                 while bits:
-                    found[detap_lowest_bit(bits)] += 1
+                    found[trailing_zeros(bits)] += 1
                     bits &= bits - 1
                 continue
             seen, excused = s.seen[cell], s.excused + cell * self.T
             hits = s.hits + (cell - self.first * self.A) * self.T * most_hits
             while bits:
-                t = detap_lowest_bit(bits)
+                t = trailing_zeros(bits)
                 hits[t * most_hits + found[t]] = seen - excused[t]
                 found[t] += 1
                 bits &= bits - 1
@@ -175,7 +176,7 @@ cdef class Finisher:
             counts = s.excused + (m * self.A + a) * self.T
             bits = excused
             while bits:
-                counts[detap_lowest_bit(bits)] += 1
+                counts[trailing_zeros(bits)] += 1
                 bits &= bits - 1
 
     cdef void write_counts(

@@ -13,36 +13,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, llabs, malloc, qsort, realloc
 from libc.string cimport memcpy, memmove, memset
 
-
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #include <string.h>
-    #if defined(_MSC_VER) && !defined(__clang__)
-    #include <intrin.h>
-    static __inline int detap_ctz(uint64_t x) { unsigned long i; _BitScanForward64(&i, x); return (int)i; }
-    #define detap_swap(x) _byteswap_uint64(x)
-    #else
-    #define detap_ctz(x) __builtin_ctzll(x)
-    #define detap_swap(x) __builtin_bswap64(x)
-    #endif
-
-    static CYTHON_INLINE uint64_t detap_load(const uint8_t *p) {
-        uint64_t x;
-        memcpy(&x, p, 8);
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        x = detap_swap(x);
-    #endif
-        return x;
-    }
-
-    #define DETAP_EACH 0x0101010101010101ULL
-    #define DETAP_HIGH 0x8080808080808080ULL
-    """
-    uint64_t _EACH "DETAP_EACH", _HIGH "DETAP_HIGH"     # the lowest, the highest bit of each byte
-    int trailing_zeros "detap_ctz"(uint64_t) noexcept nogil
-    # The next eight bytes, the first in the lowest bits.
-    uint64_t load "detap_load"(const uint8_t *) noexcept nogil
+from detap.core._words cimport HIGH_BITS, LOW_BITS, load, trailing_zeros
 
 
 cdef enum:
@@ -90,14 +61,14 @@ cdef inline int _eight(
     cdef int begin = 0, end
     cdef Py_ssize_t put = 0
     # Digits are the bytes 48 to 111, those before another of the same number 80 to 111.
-    if ((x + 80 * _EACH) & ~(x + 16 * _EACH) & ~x & _HIGH) != _HIGH:
+    if ((x + 80 * LOW_BITS) & ~(x + 16 * LOW_BITS) & ~x & HIGH_BITS) != HIGH_BITS:
         return 0
-    ends = ~(x + 48 * _EACH) & _HIGH
+    ends = ~(x + 48 * LOW_BITS) & HIGH_BITS
     if escaped:
-        slash = x ^ (92 * _EACH)
-        slash = (slash - _EACH) & ~slash & _HIGH
+        slash = x ^ (92 * LOW_BITS)
+        slash = (slash - LOW_BITS) & ~slash & HIGH_BITS
         ends &= (slash & -slash) - 1
-    x = (x ^ (16 * _EACH)) & (31 * _EACH)
+    x = (x ^ (16 * LOW_BITS)) & (31 * LOW_BITS)
     while ends:
         end = trailing_zeros(ends) + 1
         ends &= ends - 1

@@ -19,16 +19,10 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from detap.core._finishing cimport (
-    Finisher,
-    Lanes,
-    Words,
-    detap_lowest_bit,
-    put_word,
-    words_of,
-)
+from detap.core._finishing cimport Finisher, Lanes, Words, put_word, words_of
 from detap.core._ordering cimport Keyed, falling, group_rows, put_in_order, sort_by_key
 from detap.core._overlap cimport overlap
+from detap.core._words cimport trailing_zeros
 
 
 cdef extern from *:
@@ -486,7 +480,7 @@ cdef class Scorer(Finisher):
     ) noexcept nogil:
         cdef int32_t cell
         while taken:
-            cell = self.cell[a, detap_lowest_bit(taken)]
+            cell = self.cell[a, trailing_zeros(taken)]
             if cell >= 0:
                 self.truth[cell, row] = truth
             taken &= taken - 1

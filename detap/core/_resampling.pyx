@@ -15,7 +15,9 @@ from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memset
 
+from detap.core._finishing cimport detap_next
 from detap.core._ordering cimport group_rows
+from detap.core._words cimport ones, trailing_zeros
 
 
 cdef extern from *:
@@ -23,16 +25,8 @@ cdef extern from *:
     #include <stdint.h>
     #include <string.h>
     #if defined(_MSC_VER)
-    #include <intrin.h>
     #define DETAP_ONLY __restrict
     #define DETAP_WIDE
-    static long detap_next_job(long *place) { return _InterlockedExchangeAdd(place, 1); }
-    static int detap_lowest(unsigned __int64 word) {
-        unsigned long place;
-        _BitScanForward64(&place, word);
-        return (int)place;
-    }
-    static int detap_ones(unsigned __int64 word) { return (int)__popcnt64(word); }
     #else
     #define DETAP_ONLY __restrict__
     /* The same source for wider vectors, chosen when the module is loaded. No fused arithmetic
@@ -43,11 +37,6 @@ cdef extern from *:
     #else
     #define DETAP_WIDE
     #endif
-    static long detap_next_job(long *place) {
-        return __atomic_fetch_add(place, 1, __ATOMIC_RELAXED);
-    }
-    #define detap_lowest(word) __builtin_ctzll(word)
-    #define detap_ones(word) __builtin_popcountll(word)
     #endif
 
     #define DETAP_LANES 64
@@ -100,9 +89,6 @@ cdef extern from *:
     """
     enum:
         LANES "DETAP_LANES"
-    long detap_next_job(long* place) noexcept nogil
-    int detap_lowest(uint64_t word) noexcept nogil
-    int detap_ones(uint64_t word) noexcept nogil
     void detap_add_bytes(uint8_t* sums, const uint8_t* w) noexcept nogil
     void detap_move(int32_t* total, uint8_t* sums, int32_t sign) noexcept nogil
     void detap_add(int32_t* total, const uint8_t* w, int32_t factor) noexcept nogil
@@ -283,7 +269,7 @@ cdef class Resampler:
         with nogil:
             ready = self._prepare(&lanes)
             while ready and not self.failed:
-                job = detap_next_job(&self.next_job)
+                job = detap_next(&self.next_job)
                 if job >= self.classes * blocks:
                     break
                 ready = self._resample(self.queue[job // blocks], job % blocks, &lanes)
@@ -364,16 +350,16 @@ cdef class Resampler:
             for r in range(self.recalls):
                 bits = event.good & self.recall_bits[r]
                 if bits and event.bucket <= self.recall_bucket[r]:
-                    detap_add(s.recalled + r * LANES, w, detap_ones(bits))
+                    detap_add(s.recalled + r * LANES, w, ones(bits))
             if self.precisions == 0:
                 continue
             bits = event.good
             while bits:
-                detap_add(s.found + detap_lowest(bits) * LANES, w, 1)
+                detap_add(s.found + trailing_zeros(bits) * LANES, w, 1)
                 bits &= bits - 1
             bits = event.wrong
             while bits:
-                detap_add(s.own + detap_lowest(bits) * LANES, w, 1)
+                detap_add(s.own + trailing_zeros(bits) * LANES, w, 1)
                 bits &= bits - 1
         detap_move(s.common, s.bytes, 1)
 
@@ -468,7 +454,7 @@ cdef class Resampler:
                 rows = 0
             bits = event.good
             while bits:
-                t = detap_lowest(bits)
+                t = trailing_zeros(bits)
                 lane = t * LANES
                 if (changed >> t) & 1:
                     self._add_area(lane, s)
@@ -479,7 +465,7 @@ cdef class Resampler:
             changed |= event.wrong
             bits = event.wrong
             while bits:
-                detap_add(s.own + detap_lowest(bits) * LANES, w, -1)
+                detap_add(s.own + trailing_zeros(bits) * LANES, w, -1)
                 bits &= bits - 1
         for t in range(self.thresholds):
             self._add_area(t * LANES, s)
@@ -517,7 +503,7 @@ cdef class Resampler:
                 total = 0.0
                 bits = self.precision_bits[q]
                 while bits:
-                    total += s.area[detap_lowest(bits) * LANES + l]
+                    total += s.area[trailing_zeros(bits) * LANES + l]
                     bits &= bits - 1
                 self.precision_out[q, k, b] = (
                     total / (whole if whole else <double>s.positives[l])

@@ -8,15 +8,13 @@ Only functions to be inlined: nothing of this module exists when the program run
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp
 
-from detap.formats.reading._bytes cimport (
-    Bytes, HIGH_BITS, MIX, is_digit, load, multiply, skip_character, trailing_zeros,
-)
+from detap.core._words cimport HIGH_BITS, LOW_BITS, MIX, load, multiply, trailing_zeros
+from detap.formats.reading._bytes cimport Bytes, is_digit, skip_character
 
 
 cdef extern from *:
     """
     /* Constants with a value in each byte. */
-    #define DETAP_ONES 0x0101010101010101ULL
     #define DETAP_SPACES 0x2020202020202020ULL
     #define DETAP_QUOTES 0x2222222222222222ULL
     #define DETAP_SLASHES 0x5C5C5C5C5C5C5C5CULL
@@ -99,7 +97,7 @@ cdef extern from *:
     }
     #endif
     """
-    uint64_t ONES "DETAP_ONES", SPACES "DETAP_SPACES"
+    uint64_t SPACES "DETAP_SPACES"
     uint64_t QUOTES "DETAP_QUOTES", SLASHES "DETAP_SLASHES"
     Bytes _skip_numbers "detap_skip_numbers"(Bytes, int *done) noexcept nogil
 
@@ -154,7 +152,7 @@ cdef inline Bytes skip_string(Cursor *cursor, Bytes p, bint *escapes) noexcept n
         quote = x ^ QUOTES
         slash = x ^ SLASHES
         # Zero bytes of `quote` and `slash`, bytes below a space, bytes beyond ASCII.
-        found = ((quote - ONES) & ~quote) | ((slash - ONES) & ~slash)
+        found = ((quote - LOW_BITS) & ~quote) | ((slash - LOW_BITS) & ~slash)
         found |= ((x - SPACES) & ~x) | x
         found &= HIGH_BITS
         if found == 0:

@@ -1,62 +1,10 @@
-"""Looking at bytes: eight at a time, words, characters of UTF-8.
+"""Looking at bytes: words, digits, characters of UTF-8.
 
 Only functions to be inlined: nothing of this module exists when the program runs.
 """
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport uint8_t
 from libc.string cimport memcmp
-
-
-cdef extern from *:
-    """
-    #include <stdint.h>
-    #include <string.h>
-    #if defined(_MSC_VER) && !defined(__clang__)
-    #include <intrin.h>
-    static __inline int detap_ctz(uint64_t x) { unsigned long i; _BitScanForward64(&i, x); return (int)i; }
-    static __inline int detap_clz(uint64_t x) { unsigned long i; _BitScanReverse64(&i, x); return 63 - (int)i; }
-    #define detap_swap(x) _byteswap_uint64(x)
-    #else
-    #define detap_ctz(x) __builtin_ctzll(x)
-    #define detap_clz(x) __builtin_clzll(x)
-    #define detap_swap(x) __builtin_bswap64(x)
-    #endif
-
-    static CYTHON_INLINE uint64_t detap_load(const uint8_t *p) {
-        uint64_t x;
-        memcpy(&x, p, 8);
-    #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        x = detap_swap(x);
-    #endif
-        return x;
-    }
-
-    static CYTHON_INLINE uint64_t detap_multiply(uint64_t a, uint64_t b, uint64_t *high) {
-    #ifdef __SIZEOF_INT128__
-        unsigned __int128 product = (unsigned __int128)a * b;
-        *high = (uint64_t)(product >> 64);
-        return (uint64_t)product;
-    #else
-        uint64_t al = (uint32_t)a, ah = a >> 32, bl = (uint32_t)b, bh = b >> 32;
-        uint64_t low = al * bl, one = ah * bl + (low >> 32), two = al * bh + (uint32_t)one;
-        *high = ah * bh + (one >> 32) + (two >> 32);
-        return (two << 32) | (uint32_t)low;
-    #endif
-    }
-
-    #define DETAP_ALL_BITS 0xFFFFFFFFFFFFFFFFULL
-    #define DETAP_HIGH_BITS 0x8080808080808080ULL
-    #define DETAP_MIX 0x9E3779B97F4A7C15ULL
-    """
-    int trailing_zeros "detap_ctz"(uint64_t) noexcept nogil
-    int leading_zeros "detap_clz"(uint64_t) noexcept nogil
-    # The next eight bytes, the first in the lowest bits.
-    uint64_t load "detap_load"(const uint8_t *) noexcept nogil
-    # The lower half of the product of two numbers; the upper one goes to the last argument.
-    uint64_t multiply "detap_multiply"(uint64_t, uint64_t, uint64_t *) noexcept nogil
-    uint64_t ALL_BITS "DETAP_ALL_BITS"
-    uint64_t HIGH_BITS "DETAP_HIGH_BITS"    # the highest bit of each byte
-    uint64_t MIX "DETAP_MIX"                # an odd number by which hashes are multiplied
 
 
 ctypedef const uint8_t *Bytes

@@ -11,7 +11,8 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport int64_t, uint64_t
 
-from detap.formats.reading._bytes cimport ALL_BITS, Bytes, leading_zeros, multiply
+from detap.core._words cimport ALL_BITS, leading_zeros, multiply
+from detap.formats.reading._bytes cimport Bytes
 
 
 cdef extern from *:
