@@ -46,19 +46,15 @@ from detap.formats.coco.values import (
     size_of,
 )
 from detap.formats.json.text import (
-    MERGE_CONFLICT,
     JsonText,
     NotJsonError,
-    looks_like,
     spelt,
     text_of,
 )
-from detap.formats.reading.appearances import BYTE_ORDER_MARK, MERGE_MARKER
+from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth, Name, distinct_name
-
-_NEARBY = 1000
 
 _NO_BOX = (0.0, 0.0, np.nan, np.nan)
 """Of a row whose mask has the box."""
@@ -722,7 +718,6 @@ class _Document:
     """A file being read: what turns out to be no JSON becomes the problem that is read first."""
 
     def __init__(self, data: bytes, file: str, limits: Limits) -> None:
-        self.data = data
         self.problems = Problems(file, limits.problems)
         self.cursor = text_of(data, self.problems, limits, nesting)
 
@@ -730,14 +725,6 @@ class _Document:
         return None
 
     def __exit__(self, _: object, error: object, __: object) -> None:
-        if not isinstance(error, NotJsonError):
-            return
-        near = self.cursor.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
-        name, remedy = looks_like(self.data)
-        if not name and MERGE_MARKER.search(near.encode()):
-            name, remedy = MERGE_CONFLICT
-        if name:
-            self.problems.lead("", f"looks like {name}", remedy)
-        else:
-            self.problems.lead(self.cursor.where(error.index), error.message, error.remedy)
-        self.problems.raise_any()
+        if isinstance(error, NotJsonError):
+            self.problems.lead(*self.cursor.fault(error))
+            self.problems.raise_any()

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from detap.formats.reading.appearances import BYTE_ORDER_MARK, kind_of
+from detap.formats.reading.appearances import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import Limits
 
@@ -19,6 +19,8 @@ _SPACE = re.compile(r"[ \t\n\r]*")
 _STRUCTURE = re.compile(r"[,:\]}]|.{20}", re.DOTALL)
 _LONGEST_INTEGER = 400
 _SHOWN = 60
+_NEARBY = 1000
+_HEAD = 1 << 16
 
 
 class NotJsonError(Exception):
@@ -214,6 +216,22 @@ class JsonText:
                 "a JSON file holds one value: remove what follows",
             )
 
+    def fault(self, error: NotJsonError) -> tuple[str, str, str]:
+        """Return as what a reader reports text that is not JSON.
+
+        Returns
+        -------
+        place, message, remedy : str
+            What the text looks like instead, or where it is no longer JSON and why.
+        """
+        name, remedy = looks_like(self.text[:_HEAD].encode())
+        near = self.text[max(0, error.index - _NEARBY) : error.index + _NEARBY]
+        if not name and MERGE_MARKER.search(near.encode()):
+            name, remedy = _MERGE_CONFLICT
+        if name:
+            return "", f"looks like {name}", remedy
+        return self.where(error.index), error.message, error.remedy
+
     def _unexpected(self, index: int, message: str) -> NotJsonError:
         rest = self.text[index : index + _SHOWN].rstrip()
         if "Unterminated string" in message or not _STRUCTURE.search(rest):
@@ -229,7 +247,7 @@ class JsonText:
 
 
 _HTML = ("an HTML page", "the download failed: fetch the file itself")
-MERGE_CONFLICT = ("a file with unresolved merge conflicts", "resolve them and save it")
+_MERGE_CONFLICT = ("a file with unresolved merge conflicts", "resolve them and save it")
 
 _KINDS = {
     "git-lfs": ("a Git LFS pointer", "fetch the file with `git lfs pull`"),
@@ -241,7 +259,7 @@ _KINDS = {
     "jpeg": ("an image", "name the JSON file"),
     "pdf": ("a PDF document", "name the JSON file"),
     "html": _HTML,
-    "merge": MERGE_CONFLICT,
+    "merge": _MERGE_CONFLICT,
 }
 
 _PATTERNS = (
@@ -272,7 +290,7 @@ def looks_like(data: bytes) -> tuple[str, str]:
     data : bytes
         The file, or its beginning.
     """
-    head = data[: 1 << 16]
+    head = data[:_HEAD]
     kind = kind_of(head)
     if kind:
         return _KINDS[kind]

@@ -10,7 +10,7 @@ from typing import Any
 from detap.errors import InputError
 from detap.formats.calling import without_suffix
 from detap.formats.coco._scan import nesting
-from detap.formats.json.text import LongInteger, NotJsonError, looks_like, spelt, text_of
+from detap.formats.json.text import LongInteger, NotJsonError, spelt, text_of
 from detap.formats.named.problems import Problems, shown
 from detap.formats.reading.problems import Problems as FileProblems
 from detap.formats.reading.stream import Limits
@@ -159,11 +159,7 @@ def _json(data: bytes, problems: FileProblems, limits: Limits) -> tuple[dict[str
         value = text.value("")
         text.finish()
     except NotJsonError as error:
-        kind, remedy = looks_like(data)
-        if kind:
-            problems.add("", f"looks like {kind}", remedy)
-        else:
-            problems.add(text.where(error.index), error.message, error.remedy)
+        problems.add(*text.fault(error))
         return None, 0
     if not isinstance(value, dict) or not isinstance(value.get("shapes"), list):
         what = "is a COCO file" if _is_coco(value) else "is no file of LabelMe"

@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from detap.errors import InputError, Problem
-from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.formats.json.text import JsonText, NotJsonError, decode, spelt
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.reading.paths import shown
 from detap.formats.reading.problems import Problems
@@ -102,11 +102,7 @@ def _json(data: bytes, problems: Problems) -> dict[str, Any]:
         value = text.value("hierarchy")
         text.finish()
     except NotJsonError as error:
-        kind, remedy = looks_like(data)
-        if kind:
-            problems.add("", f"looks like {kind}", remedy)
-        else:
-            problems.add(text.where(error.index), error.message, error.remedy)
+        problems.add(*text.fault(error))
         return {}
     if not isinstance(value, dict) or _BELOW not in value:
         problems.add("", f"is no hierarchy: it has no {_BELOW}", _FORM)
