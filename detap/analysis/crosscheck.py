@@ -284,15 +284,12 @@ def _put_masks(table: GroundTruth | Detections, records: list[dict[str, Any]]) -
     masks = table.masks
     assert masks is not None
     assert table.mask is not None
-    ends = np.concatenate([[0], masks.ring_end])
     for record, number in zip(records, table.mask.tolist(), strict=True):
-        rings = range(*masks.ring_start[number : number + 2].tolist())
         size = masks.sizes[number].tolist()
         runs = masks.runs[slice(*masks.run_start[number : number + 2].tolist())]
-        record["segmentation"] = (
-            [masks.points[ends[ring] : ends[ring + 1]].ravel().tolist() for ring in rings]
-            if rings
-            else mask.frPyObjects({"size": size, "counts": runs.tolist()}, *size)
+        rings = [ring.ravel().tolist() for ring in masks.rings_of(number)]
+        record["segmentation"] = rings or mask.frPyObjects(
+            {"size": size, "counts": runs.tolist()}, *size
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,13 @@ class Masks:
         """All columns, in the order above, as core takes them."""
         columns = self.sizes, self.run_start, self.runs
         return (*columns, self.ring_start, self.ring_end, self.points)
+
+    def rings_of(self, number: int) -> list[NDArray[np.float64]]:
+        """Return the polygons of one mask, (n, 2) each; none where it has runs."""
+        first, last = self.ring_start[number : number + 2].tolist()
+        begin = self.ring_end[first - 1].tolist() if first else 0
+        ends = pairwise([begin, *self.ring_end[first:last].tolist()])
+        return [self.points[here:there] for here, there in ends]
 
     @classmethod
     def none(cls) -> "Masks":

@@ -49,11 +49,8 @@ def _mask(table: Table, row: int) -> str:
     assert table.masks is not None
     assert table.mask is not None
     masks, number = table.masks, int(table.mask[row])
-    begin, end = masks.ring_start[number : number + 2].tolist()
-    if begin < end:
-        ends = np.concatenate([[0], masks.ring_end])
-        rings = (masks.points[ends[ring] : ends[ring + 1]].tolist() for ring in range(begin, end))
-        return "".join(map(_ring, rings))
+    if rings := masks.rings_of(number):
+        return "".join(_ring(ring.tolist()) for ring in rings)
     height, width = masks.sizes[number].tolist()
     runs = runs_of(masks.arrays, number)
     pixels = np.repeat(np.arange(len(runs)) % 2 == 1, runs).reshape(width, height)
