@@ -61,6 +61,13 @@ class Ended:
     err: str
 
 
+def summary(ended: Ended) -> dict[str, float]:
+    """Return the summary of a report in JSON on standard output."""
+    assert ended.status == 0, ended.err
+    numbers: dict[str, float] = json.loads(ended.out)["summary"]
+    return numbers
+
+
 @dataclass(frozen=True)
 class Files:
     """A ground truth and detections on the disk."""
@@ -80,6 +87,14 @@ def write_coco(folder: Path, truth: Any = None, found: Any = None) -> Files:
     gt.write_text(json.dumps(instances() if truth is None else truth))
     dt.write_text(json.dumps(results() if found is None else found))
     return Files(folder, gt, dt)
+
+
+def written(folder: Path, truth: Any, found: Any) -> list[str]:
+    """Write a COCO case; return the arguments that name it."""
+    gt, dt = folder / "gt.json", folder / "dt.json"
+    gt.write_text(json.dumps(truth))
+    dt.write_text(json.dumps(found))
+    return ["--gt", str(gt), "--dt", str(dt)]
 
 
 def write_voc(folder: Path) -> Files:

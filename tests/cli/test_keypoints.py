@@ -3,11 +3,10 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended, instances, results
+from tests.cli.conftest import Ended, instances, results, summary, written
 
 Detap = Callable[..., Ended]
 
@@ -33,18 +32,6 @@ def poses(tmp_path: Path) -> list[str]:
         row["num_keypoints"] = 17
     found[0]["keypoints"] = pose(found[0]["bbox"], SHIFT)
     return written(tmp_path, truth, found)
-
-
-def written(folder: Path, truth: Any, found: Any) -> list[str]:
-    (folder / "gt.json").write_text(json.dumps(truth))
-    (folder / "dt.json").write_text(json.dumps(found))
-    return ["--gt", str(folder / "gt.json"), "--dt", str(folder / "dt.json")]
-
-
-def summary(ended: Ended) -> dict[str, float]:
-    assert ended.status == 0, ended.err
-    numbers: dict[str, float] = json.loads(ended.out)["summary"]
-    return numbers
 
 
 KEYPOINTS = ["--iou-type", "keypoints"]

@@ -9,7 +9,7 @@ import click
 import pytest
 
 from detap.cli.settings.command import ConfiguredCommand
-from tests.cli.conftest import Ended, detap, write_coco
+from tests.cli.conftest import Ended, detap, summary, write_coco
 
 __all__ = ["detap"]
 
@@ -30,12 +30,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def own(folder: Path, text: str) -> None:
     (folder / "detap.toml").write_text(BASE + text)
-
-
-def summary(ended: Ended) -> dict[str, float]:
-    assert ended.status in (0, 1), ended.err
-    report: dict[str, dict[str, float]] = json.loads(ended.out)
-    return report["summary"]
 
 
 def test_a_bare_eval_takes_all_from_pyproject(folder: Path, detap: Run) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ended, detap
+from tests.cli.conftest import detap, summary
 from tests.gate.test_config import Run
 
 __all__ = ["detap"]
@@ -24,12 +24,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "night.txt").write_text("q 0 b 1\n")
     monkeypatch.chdir(tmp_path)
     return tmp_path
-
-
-def summary(ended: Ended) -> dict[str, float]:
-    assert ended.status == 0, ended.err
-    found: dict[str, float] = json.loads(ended.out)["summary"]
-    return found
 
 
 def test_a_bare_command_takes_all_from_its_table(folder: Path, detap: Run) -> None:
