@@ -102,6 +102,16 @@ class Command(_Helpful):
         with formatter.section("Options"):
             formatter.write_dl(rows)
 
+    def make_parser(self, ctx: click.Context) -> Any:
+        """Return click's parser, to which "-o" is as good a name as "--output".
+
+        It would first look for nearly "-o" among the long names, which takes 0.002 s.
+        """
+        parser = super().make_parser(ctx)
+        for name, option in parser._short_opt.items():
+            parser._long_opt.setdefault(name, option)
+        return parser
+
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the arguments; an option that is none may be a slip for one."""
         try:

@@ -49,7 +49,7 @@ def describe(
 ) -> list[dict[str, Any]]:
     """Return what a report says of the inputs of one role; `counts` are said besides."""
     if digests:
-        from detap.formats.reading.digest import sha256_of_source  # needs hashlib, 0.003 s
+        from detap.formats.reading.digest import sha256_of_source  # most reports want none
     return [
         {
             "role": role,

@@ -14,6 +14,7 @@ Three widths of a box exist, and they differ in their last bits, so each is kept
     ground truths only: the annotated area (of the object's mask, say), the box's where none is.
 """
 
+from collections import UserString
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -55,15 +56,15 @@ class SourceFile(NamedTuple):
         How many records it held, before any was left out.
     members : tuple of str
         For a folder: the files below it that were read, sorted by name, as paths relative to it.
-    sha256 : str
+    sha256 : str or UserString
         As :func:`detap.formats.reading.digest.sha256` has it, where it was taken while reading;
-        else empty.
+        else empty. It may still be in the making: who looks at it waits for it.
     """
 
     path: str
     records: int
     members: tuple[str, ...] = ()
-    sha256: str = ""
+    sha256: str | UserString = ""
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False, kw_only=True)

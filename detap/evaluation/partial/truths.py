@@ -103,7 +103,7 @@ def inputs_of(truths: Sequence[SourceFile], found: Sequence[SourceFile]) -> tupl
     """Return the files of both tables; a URL without what a signed one must not show."""
     roles = [("ground_truth", file) for file in truths] + [("detections", file) for file in found]
     return united_inputs(
-        Input(role, public(file.path), file.sha256, len(file.members) or 1, file.records)
+        Input(role, public(file.path), str(file.sha256), len(file.members) or 1, file.records)
         for role, file in roles
     )
 

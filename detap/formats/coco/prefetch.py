@@ -8,6 +8,7 @@ place of their paths.
 import os
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from detap.core.threads import memory_is_tight
@@ -18,6 +19,7 @@ from detap.formats.coco._scan import (
     TruthScan,
     find_record,
 )
+from detap.formats.reading.awaited import Awaited
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, Stream
 
 SPLIT_FROM = 96 << 20
@@ -43,9 +45,9 @@ class Handle(Generic[Scan]):
         What is accepted at most.
     masks, keypoints : bool
         Whether segmentations, or keypoints, are read.
-    sha256 : str
-        Of standard input, which cannot be read again, and of a file where `limits` ask for it; else
-        empty.
+    sha256 : str or Awaited
+        Of standard input, which cannot be read again, and of a file where `limits` ask for it,
+        taken beside all else until somebody looks at it; else empty.
     """
 
     def __init__(
@@ -61,7 +63,7 @@ class Handle(Generic[Scan]):
         self.limits = limits
         self.masks = masks
         self.keypoints = keypoints
-        self.sha256 = ""
+        self.sha256: str | Awaited = ""
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
         self._at_work: tuple[Scan, int] | None = None
@@ -77,22 +79,12 @@ class Handle(Generic[Scan]):
     def _run(self) -> None:
         try:
             with Stream(self.path, self.limits) as stream:
-                hashing = threading.Thread(target=self._hash, args=(stream,), daemon=True)
                 if self.limits.digests and self.path != STDIN:
-                    (hashing.run if self._alone else hashing.start)()
+                    self.sha256 = Awaited(partial(_sha256_of, stream))
                 self._read(stream)
-                if hashing.ident is not None:
-                    hashing.join()
+                if stream.status is None:
+                    str(self.sha256)  # what a URL names is told to be unchanged by the stream alone
                 stream.check_unchanged()
-        except BaseException as error:
-            self._error = error
-
-    def _hash(self, stream: Stream) -> None:
-        """Take the digest beside the scan, which is slower, so that nothing waits for it."""
-        try:
-            from detap.formats.reading.digest import sha256_of_stream  # needs hashlib, 0.003 s
-
-            self.sha256 = sha256_of_stream(stream)
         except BaseException as error:
             self._error = error
 
@@ -114,9 +106,9 @@ class Handle(Generic[Scan]):
         elif isinstance(scan, ResultsScan) and scan.boxless:
             self._read_for_boxes()
         if once:
-            import hashlib  # OpenSSL costs 0.003 s, and most runs read files
+            from detap.formats.reading.digest import new  # most runs read files
 
-            digest = hashlib.sha256()
+            digest = new()
             for block in self._blocks:
                 digest.update(block)
             self.sha256 = digest.hexdigest()
@@ -164,6 +156,12 @@ class Handle(Generic[Scan]):
             return b"".join(self._blocks)
         with Stream(self.path, self.limits) as stream:
             return stream.read_all()
+
+
+def _sha256_of(stream: Stream) -> str:
+    from detap.formats.reading.digest import sha256_of_stream  # most runs want none
+
+    return sha256_of_stream(stream)
 
 
 def new_scan(

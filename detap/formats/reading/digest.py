@@ -1,11 +1,11 @@
 """The sha256 of inputs, so that a report says what its numbers were computed from."""
 
-import hashlib
 import io
 import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
+from detap.formats.reading._sha256 import AVAILABLE, sha256_of_descriptor
 from detap.formats.reading.paths import STDIN, is_url, shown
 from detap.formats.reading.stream import (
     Limits,
@@ -16,9 +16,12 @@ from detap.formats.reading.stream import (
 )
 
 if TYPE_CHECKING:
+    import hashlib
+
     from detap.tables.detection import SourceFile
 
-_BLOCK = 1 << 20
+_BLOCK = 1 << 16
+"""Bytes read at once: they stay in a core's own cache until the digest has taken them."""
 
 
 def sha256(
@@ -52,13 +55,13 @@ def sha256(
     listed = (
         f"{known.get(name) or _file_digest(os.path.join(path, name))}  {name}\n" for name in names
     )
-    return hashlib.sha256("".join(listed).encode("utf-8", "surrogateescape")).hexdigest()
+    return _of_text("".join(listed), "surrogateescape")
 
 
 def sha256_of_source(source: "SourceFile") -> str | None:
     """Return the sha256 of an input: taken while it was read, else now; None for lost stdin."""
     if source.sha256 or source.path in {STDIN, shown(STDIN)}:
-        return source.sha256 or None
+        return str(source.sha256) or None
     return sha256(source.path, source.members)
 
 
@@ -89,19 +92,33 @@ def started(stream: Stream) -> "hashlib._Hash | None":
 
     That of gzip is of the file as it lies on the disk, which is read again for it.
     """
-    return hashlib.sha256() if stream.limits.digests and stream.descriptor >= 0 else None
+    return new() if stream.limits.digests and stream.descriptor >= 0 else None
 
 
 def sha256_of_names(names: Iterable[object]) -> str:
     """Return the sha256 of a list of images, one a line, in hexadecimal."""
     listed = "\n".join(map(str, names))
-    return hashlib.sha256(listed.encode("utf-8", "backslashreplace")).hexdigest()
+    return _of_text(listed, "backslashreplace")
+
+
+def new() -> "hashlib._Hash":
+    """Return the sha256 of nothing yet."""
+    import hashlib  # OpenSSL costs 0.003 s, and is seldom needed for files
+
+    return hashlib.sha256()
+
+
+def _of_text(text: str, errors: str) -> str:
+    digest = new()
+    digest.update(text.encode("utf-8", errors))
+    return digest.hexdigest()
 
 
 def _digest_of(file: io.RawIOBase) -> str:
-    digest = hashlib.sha256()
-    while block := file.read(_BLOCK):
-        digest.update(block)
+    digest = new()
+    block = memoryview(bytearray(_BLOCK))
+    while count := file.readinto(block):
+        digest.update(block[:count])
     return digest.hexdigest()
 
 
@@ -115,6 +132,9 @@ def _file_digest(path: str, before: os.stat_result | None = None) -> str:
         if before is not None:
             check_same(path, before, os.fstat(file.fileno()))
         try:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+            digest = sha256_of_descriptor(file.fileno()) if AVAILABLE else _digest_of(file)
         except OSError as error:
             refuse_os_error(path, error)
+        if before is not None:
+            check_same(path, before, os.fstat(file.fileno()))
+        return digest

@@ -1,0 +1,3 @@
+AVAILABLE: bool
+
+def sha256_of_descriptor(descriptor: int) -> str: ...
