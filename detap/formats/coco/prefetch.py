@@ -159,9 +159,9 @@ class Handle(Generic[Scan]):
 
 
 def _sha256_of(stream: Stream) -> str:
-    from detap.formats.reading.digest import sha256_of_stream  # most runs want none
+    from detap.formats.reading.digest import sha256_beside  # most runs want none
 
-    return sha256_of_stream(stream)
+    return sha256_beside(stream)
 
 
 def new_scan(

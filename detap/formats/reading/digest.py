@@ -2,10 +2,11 @@
 
 import io
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from threading import Event, Lock
 from typing import TYPE_CHECKING
 
-from detap.formats.reading._sha256 import AVAILABLE, sha256_of_descriptor
+from detap.formats.reading._sha256 import AVAILABLE, sha256_of_descriptors
 from detap.formats.reading.paths import STDIN, is_url, shown
 from detap.formats.reading.stream import (
     Limits,
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     import hashlib
 
     from detap.tables.detection import SourceFile
+
+_PATIENCE = 0.01
+"""Seconds for which a digest waits for another: those of one run begin within 0.001."""
 
 _BLOCK = 1 << 16
 """Bytes read at once: they stay in a core's own cache until the digest has taken them."""
@@ -66,7 +70,7 @@ def sha256_of_source(source: "SourceFile") -> str | None:
 
 
 def sha256_of_stream(stream: Stream) -> str:
-    """Return the sha256 of the file that a stream reads, in another thread, say.
+    """Return the sha256 of the file that a stream reads.
 
     Raises
     ------
@@ -74,6 +78,19 @@ def sha256_of_stream(stream: Stream) -> str:
         Where it cannot be read, or is no longer the file that its path leads to.
     """
     return _file_digest(stream.path, stream.status)
+
+
+def sha256_beside(stream: Stream) -> str:
+    """Return the sha256 of the file that a stream reads, in a thread that has nothing else to do.
+
+    Two files whose digests begin together are taken side by side, by one of their threads.
+
+    Raises
+    ------
+    InputError
+        As :func:`sha256_of_stream`.
+    """
+    return _file_digest(stream.path, stream.status, take=_in_company if AVAILABLE else _of_file)
 
 
 def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
@@ -114,7 +131,9 @@ def _of_text(text: str, errors: str) -> str:
     return digest.hexdigest()
 
 
-def _digest_of(file: io.RawIOBase) -> str:
+def _of_file(file: io.RawIOBase) -> str:
+    if AVAILABLE and isinstance(file, io.FileIO):
+        return _told(sha256_of_descriptors(file.fileno())[0])
     digest = new()
     block = memoryview(bytearray(_BLOCK))
     while count := file.readinto(block):
@@ -122,17 +141,64 @@ def _digest_of(file: io.RawIOBase) -> str:
     return digest.hexdigest()
 
 
-def _file_digest(path: str, before: os.stat_result | None = None) -> str:
+class _Due:
+    """A digest that whoever comes next may take besides its own."""
+
+    def __init__(self, file: io.RawIOBase) -> None:
+        self.descriptor = file.fileno()
+        self.found: str | BaseException = ""
+        self.ended = Event()
+
+
+_due: list[_Due] = []
+_meeting = Lock()
+
+
+def _in_company(file: io.RawIOBase) -> str:
+    mine = _Due(file)
+    with _meeting:
+        other = _due.pop() if _due else None
+        if other is None:
+            _due.append(mine)
+    if other is not None:
+        try:
+            mine.found, other.found = sha256_of_descriptors(mine.descriptor, other.descriptor)
+        except BaseException as error:  # the other must not wait for ever
+            mine.found = other.found = error
+        other.ended.set()
+    elif not mine.ended.wait(_PATIENCE):
+        with _meeting:
+            alone = mine in _due
+            if alone:
+                _due.remove(mine)
+        if alone:
+            return _of_file(file)
+        mine.ended.wait()
+    return _told(mine.found)
+
+
+def _told(found: str | BaseException) -> str:
+    if isinstance(found, BaseException):
+        raise found
+    return found
+
+
+def _file_digest(
+    path: str,
+    before: os.stat_result | None = None,
+    *,
+    take: Callable[[io.FileIO], str] = _of_file,
+) -> str:
     if is_url(path):
         from detap.formats.reading.remote import RemoteFile  # seldom needed
 
         with RemoteFile(path) as remote:
-            return _digest_of(remote)
-    with os.fdopen(open_regular(path), "rb", buffering=0) as file:
+            return _of_file(remote)
+    with io.FileIO(open_regular(path)) as file:
         if before is not None:
             check_same(path, before, os.fstat(file.fileno()))
         try:
-            digest = sha256_of_descriptor(file.fileno()) if AVAILABLE else _digest_of(file)
+            digest = take(file)
         except OSError as error:
             refuse_os_error(path, error)
         if before is not None:
