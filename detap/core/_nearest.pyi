@@ -26,22 +26,6 @@ class Ground:
         truth: NDArray[np.int32],
         value: NDArray[np.float64],
     ) -> None: ...
-    def blame(
-        self,
-        rows: NDArray[np.int32],
-        image: NDArray[np.int32],
-        label: NDArray[np.int32],
-        corners: NDArray[np.float64],
-        area: NDArray[np.float64],
-        begin: int,
-        end: int,
-        near: float,
-        threshold: float,
-        strict: bool,
-        kind: NDArray[np.int8],
-        target: NDArray[np.int32],
-        value: NDArray[np.float64],
-    ) -> None: ...
     def claim(
         self,
         rows: NDArray[np.int32],

@@ -1,6 +1,6 @@
 """The nearest ground truths of detections, whatever their class, compiled. See nearest.py."""
 
-from libc.stdint cimport int8_t, int32_t, uint8_t
+from libc.stdint cimport int32_t, uint8_t
 from libc.stdlib cimport free, malloc
 
 from detap.core._overlap cimport larger, overlap, share_of, smaller
@@ -10,21 +10,9 @@ cdef enum:
     TAKEN = 1
     OTHER = 2
 
-cdef enum:  # as in nearest.py
-    CLASSIFICATION = 0
-    LOCALISATION = 1
-    BOTH = 2
-    DUPLICATE = 3
-    BACKGROUND = 4
-
-
 cdef struct Seen:  # the nearest of its class, of those taken and of other classes; -1 and 0: none
     int32_t truth[3]
     double value[3]
-
-
-cdef inline bint reaches(double value, double threshold, bint strict) noexcept nogil:
-    return value > threshold if strict else value >= threshold
 
 
 cdef class Ground:
@@ -70,39 +58,6 @@ cdef class Ground:
                 for kind in range(3):
                     truth[kind, n] = seen.truth[kind]
                     value[kind, n] = seen.value[kind]
-        free(common)
-
-    def blame(
-        self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
-        const double[:, ::1] corners, const double[::1] area,
-        Py_ssize_t begin, Py_ssize_t end, double near, double threshold, bint strict,
-        int8_t[::1] kind, int32_t[::1] target, double[::1] value,
-    ):
-        """Write what some rows are wrong by, and of which ground truth, into columns of all."""
-        cdef Py_ssize_t n, which
-        cdef int32_t row
-        cdef Seen seen
-        cdef double* common = self._room()
-        with nogil:
-            for n in range(begin, end):
-                row = rows[n]
-                self._look(&corners[row, 0], area[row], image[row], label[row], common, &seen)
-                which = OTHER
-                if near <= seen.value[OWN] <= threshold:
-                    kind[row] = LOCALISATION
-                    which = OWN
-                elif reaches(seen.value[OTHER], threshold, strict):
-                    kind[row] = CLASSIFICATION
-                elif reaches(seen.value[TAKEN], threshold, strict):
-                    kind[row] = DUPLICATE
-                    which = TAKEN
-                else:
-                    kind[row] = (
-                        BACKGROUND if larger(seen.value[OWN], seen.value[OTHER]) <= near else BOTH
-                    )
-                    continue
-                target[row] = seen.truth[which]
-                value[row] = seen.value[which]
         free(common)
 
     cdef double* _room(self) except NULL:

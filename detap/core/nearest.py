@@ -5,6 +5,7 @@ stands on, which class a confused detection took for another) needs all of an im
 """
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ CLASSIFICATION, LOCALISATION, BOTH, DUPLICATE, BACKGROUND = range(5)
 """What a false positive is wrong by; see :meth:`Surroundings.blame`."""
 
 _PIECE = 8192
+_AT_ONCE = 1 << 16
 
 
 class Blame(NamedTuple):
@@ -166,13 +168,25 @@ class Surroundings:
         threads : int, optional
             The result does not depend on it.
         """
+
+        def reaches(values: Floats) -> Flags:
+            return np.asarray(values > threshold if strict else values >= threshold)
+
         found = Blame.nothing(len(detections.image))
-        columns = _columns(detections)
-
-        def blame(begin: int, end: int) -> None:
-            self._ground.blame(rows, *columns, begin, end, near, threshold, strict, *found)
-
-        _by_pieces(blame, len(rows), threads)
+        for begin in range(0, len(rows), _AT_ONCE):
+            some = rows[begin : begin + _AT_ONCE]
+            here = self.nearest(detections, some, threads=threads)
+            close = (here.own_overlap >= near) & (here.own_overlap <= threshold)
+            nowhere = np.maximum(here.own_overlap, here.other_overlap) <= near
+            found.kind[some] = np.where(nowhere, BACKGROUND, BOTH)
+            for kind, holds, truths, overlaps in (  # the first rule comes last, and stands
+                (DUPLICATE, reaches(here.taken_overlap), here.taken, here.taken_overlap),
+                (CLASSIFICATION, reaches(here.other_overlap), here.other, here.other_overlap),
+                (LOCALISATION, close, here.own, here.own_overlap),
+            ):
+                at = some[holds]
+                found.kind[at], found.target[at] = kind, truths[holds]
+                found.overlap[at] = overlaps[holds]
         return found
 
     def claims(
@@ -245,9 +259,14 @@ class PairedSurroundings(Surroundings):
     def nearest(self, detections: Boxes, rows: Integers, *, threads: int | None = None) -> Nearest:
         """As :meth:`Surroundings.nearest`."""
         del threads
-        own, taken, other = (self._best(kind) for kind in (self._own, self._taken, ~self._own))
-        truths = own[0][rows], taken[0][rows], other[0][rows]
-        return Nearest(*truths, own[1][rows], taken[1][rows], other[1][rows])
+        (own, own_overlap), (taken, taken_overlap), (other, other_overlap) = self._bests
+        overlaps = own_overlap[rows], taken_overlap[rows], other_overlap[rows]
+        return Nearest(own[rows], taken[rows], other[rows], *overlaps)
+
+    @cached_property
+    def _bests(self) -> tuple[tuple[Integers, Floats], ...]:
+        """Of the class of each detection, of it and taken, and of others."""
+        return tuple(self._best(kind) for kind in (self._own, self._taken, ~self._own))
 
     def _best(self, entries: Flags) -> tuple[Integers, Floats]:
         """Return the ground truth of largest overlap of each detection, and that overlap."""
@@ -258,36 +277,6 @@ class PairedSurroundings(Surroundings):
         first = order[np.flatnonzero(np.diff(claim[order], prepend=-1))]
         truth[claim[first]], value[claim[first]] = self._truth[entries][first], overlap[first]
         return truth, value
-
-    def blame(
-        self,
-        detections: Boxes,
-        rows: Integers,
-        *,
-        near: float,
-        threshold: float,
-        strict: bool = False,
-        threads: int | None = None,
-    ) -> Blame:
-        """As :meth:`Surroundings.blame`."""
-        here = self.nearest(detections, rows, threads=threads)
-
-        def reaches(values: Floats) -> Flags:
-            return np.asarray(values > threshold if strict else values >= threshold)
-
-        rules = (
-            (here.own_overlap >= near) & (here.own_overlap <= threshold),
-            reaches(here.other_overlap),
-            reaches(here.taken_overlap),
-            np.maximum(here.own_overlap, here.other_overlap) <= near,
-        )
-        found = Blame.nothing(len(detections.image))
-        kinds = LOCALISATION, CLASSIFICATION, DUPLICATE, BACKGROUND
-        found.kind[rows] = np.select(rules, kinds, BOTH)
-        found.target[rows] = np.select(rules[:3], (here.own, here.other, here.taken), -1)
-        values = here.own_overlap, here.other_overlap, here.taken_overlap
-        found.overlap[rows] = np.select(rules[:3], values, 0.0)
-        return found
 
     def claims(
         self,
