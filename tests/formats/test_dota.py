@@ -20,6 +20,7 @@ from detap.formats.registry import told
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.joining import join_detections, join_ground_truths
 from tests.cli.conftest import Ended, detap
+from tests.formats.text_files import written
 
 __all__ = ["detap"]
 
@@ -29,14 +30,6 @@ HEAD = "imagesource:GoogleEarth\ngsd:0.146"
 SHIP = "0 0 10 0 10 10 0 10"
 DIAMOND = "100 95 105 100 100 105 95 100"
 BOW_TIE = "0 0 10 10 10 0 0 10"
-
-
-def written(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n" * bool(text), encoding="utf-8")
-    return folder
 
 
 def labels_of(folder: Path, *lines: str) -> Path:

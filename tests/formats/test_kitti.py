@@ -24,6 +24,7 @@ from detap.formats.text.rows import read_text
 from detap.tables.detection import GroundTruth
 from detap.tables.joining import join_ground_truths
 from tests.cli.conftest import Ended, detap
+from tests.formats.text_files import written
 
 __all__ = ["detap"]
 
@@ -33,14 +34,6 @@ TAIL = "-1 -1 -1 -1000 -1000 -1000 -10"
 CAR = f"Car 0.10 1 -1.57 10.5 20 60.5 70 {TAIL}"
 REGION = f"DontCare -1 -1 -10 100 0 200 50 {TAIL}"
 FOUND = f"Car -1 -1 -10 10 20 60 70 {TAIL} 0.9"
-
-
-def written(folder: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text + "\n" * bool(text), encoding="utf-8")
-    return folder
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """What a case is, and the rows of the table of docs/reliability.md that cases stand for."""
 
+import os
+import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -165,3 +167,27 @@ class Case:
     def id(self) -> str:
         """What tests call it."""
         return "-".join(filter(None, (self.format, self.iou_type, self.row, self.name)))
+
+
+def replacing(
+    build: Callable[[Path], None], make: Callable[[Path], object], which: str
+) -> Callable[[Path], None]:
+    """Return what builds the usual files and then makes something else in the place of one."""
+
+    def built(folder: Path) -> None:
+        build(folder)
+        (folder / which).unlink()
+        make(folder / which)
+
+    return built
+
+
+def make_socket(path: Path) -> None:
+    """Make a socket, as a file."""
+    here = os.getcwd()
+    os.chdir(path.parent)  # the path of a socket may have 108 bytes
+    try:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(path.name)
+    finally:
+        os.chdir(here)

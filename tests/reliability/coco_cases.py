@@ -11,12 +11,11 @@ import gzip
 import json
 import os
 import pickle
-import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.reliability.cases import Case, Refused, Scored
+from tests.reliability.cases import Case, Refused, Scored, make_socket, replacing
 
 Truth = dict[str, Any]
 Results = list[dict[str, Any]]
@@ -72,12 +71,18 @@ def write(path: Path, value: Any) -> None:
     path.write_bytes(value if isinstance(value, bytes) else json.dumps(value).encode())
 
 
-def files(gt: Any = None, dt: Any = None, gt_name: str = GT, dt_name: str = DT) -> Any:
+def files(
+    gt: Any = None,
+    dt: Any = None,
+    gt_name: str = GT,
+    dt_name: str = DT,
+    usual: tuple[Callable[[], Truth], Callable[[], Results]] = (truth, results),
+) -> Any:
     """Return what builds the two files; a function edits the usual content."""
 
     def build(folder: Path) -> None:
-        for path, given, usual in ((gt_name, gt, truth), (dt_name, dt, results)):
-            value = copy.deepcopy(usual())
+        for path, given, make in ((gt_name, gt, usual[0]), (dt_name, dt, usual[1])):
+            value: Any = copy.deepcopy(make())
             if callable(given):
                 value = given(value) or value
             elif given is not None:
@@ -1088,23 +1093,7 @@ refused(
 
 def instead(make: Callable[[Path], object], which: str = DT) -> Callable[[Path], None]:
     """Return what builds the usual files and then puts something else in the place of one."""
-
-    def build(folder: Path) -> None:
-        files()(folder)
-        (folder / which).unlink()
-        make(folder / which)
-
-    return build
-
-
-def _socket(path: Path) -> None:
-    here = os.getcwd()
-    os.chdir(path.parent)  # the path of a socket may have 108 bytes
-    try:
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(path.name)
-    finally:
-        os.chdir(here)
+    return replacing(files(), make, which)
 
 
 for which, side in ((DT, "results"), (GT, "truth")):
@@ -1125,7 +1114,7 @@ for which, side in ((DT, "results"), (GT, "truth")):
         build=instead(os.mkfifo, which),
         for_peers=False,
     )
-    refused("no-file", f"{side}-socket", which, "", "socket", build=instead(_socket, which))
+    refused("no-file", f"{side}-socket", which, "", "socket", build=instead(make_socket, which))
     refused(
         "no-file",
         f"{side}-folder",

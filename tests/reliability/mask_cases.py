@@ -5,7 +5,6 @@ Ground truths are polygons and detections compressed run lengths, beside their b
 these do, so that every number is that of the boxes.
 """
 
-import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from tests.reliability.coco_cases import (
     edit_all,
     edit_result,
     replaced,
-    write,
 )
 
 HIGH, WIDE = 80, 100
@@ -82,16 +80,7 @@ def results() -> Results:
 
 def files(gt: Any = None, dt: Any = None) -> Callable[[Path], None]:
     """Return what builds the two files, as that of `coco_cases` does."""
-
-    def build(folder: Path) -> None:
-        for name, given, usual in ((GT, gt, truth), (DT, dt, results)):
-            value: Any = copy.deepcopy(usual())
-            if callable(given):
-                value = given(value) or value
-            elif given is not None:
-                value = given
-            write(folder / name, value)
-
+    build: Callable[[Path], None] = coco_cases.files(gt, dt, usual=(truth, results))
     return build
 
 

@@ -8,13 +8,12 @@ the envelope is (1 + 2/3) / 2. Of class dog one ground truth, found: AP = 1.
 import gzip
 import os
 import pickle
-import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.reliability.cases import Case, Refused, Scored
+from tests.reliability.cases import Case, Refused, Scored, make_socket, replacing
 
 CAT = (1 + 2 / 3) / 2
 BASE = (CAT + 1) / 2
@@ -902,23 +901,7 @@ refused(
 
 def instead(make: Callable[[Path], object], which: str) -> Callable[[Path], None]:
     """Return what builds the usual tree and then puts something else in the place of a file."""
-
-    def build(folder: Path) -> None:
-        Tree()(folder)
-        (folder / which).unlink()
-        make(folder / which)
-
-    return build
-
-
-def _socket(path: Path) -> None:
-    here = os.getcwd()
-    os.chdir(path.parent)  # the path of a socket may have 108 bytes
-    try:
-        with socket.socket(socket.AF_UNIX) as server:
-            server.bind(path.name)
-    finally:
-        os.chdir(here)
+    return replacing(Tree(), make, which)
 
 
 def _with_fifo(folder: Path) -> None:
@@ -928,7 +911,7 @@ def _with_fifo(folder: Path) -> None:
 
 for which, side in ((A, "xml"), (CATS, "text")):
     refused("no-file", f"{side}-fifo", which, "", "FIFO", instead(os.mkfifo, which))
-    refused("no-file", f"{side}-socket", which, "", "socket", instead(_socket, which))
+    refused("no-file", f"{side}-socket", which, "", "socket", instead(make_socket, which))
     refused(
         "no-file",
         f"{side}-link-loop",
