@@ -87,11 +87,17 @@ cdef class Finisher:
             raise MemoryError()
 
     cdef void* prepare(self) noexcept nogil:
-        """Return what a thread needs, or NULL where memory ran out."""
-        return NULL
+        """Return what a thread needs, lanes here, or NULL where memory ran out."""
+        cdef Lanes* s = <Lanes*>calloc(1, sizeof(Lanes))
+        if s != NULL and not self.prepare_lanes(s):
+            self.release(s)
+            return NULL
+        return s
 
     cdef void release(self, void* scratch) noexcept nogil:
-        pass
+        if scratch != NULL:
+            self.release_lanes(<Lanes*>scratch)
+            free(scratch)
 
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
         """Run down a class's ranking and write what comes of it; False where memory ran out."""
@@ -261,18 +267,6 @@ cdef class Replay(Finisher):
         self.neutral = words_of(self.neutral_bytes, len(outcomes.limit))
         self.line_up(np.diff(ranking.start).tolist())
 
-    cdef void* prepare(self) noexcept nogil:
-        cdef Lanes* s = <Lanes*>calloc(1, sizeof(Lanes))
-        if s != NULL and not self.prepare_lanes(s):
-            self.release(s)
-            return NULL
-        return s
-
-    cdef void release(self, void* scratch) noexcept nogil:
-        if scratch != NULL:
-            self.release_lanes(<Lanes*>scratch)
-            free(scratch)
-
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
         cdef Lanes* s = <Lanes*>scratch
         cdef Py_ssize_t most_hits = self._most_hits(k)
@@ -417,11 +411,6 @@ cdef class Stretches(Finisher):
             self.release(own)
             return NULL
         return own
-
-    cdef void release(self, void* scratch) noexcept nogil:
-        if scratch != NULL:
-            self.release_lanes(<Lanes*>scratch)
-            free(scratch)
 
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
         self.write_curve(
