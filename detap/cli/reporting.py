@@ -175,8 +175,7 @@ def tell(
         judged, report = _judge(judging, found, report, options)
         session.timed("judging")
     session.done()
-    for note in report.notes:
-        session.note(note)
+    session.tell(report.notes)
     status = say(judged, session)
     session.check_warnings()
     _write_others(found, outputs, options)

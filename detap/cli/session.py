@@ -10,7 +10,7 @@ from detap.errors import Note, UsageError
 from detap.names import printable
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from detap.cli.progress import Progress
 
@@ -72,6 +72,11 @@ class Session:
         if self.verbosity >= 0 or (self.strict and note.warning):
             kind = "warning" if note.warning else "note"
             self.say(_fitted(f"{kind}: {printable(str(note))}"))
+
+    def tell(self, notes: "Iterable[Note]") -> None:
+        """Say notes, likewise."""
+        for note in notes:
+            self.note(note)
 
     @property
     def refused(self) -> bool:

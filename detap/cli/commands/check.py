@@ -132,8 +132,7 @@ def _write(read: _Read, examination: "Examination", outputs: Outputs, session: S
     report = examination_report(
         examination, problems=read.problems, omitted=read.omitted, inputs=_described(read, outputs)
     )
-    for note in report.notes:
-        session.note(note)
+    session.tell(report.notes)
     tables = [table for table in (read.truth, read.detections) if table is not None]
     outputs.write(
         report,

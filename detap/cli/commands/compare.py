@@ -156,8 +156,7 @@ def _compare(
         (comparison.second.ground_truth, comparison.second.detections), (truth, after), options
     )
     report = report._replace(blocks=(*report.blocks, *chosen))
-    for note in report.notes:
-        session.note(note)
+    session.tell(report.notes)
     session.check_warnings()
     outputs.write(report, (*truth.files, *before.files, *after.files), quiet=session.quiet)
 

@@ -68,11 +68,11 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
     truth = inputs.read_ground_truth(inputs.gt) if inputs.gt else None
     detections = inputs.read_detections(inputs.dt, truth) if inputs.dt else None
     for table in (truth, detections):
-        _say(session, () if table is None else table.notes)
+        session.tell(() if table is None else table.notes)
     session.timed("reading")
 
     def accept(notes: Sequence[Note]) -> None:
-        _say(session, notes)
+        session.tell(notes)
         session.check_warnings()
 
     done = convert(target, truth, detections, to=to, accept=accept)
@@ -85,11 +85,6 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
 for _parameter in command.params:
     if _parameter.name in {"gt", "dt"}:
         _parameter.required = False
-
-
-def _say(session: Session, notes: Sequence[Note]) -> None:
-    for note in notes:
-        session.note(note)
 
 
 def _told(done: "Converted", truth: "GroundTruth | None", detections: "Detections | None") -> str:

@@ -256,7 +256,6 @@ def _explain(
         notes=tuple(dict.fromkeys((*truth.notes, *detections.notes))),
         blocks=(*report.blocks, *selection(chosen, (truth, detections), options)),
     )
-    for note in report.notes:
-        session.note(note)
+    session.tell(report.notes)
     session.check_warnings()
     outputs.write(report, (*truth.files, *detections.files), quiet=session.quiet)

@@ -50,7 +50,6 @@ def command(session: Session, /, paths: tuple[str, ...], **options: Any) -> None
     outputs.refuse_others("a history")
     outputs.check()
     report = history_report(history(read_runs(paths), options["number"]))
-    for note in report.notes:
-        session.note(note)
+    session.tell(report.notes)
     session.check_warnings()
     outputs.write(report, quiet=session.quiet)

@@ -374,8 +374,7 @@ class _Work(NamedTuple):
             blocks=(*judged_blocks(judged), *report.blocks), notes=(*report.notes, *judged.notes)
         )
         self.session.done()
-        for note in report.notes:
-            self.session.note(note)
+        self.session.tell(report.notes)
         status = say(judged, self.session)
         self.session.check_warnings()
         short = report if self.options["per_query"] else brief(report)

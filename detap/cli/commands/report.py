@@ -138,8 +138,7 @@ def command(session: Session, /, **options: Any) -> None:
     if pictures is not None:
         report = _with_pictures(report, pictures, inputs.format)
     session.done()
-    for note in report.notes:
-        session.note(note)
+    session.tell(report.notes)
     session.check_warnings()
     data = SINKS["html"].render(report, Style()).encode()
     write(page, data, sources, read)

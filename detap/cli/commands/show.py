@@ -90,7 +90,6 @@ def _show(
         inputs=describe_inputs(truth, detections, digests=outputs.want_digests),
         notes=result.notes,
     )
-    for note in report.notes:
-        session.note(note)
+    session.tell(report.notes)
     session.check_warnings()
     outputs.write(report, (*truth.files, *detections.files), quiet=session.quiet)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMATS = ("svg", "png")
-_BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#767676"
+_BLUE, _ORANGE, _GREY = "#0072B2", "#D55E00", "#767676"
 _LINES = (
     *(("#0072B2", "-"), ("#D55E00", "--"), ("#009E73", "-."), ("#CC79A7", ":")),
     *(("#000000", (0, (5, 1))), ("#E69F00", (0, (3, 1, 1, 1))), ("#56B4E9", (0, (1, 1)))),
