@@ -22,18 +22,8 @@ import numpy as np
 from detap.core._finishing cimport Finisher, Lanes, Words, put_word, words_of
 from detap.core._ordering cimport Keyed, falling, group_rows, put_in_order, sort_by_key
 from detap.core._overlap cimport overlap
+from detap.core._prefetch cimport detap_prefetch
 from detap.core._words cimport trailing_zeros
-
-
-cdef extern from *:
-    """
-    #if defined(_MSC_VER)
-    #define detap_prefetch(place)
-    #else
-    #define detap_prefetch(place) __builtin_prefetch(place)
-    #endif
-    """
-    void detap_prefetch(const void* place) noexcept nogil
 
 
 cdef enum:
