@@ -165,9 +165,9 @@ class COCOeval:
             print(f"useSegm (deprecated) is not None. Running {p.iouType} evaluation")
         print(f"Evaluate annotation type *{p.iouType}*")
         _check_type(self.params)
-        p.imgIds = list(np.unique(p.imgIds))
+        p.imgIds = _unique(p.imgIds)
         if p.useCats:
-            p.catIds = list(np.unique(p.catIds))
+            p.catIds = _unique(p.catIds)
         p.maxDets = sorted(p.maxDets)
         self.params = p
         left = _at_once(self)
@@ -312,6 +312,15 @@ class _Left(NamedTuple):
     evaluated: scoring.Evaluated
     truths: Any
     found: Any
+
+
+def _unique(ids: Any) -> list[Any]:
+    """Return each id once, in order, as numpy has it: without numpy.ma, which np.unique imports."""
+    array = np.asarray(ids)
+    if array.ndim != 1 or not len(array) or array.dtype.kind not in "iu":
+        return list(np.unique(ids))
+    array = np.sort(array)
+    return list(array[np.append(True, array[1:] != array[:-1])])
 
 
 def _check_type(params: Params) -> None:
