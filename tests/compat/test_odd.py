@@ -97,7 +97,26 @@ def own_fields(truth: Truth, results: Results) -> None:
         record |= {"id": 1000 - number, "area": 5, "iscrowd": 1, "segmentation": [[0, 0, 1, 1]]}
 
 
+def unlike_one_another(truth: Truth, results: Results) -> None:
+    for records in (truth["annotations"], results):
+        for number, record in enumerate(records):
+            items = [*record.items()][:: -1 if number % 5 == 1 else 1]
+            record.clear()
+            record.update({"".join([*key]): value for key, value in items})
+            if number % 5 == 2:
+                record["segmentation"] = [[0, 0, 1, 1, 2, 5.5]]
+            elif number % 5 == 3:
+                record.update({f"more {place}": place for place in range(30)})
+
+
+def unlike_the_first(truth: Truth, results: Results) -> None:
+    unlike_one_another(truth, results)
+    results[0] |= {"segmentation": [[0, 0, 1, 1, 2, 5.5]], "id": 3}
+
+
 EDITS = {
+    "records unlike one another": unlike_one_another,
+    "records unlike the first": unlike_the_first,
     "whole scores": whole_scores,
     "scores beyond float64": large_scores,
     "a score of NaN": each(1, "score", float("nan")),
@@ -232,12 +251,18 @@ def records_alone(package: Package, case: Case) -> Seen:
     return {"records": seen_of(run(package.COCOeval(truth, found, case.kind)))}
 
 
+def records_as_left(package: Package, case: Case) -> Seen:
+    """What the records hold once they are loaded, the very ones that were given."""
+    truth, results = package.COCO(str(case.truth_file)), case.results()
+    return {"found": shown_by(truth.loadRes(results)), "given": results}
+
+
 def rows(package: Package, case: Case) -> Seen:
     truth = package.COCO(str(case.truth_file))
     return {"rows": seen_of(run(package.COCOeval(truth, truth.loadRes(case.rows()), "bbox")))}
 
 
-@pytest.mark.parametrize("way", [by_file_and_by_records, records_alone, rows])
+@pytest.mark.parametrize("way", [by_file_and_by_records, records_alone, records_as_left, rows])
 @pytest.mark.parametrize("edit", EDITS)
 def test_what_is_odd_gives_the_same_numbers_or_the_same_error(
     edit: str, way: Callable[[Package, Case], Seen], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

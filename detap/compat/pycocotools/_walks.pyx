@@ -1,14 +1,22 @@
 """Walks over annotations, which are dictionaries, and down rankings. See scoring.py, results.py."""
 
-from cpython.dict cimport PyDict_GetItem
-from cpython.float cimport PyFloat_AS_DOUBLE, PyFloat_Check
-from cpython.long cimport PyLong_AsDouble
+from cpython.dict cimport PyDict_Next, PyDict_Size
+from cpython.float cimport (
+    PyFloat_AS_DOUBLE,
+    PyFloat_Check,
+    PyFloat_CheckExact,
+    PyFloat_FromDouble,
+)
+from cpython.list cimport PyList_CheckExact, PyList_GET_SIZE
+from cpython.long cimport PyLong_AsDouble, PyLong_CheckExact, PyLong_FromSsize_t
 from cpython.object cimport PyObject
 from libc.math cimport INFINITY, isfinite, signbit
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memset
 
 import numpy as np
 
+from detap.core._prefetch cimport detap_prefetch
 from detap.formats.reading._id_tables cimport IdTable
 
 ctypedef fused Real:
@@ -18,10 +26,152 @@ ctypedef fused Real:
 
 cdef extern from "Python.h":
     void PyObject_GC_UnTrack(PyObject*)
+    PyObject* PyDict_GetItemWithError(PyObject*, PyObject*) except? NULL
+    PyObject* PyList_GET_ITEM(PyObject*, Py_ssize_t)
+    ctypedef struct PyDictObject:
+        void* ma_keys
+    PyObject* PyTuple_GET_ITEM(PyObject*, Py_ssize_t)
+    long long PyLong_AsLongLongAndOverflow(PyObject*, int*)
+
+
+cdef enum:
+    AHEAD = 16  # records: what each holds lies anywhere
+
+
+cdef inline void fetch_ahead(list records, Py_ssize_t place):
+    """Have memory bring records that come soon, for which a walk would else wait."""
+    cdef char* table
+    if place + AHEAD >= PyList_GET_SIZE(records):
+        return
+    detap_prefetch(PyList_GET_ITEM(<PyObject*>records, place + AHEAD))
+    record = <object>PyList_GET_ITEM(<PyObject*>records, place + AHEAD // 2)
+    if type(record) is dict:
+        table = <char*>(<PyDictObject*>record).ma_keys
+        detap_prefetch(table)
+        detap_prefetch(table + 64)
+        detap_prefetch(table + 128)
 
 
 cdef object NARROW = (np.float32, np.float16, np.integer)
 cdef double EXACT = 2.0 ** 53  # up to here float64 holds every whole number
+
+
+cdef inline bint above_zero(PyObject* whole):
+    cdef int beyond = 0
+    cdef long long value = PyLong_AsLongLongAndOverflow(whole, &beyond)
+    return beyond > 0 or beyond == 0 and value > 0
+
+
+cdef enum:
+    KEYS = 8                      # most that are read of a record
+    PLACES = 24                   # most that are learned of its order
+
+
+cdef class Fields:
+    """What records have under some keys.
+
+    Mostly all have the same keys, the very objects, in the same order: then they are gone through
+    in that of the first record, which takes less than to look each up.
+
+    Parameters
+    ----------
+    records : list
+        Those to come.
+    keys : tuple of str
+    """
+
+    cdef tuple keys
+    cdef list order               # the keys of the first record, as far as they matter
+    cdef int field[PLACES]        # which of the keys stands at each place, or -1
+    cdef Py_ssize_t size          # how many keys a record has, where some are absent; else -1
+    cdef PyObject* found[KEYS]    # NULL where there is nothing
+
+    def __init__(self, list records, tuple keys):
+        cdef object first = records[0] if records else None
+        cdef Py_ssize_t place
+        self.keys, self.size = keys, -1
+        self.order = list(first) if type(first) is dict else []
+        if all([type(key) is str for key in self.order]):
+            absent = [key for key in keys if key not in self.order]
+            if absent:
+                self.size = len(self.order)
+            else:
+                last = max([self.order.index(key) for key in keys])
+                del self.order[last + 1:]
+        if not 0 < len(self.order) <= PLACES or not all([type(key) is str for key in self.order]):
+            self.order, self.size = [None], -1  # which none has
+        for place, key in enumerate(self.order):
+            self.field[place] = keys.index(key) if key in keys else -1
+
+    cdef int read(self, dict record) except -1:
+        """Set what is found of a record; it holds until the record is changed."""
+        cdef Py_ssize_t at = 0, place, count = PyList_GET_SIZE(self.order)
+        cdef PyObject* key
+        cdef PyObject* value
+        memset(self.found, 0, sizeof(self.found))
+        if self.size < 0 or PyDict_Size(record) == self.size:
+            for place in range(count):
+                if (
+                    not PyDict_Next(record, &at, &key, &value)
+                    or key != PyList_GET_ITEM(<PyObject*>self.order, place)
+                ):
+                    break
+                if self.field[place] >= 0:
+                    self.found[self.field[place]] = value
+            else:
+                return 0
+        for place in range(len(self.keys)):
+            self.found[place] = PyDict_GetItemWithError(
+                <PyObject*>record, PyTuple_GET_ITEM(<PyObject*>self.keys, place)
+            )
+        return 0
+
+    cdef inline PyObject* get(self, int field) except NULL:
+        """Return what was found."""
+        if self.found[field] == NULL:
+            raise KeyError(self.keys[field])
+        return self.found[field]
+
+
+cdef class Places:
+    """Where each id stands among those that are chosen.
+
+    Parameters
+    ----------
+    places : dict of int
+        By id.
+    """
+
+    cdef dict places
+    cdef IdTable table            # where all ids are whole numbers and stand in order, else None
+    cdef long long last
+    cdef int32_t place            # of the last
+
+    def __init__(self, dict places):
+        self.places, self.table, self.last, self.place = places, None, 0, -1
+        if all([type(name) is int for name in places]) and list(places.values()) == list(
+            range(len(places))
+        ):
+            try:
+                self.table = IdTable(places)
+            except OverflowError:
+                return
+            self.place = self.table.number(0)
+
+    cdef inline int32_t of(self, PyObject* name) except -2:
+        """Return the place of an id, -1 where it is not chosen."""
+        cdef long long value
+        cdef int beyond = 0
+        cdef PyObject* found
+        if self.table is not None and PyLong_CheckExact(<object>name):
+            value = PyLong_AsLongLongAndOverflow(name, &beyond)
+            if beyond:
+                return -1
+            if value != self.last:
+                self.last, self.place = value, self.table.number(value)
+            return self.place
+        found = PyDict_GetItemWithError(<PyObject*>self.places, name)
+        return -1 if found == NULL else <int32_t><object>found
 
 
 cdef inline bint number(object value, double* out) except -1:
@@ -41,6 +191,16 @@ cdef inline bint number(object value, double* out) except -1:
     return isfinite(out[0])
 
 
+cdef enum:
+    IMAGE
+    CATEGORY
+    ID
+    BOX
+    AREA
+    SCORE
+    CROWD
+
+
 cdef class Columns:
     """The annotations of chosen images and categories, as columns.
 
@@ -57,7 +217,8 @@ cdef class Columns:
         pycocotools changes too.
     """
 
-    cdef dict images, categories
+    cdef Places images, categories
+    cdef Fields fields
     cdef bint scored, boxes, keypoints, by_category
     cdef double low, high         # of the last area range: pycocotools marks what lies outside
     cdef int32_t[::1] image, label
@@ -72,7 +233,8 @@ cdef class Columns:
         self, dict images, dict categories, Py_ssize_t room, bint scored, band, str kind,
         bint by_category,
     ):
-        self.images, self.categories, self.scored = images, categories, scored
+        self.images, self.categories, self.scored = Places(images), Places(categories), scored
+        self.know([])
         self.boxes, self.keypoints = kind == "bbox", kind == "keypoints"
         self.by_category = by_category
         self.low, self.high = band
@@ -86,6 +248,12 @@ cdef class Columns:
         (self.image, self.label, self.corners, self.box_area, self.area, self.score,
          self.crowd, self.neutral) = self.arrays
 
+    cdef know(self, list records):
+        """Learn how the records to come are laid out."""
+        self.fields = Fields(
+            records, ("image_id", "category_id", "id", "bbox", "area", "score", "iscrowd")
+        )
+
     def columns(self):
         """Return image, label, corners, box_area, area, score, crowd and neutral of all taken."""
         return tuple([array[:self.rows] for array in self.arrays])
@@ -93,8 +261,11 @@ cdef class Columns:
     def take_all(self, list records):
         """Take the records; False where one is unusual, and nothing counts."""
         cdef object record
-        for record in records:
-            if type(record) is not dict or not self.take(<dict>record):
+        cdef Py_ssize_t place
+        self.know(records)
+        for place, record in enumerate(records):
+            fetch_ahead(records, place)
+            if type(record) is not dict or not self.take_one(<dict>record):
                 return False
         return True
 
@@ -107,10 +278,10 @@ cdef class Columns:
             for listed in index[image]:
                 if type(listed) is not dict:
                     return False
-                if by_category and (<dict>listed)["category_id"] not in self.categories:
+                if by_category and (<dict>listed)["category_id"] not in self.categories.places:
                     continue
                 record = annotations[(<dict>listed)["id"]]
-                if type(record) is not dict or not self.take(<dict>record):
+                if type(record) is not dict or not self.take_one(<dict>record):
                     return False
         return True
 
@@ -119,37 +290,50 @@ cdef class Columns:
 
         False where the indices are not those of the records: then nothing counts.
         """
-        cdef list lists = [index[image] if image in index else () for image in self.images]
+        cdef list lists = [
+            index[image] if image in index else [] for image in self.images.places
+        ]
+        if not all([type(listed) is list for listed in lists]):
+            return False
         cdef int64_t[::1] taken = np.zeros(len(lists), np.int64)
-        cdef Py_ssize_t place
+        cdef Py_ssize_t place, row
         cdef object record
+        cdef list listed
         cdef PyObject* found
-        for record in records:
+        self.know(records)
+        for row, record in enumerate(records):
+            fetch_ahead(records, row)
             if type(record) is not dict:
                 return False
-            found = PyDict_GetItem(self.images, (<dict>record)["image_id"])
-            if found == NULL:
+            self.fields.read(<dict>record)
+            place = self.images.of(self.fields.get(IMAGE))
+            if place < 0:
                 continue
-            place = <object>found
-            if taken[place] >= len(lists[place]) or lists[place][taken[place]] is not record:
+            listed = lists[place]
+            if taken[place] >= len(listed) or listed[taken[place]] is not record:
                 return False
             taken[place] += 1
-            if by_category and (<dict>record)["category_id"] not in self.categories:
+            if by_category and self.categories.of(self.fields.get(CATEGORY)) < 0:
                 continue
-            found = PyDict_GetItem(annotations, (<dict>record)["id"])
+            found = PyDict_GetItemWithError(<PyObject*>annotations, self.fields.get(ID))
             if found != <PyObject*>record or not self.take(<dict>record):
                 return False
         return all(len(listed) == count for listed, count in zip(lists, taken))
 
+    cdef bint take_one(self, dict record) except -1:
+        self.fields.read(record)
+        return self.take(record)
+
     cdef bint take(self, dict record) except -1:
+        """Take a record whose fields were just read."""
         cdef Py_ssize_t row = self.rows
-        cdef PyObject* image = PyDict_GetItem(self.images, record["image_id"])
-        cdef PyObject* label = PyDict_GetItem(self.categories, record["category_id"])
-        cdef object identifier = record["id"]
-        cdef object crowd
+        cdef Fields fields = self.fields
+        cdef int32_t image = self.images.of(fields.get(IMAGE))
+        cdef int32_t label = self.categories.of(fields.get(CATEGORY))
+        cdef object identifier = <object>fields.get(ID), score, crowd
         cdef bint neutral = False
         if not self.scored:
-            crowd = record["iscrowd"]
+            crowd = <object>fields.get(CROWD)
             record["ignore"] = crowd
             if not (type(crowd) is int or type(crowd) is bool) or not 0 <= crowd <= 1:
                 return False
@@ -159,21 +343,22 @@ cdef class Columns:
                     return False
                 if record["num_keypoints"] == 0:
                     neutral = record["ignore"] = True
-        if image == NULL or label == NULL:
-            if image != NULL and not (self.boxes or self.by_category):
+        if image < 0 or label < 0:
+            if image >= 0 and not (self.boxes or self.by_category):
                 self.aside.append(record)
             return True
-        if type(identifier) is not int or (self.scored and identifier <= 0):
+        if type(identifier) is not int or (self.scored and not above_zero(<PyObject*>identifier)):
             return False
-        if self.boxes and not self.take_box(record["bbox"]):
+        if self.boxes and not self.take_box(<object>fields.get(BOX)):
             return False
-        if not number(record["area"], &self.area[row]):
+        if not number(<object>fields.get(AREA), &self.area[row]):
             return False
-        self.image[row], self.label[row] = <object>image, <object>label
+        self.image[row], self.label[row] = image, label
         if self.scored:
-            if not number(record["score"], &self.score[row]):
+            score = <object>fields.get(SCORE)
+            if not number(score, &self.score[row]):
                 return False
-            self.scores.append(record["score"])
+            self.scores.append(score)
         else:
             self.crowd[row], self.neutral[row] = bool(crowd), neutral
             record["_ignore"] = int(neutral or not self.low <= self.area[row] <= self.high)
@@ -188,7 +373,15 @@ cdef class Columns:
         cdef double x, y, width, height
         if not (type(box) is list or type(box) is np.ndarray) or len(box) != 4:
             return False
-        if not (
+        if type(box) is list:
+            if not (
+                number(<object>PyList_GET_ITEM(<PyObject*>box, 0), &x)
+                and number(<object>PyList_GET_ITEM(<PyObject*>box, 1), &y)
+                and number(<object>PyList_GET_ITEM(<PyObject*>box, 2), &width)
+                and number(<object>PyList_GET_ITEM(<PyObject*>box, 3), &height)
+            ):
+                return False
+        elif not (
             number(box[0], &x) and number(box[1], &y)
             and number(box[2], &width) and number(box[3], &height)
         ):
@@ -204,11 +397,19 @@ cdef class Columns:
 
 def all_of(list records, set images):
     """Tell whether every record is of one of the images."""
+    cdef Places places = Places({name: place for place, name in enumerate(images)})
+    cdef Fields fields = Fields(records, ("image_id",))
     cdef object record
-    for record in records:
-        if record["image_id"] not in images:
-            return False
-    return True
+    cdef bint known = True
+    cdef Py_ssize_t place
+    for place, record in enumerate(records):
+        fetch_ahead(records, place)
+        if type(record) is dict:
+            fields.read(<dict>record)
+            known = places.of(fields.get(0)) >= 0 and known
+        else:
+            known = record["image_id"] in images and known
+    return known
 
 
 cdef list untracked(list numbers):
@@ -231,22 +432,57 @@ def complete_boxes(list records):
     cdef bint regular = True
     cdef Py_ssize_t place
     cdef object record, box, x, y, width, height, right, bottom
+    cdef Fields fields = Fields(records, ("bbox", "segmentation", "category_id"))
     for place, record in enumerate(records):
+        fetch_ahead(records, place)
+        if type(record) is dict:
+            fields.read(<dict>record)
+            regular = fields.found[2] != NULL and regular
+            if complete_box(<dict>record, fields.get(0), fields.found[1] == NULL, place + 1):
+                continue
         box = record["bbox"]
         x, y, width, height = box[0], box[1], box[2], box[3]
         if "segmentation" not in record:
             right, bottom = x + width, y + height
-            if type(x) is float and type(y) is float:
-                record["segmentation"] = untracked(
-                    [untracked([x, y, x, bottom, right, bottom, right, y])]
-                )
-            else:
-                record["segmentation"] = [[x, y, x, bottom, right, bottom, right, y]]
+            record["segmentation"] = [[x, y, x, bottom, right, bottom, right, y]]
         record["area"] = width * height
         record["id"] = place + 1
         record["iscrowd"] = 0
         regular = regular and "category_id" in record
     return regular
+
+
+cdef bint complete_box(dict record, PyObject* box, bint bare, Py_ssize_t number) except -1:
+    """Do so for a record of a usual box, of four floats; False for any other.
+
+    Parameters
+    ----------
+    bare : bool
+        Whether it has no segmentation yet.
+    """
+    cdef double width, height
+    if not PyList_CheckExact(<object>box) or PyList_GET_SIZE(<object>box) != 4:
+        return False
+    cdef object x = <object>PyList_GET_ITEM(box, 0)
+    cdef object y = <object>PyList_GET_ITEM(box, 1)
+    cdef object w = <object>PyList_GET_ITEM(box, 2)
+    cdef object h = <object>PyList_GET_ITEM(box, 3)
+    if not (
+        PyFloat_CheckExact(x) and PyFloat_CheckExact(y)
+        and PyFloat_CheckExact(w) and PyFloat_CheckExact(h)
+    ):
+        return False
+    width, height = PyFloat_AS_DOUBLE(w), PyFloat_AS_DOUBLE(h)
+    if bare:
+        right = PyFloat_FromDouble(PyFloat_AS_DOUBLE(x) + width)
+        bottom = PyFloat_FromDouble(PyFloat_AS_DOUBLE(y) + height)
+        record["segmentation"] = untracked(
+            [untracked([x, y, x, bottom, right, bottom, right, y])]
+        )
+    record["area"] = PyFloat_FromDouble(width * height)
+    record["id"] = PyLong_FromSsize_t(number)
+    record["iscrowd"] = 0
+    return True
 
 
 def extent(list keypoints):
