@@ -20,7 +20,7 @@ from detap.core._curves cimport (
     precision_at_hits,
     read_levels,
 )
-from detap.core._words cimport trailing_zeros
+from detap.tables._words cimport trailing_zeros
 
 from detap.core.rules import SUMMINGS, recalls_due
 

@@ -1,205 +1,26 @@
-"""Masks as runs of pixels, column by column: decoded, rasterised, overlapped. See masks.py.
+"""Masks as runs of pixels, column by column: rasterised, overlapped. See masks.py.
 
-A run list begins with pixels outside the mask and alternates. Two masks are compared by walking
+A run list begins with pixels outside the mask and alternates (`tables/_runs.pyx`). Two masks are compared by walking
 both lists at once, so that nothing of the size of an image is ever held.
-
-The scanner of COCO files decodes with this while numpy is still being imported: it is imported
-where arrays are made.
 """
 
 from cython cimport final
 from libc.math cimport ceil, floor, rint, sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, llabs, malloc, qsort, realloc
-from libc.string cimport memcpy, memmove, memset
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
+from libc.stdlib cimport calloc, free, llabs, malloc, realloc
+from libc.string cimport memcpy, memset
 
-from detap.core._words cimport HIGH_BITS, LOW_BITS, load, trailing_zeros
+from detap.tables._runs cimport (
+    Bounds, Runs, area_of, ascend, bounds_of, box_of, make_room, put_run, turn
+)
 
 
 cdef enum:
     TAKEN_AT_ONCE = 32      # cells of image and class
     FINER = 5               # edges are traced at so many steps a pixel
-    MANY = 16               # crossings of one column
 
 
 # --- run lists
-
-
-cdef bint make_room(Runs *runs, Py_ssize_t more) noexcept nogil:
-    """Make room for so many more runs; False when out of memory."""
-    cdef Py_ssize_t room = max(2 * runs.room, runs.count + more)
-    cdef uint32_t *grown
-    if runs.count + more <= runs.room:
-        return True
-    grown = <uint32_t *>realloc(runs.at, room * sizeof(uint32_t))
-    if grown == NULL:
-        return False
-    runs.at = grown
-    runs.room = room
-    return True
-
-
-cdef bint put_run(Runs *runs, uint32_t length) noexcept nogil:
-    """Append a run; False when out of memory."""
-    if runs.count == runs.room and not make_room(runs, 256):
-        return False
-    runs.at[runs.count] = length
-    runs.count += 1
-    return True
-
-
-cdef inline int _eight(
-    const uint8_t *text, bint escaped, int64_t *total, uint32_t *to, Py_ssize_t *count
-) noexcept nogil:
-    """Decode the numbers that end in the next eight bytes; return how many bytes they take.
-
-    `to` has the two before, to which they are differences and behind which they go. 0 where a byte has to be looked
-    at by itself, or a run is negative: what is behind `count` has no meaning then.
-    """
-    cdef uint64_t x = load(text), slash, ends, group, sign
-    cdef int64_t before = to[0], last = to[1], value, sum = 0, wrong = 0
-    cdef int begin = 0, end
-    cdef Py_ssize_t put = 0
-    # Digits are the bytes 48 to 111, those before another of the same number 80 to 111.
-    if ((x + 80 * LOW_BITS) & ~(x + 16 * LOW_BITS) & ~x & HIGH_BITS) != HIGH_BITS:
-        return 0
-    ends = ~(x + 48 * LOW_BITS) & HIGH_BITS
-    if escaped:
-        slash = x ^ (92 * LOW_BITS)
-        slash = (slash - LOW_BITS) & ~slash & HIGH_BITS
-        ends &= (slash & -slash) - 1
-    x = (x ^ (16 * LOW_BITS)) & (31 * LOW_BITS)
-    while ends:
-        end = trailing_zeros(ends) + 1
-        ends &= ends - 1
-        group = x >> begin
-        if end - begin == 8:
-            group &= 31
-            sign = 16
-        elif end - begin == 16:
-            group = (group & 31) | (group >> 3 & 0x3E0)
-            sign = 512
-        elif end - begin == 24:
-            group = (group & 31) | (group >> 3 & 0x3E0) | (group >> 6 & 0x7C00)
-            sign = 16384
-        else:
-            break
-        begin = end
-        value = <int64_t>((group ^ sign) - sign) + before
-        before = last
-        last = value
-        wrong |= value
-        sum += value
-        put += 1
-        to[put + 1] = <uint32_t>value
-    if wrong < 0:
-        return 0
-    total[0] += sum
-    count[0] += put
-    return begin >> 3
-
-
-cdef Fault decode(
-    const uint8_t *text, Py_ssize_t length, bint escaped, int64_t pixels, Runs *to
-) noexcept nogil:
-    """Append the runs that COCO's run-length string has.
-
-    Each run is a number in digits of five bits, the lowest first, a sixth bit says that more
-    follow; from the fourth run on it is the difference to the run two places before. `escaped` is
-    text as JSON has it, where a backslash stands twice; any other escape is no digit.
-    """
-    cdef Py_ssize_t first = to.count, at = 0
-    cdef int64_t value, total = 0
-    cdef int shift, digit, taken
-    if not make_room(to, length):
-        return NO_MEMORY
-    while at < length:
-        if to.count - first > 2 and at + 8 <= length:
-            taken = _eight(text + at, escaped, &total, to.at + to.count - 2, &to.count)
-            if total > pixels:
-                return TOO_LONG
-            if taken:
-                at += taken
-                continue
-        value, shift = 0, 0
-        while True:
-            if at == length:
-                return CUT_OFF
-            if escaped and text[at] == c'\\':
-                at += 1
-                if at == length or text[at] != c'\\':
-                    return NO_DIGIT
-            digit = text[at] - 48
-            at += 1
-            if digit < 0 or digit > 63:
-                return NO_DIGIT
-            if shift > 35:
-                return TOO_LONG
-            value |= <int64_t>(digit & 31) << shift
-            shift += 5
-            if not digit & 32:
-                break
-        if digit & 16:
-            value -= <int64_t>1 << shift
-        if to.count - first > 2:
-            value += to.at[to.count - 2]
-        if value < 0:
-            return NEGATIVE
-        total += value
-        if total > pixels:
-            return TOO_LONG
-        to.at[to.count] = <uint32_t>value
-        to.count += 1
-    return SOUND
-
-
-cdef int64_t area_of(const uint32_t *runs, Py_ssize_t count) noexcept nogil:
-    """Return how many pixels a mask has."""
-    cdef int64_t total = 0
-    cdef Py_ssize_t i = 1
-    while i < count:
-        total += runs[i]
-        i += 2
-    return total
-
-
-cdef struct Bounds:
-    # The first and the last column and row; none where the first is beyond the last.
-    int64_t left, top, right, bottom
-
-
-cdef Bounds bounds_of(const uint32_t *runs, Py_ssize_t count, uint32_t height) noexcept nogil:
-    """Return the columns and rows that a mask spans; a run that goes on in the next spans all."""
-    cdef Bounds found
-    cdef uint32_t begin = 0, end = 0, first = 0, last = 0, top = height, bottom = 0, row
-    cdef double of_height = 1.0 / height
-    cdef Py_ssize_t i = 1
-    cdef bint any = False
-    while i < count:
-        begin = end + runs[i - 1]
-        end = begin + runs[i]
-        if runs[i]:
-            if not any:
-                first = begin
-            any = True
-            last = end - 1
-            row = begin - column_of(begin, of_height) * height
-            top = min(top, row)
-            bottom = max(bottom, row + runs[i])
-            if row + runs[i] > height:
-                top = 0
-        i += 2
-    # Where there is none, the first is beyond the last.
-    found.left = column_of(first, of_height) if any else <int64_t>1 << 40
-    found.right = column_of(last, of_height) if any else -1
-    found.top = top if any else <int64_t>1 << 40
-    found.bottom = <int64_t>min(bottom, height) - 1
-    return found
-
-
-cdef inline uint32_t column_of(uint32_t pixel, double of_height) noexcept nogil:
-    """Return pixel // height: half a pixel keeps off what rounding could move."""
-    return <uint32_t><int64_t>((pixel + 0.5) * of_height)
 
 
 cdef int64_t common_to(
@@ -380,11 +201,6 @@ cdef int64_t depth_of(int64_t height, int64_t width, double ratio) noexcept nogi
 # --- polygons
 
 
-cdef int _compare(const void *a, const void *b) noexcept nogil:
-    cdef uint32_t x = (<const uint32_t *>a)[0], y = (<const uint32_t *>b)[0]
-    return (x > y) - (x < y)
-
-
 cdef inline void cross(
     int64_t column, int64_t row, int64_t height, Runs *to
 ) noexcept nogil:
@@ -457,7 +273,6 @@ cdef bint rasterise(
 ) noexcept nogil:
     """Write the runs of a polygon of `count` points; False when out of memory."""
     cdef Py_ssize_t i, after
-    cdef uint32_t before = 0, position
     crossings.count = to.count = 0
     for i in range(count):
         after = i + 1 if i + 1 < count else 0
@@ -467,65 +282,7 @@ cdef bint rasterise(
             <int64_t>(FINER * points[2 * after + 1] + 0.5), height, width, crossings,
         ):
             return False
-    if not ascend(crossings, height):
-        return False
-    # Each crossing turns inside to outside: two at one place leave all as it was.
-    for i in range(crossings.count):
-        position = crossings.at[i]
-        if position != before or to.count == 0:
-            if not put_run(to, position - before):
-                return False
-            before = position
-        else:
-            to.count -= 1
-            before = position - to.at[to.count]
-    if before != height * width or to.count == 0:
-        return put_run(to, <uint32_t>(height * width) - before)
-    return True
-
-
-cdef bint ascend(Runs *crossings, int64_t height) noexcept nogil:
-    """Turn columns and rows into ascending pixels; False when out of memory."""
-    cdef Py_ssize_t count = crossings.count // 2, width, i, k, begin
-    cdef uint32_t low = 0xFFFFFFFF, high = 0, pixel
-    cdef uint32_t *behind
-    cdef uint32_t *to
-    if count == 0:
-        return True  # there may be no room at all yet
-    for i in range(count):
-        low = min(low, crossings.at[2 * i])
-        high = max(high, crossings.at[2 * i])
-    width = high - low + 1
-    if not make_room(crossings, width + count):
-        return False
-    behind = crossings.at + 2 * count
-    to = behind + width
-    memset(behind, 0, width * sizeof(uint32_t))
-    for i in range(count):
-        behind[crossings.at[2 * i] - low] += 1
-    begin = 0
-    for i in range(width):
-        begin += behind[i]
-        behind[i] = <uint32_t>(begin - behind[i])
-    for i in range(count):
-        k = crossings.at[2 * i] - low
-        to[behind[k]] = <uint32_t>(crossings.at[2 * i] * height + crossings.at[2 * i + 1])
-        behind[k] += 1
-    begin = 0
-    for k in range(width):
-        if behind[k] - begin > MANY:
-            qsort(to + begin, behind[k] - begin, sizeof(uint32_t), _compare)
-        else:
-            for i in range(begin + 1, behind[k]):
-                pixel = to[i]
-                while i > begin and to[i - 1] > pixel:
-                    to[i] = to[i - 1]
-                    i -= 1
-                to[i] = pixel
-        begin = behind[k]
-    memmove(crossings.at, to, count * sizeof(uint32_t))
-    crossings.count = count
-    return True
+    return ascend(crossings, height, False) and turn(crossings, height * width, to)
 
 
 # --- a store of masks
@@ -669,24 +426,22 @@ cdef class Store:
         areas, boxes = np.zeros(count, np.int64), np.zeros((count, 4))
         cdef int64_t[::1] area = areas
         cdef double[:, ::1] box = boxes
-        cdef Shape shape
+        cdef Py_ssize_t length
+        cdef const uint32_t *runs
         cdef Scratch scratch
         cdef bint done = True
         scratch = _NO_SCRATCH
         with nogil:
             for i in range(count):
-                self.guess(i, &shape)
-                if not shape.known:
+                if self.has_runs(i):
+                    length = self.run_start[i + 1] - self.run_start[i]
+                    runs = &self.runs[self.run_start[i]] if length else NULL
+                else:
                     done = self.draw(i, &scratch)
                     if not done:
                         break
-                    shape.runs, shape.count = scratch.found.at, scratch.found.count
-                    self.measure(i, &shape)
-                area[i] = shape.area
-                if shape.area:
-                    box[i, 0], box[i, 1] = shape.bounds.left, shape.bounds.top
-                    box[i, 2] = shape.bounds.right - shape.bounds.left + 1
-                    box[i, 3] = shape.bounds.bottom - shape.bounds.top + 1
+                    runs, length = scratch.found.at, scratch.found.count
+                area[i] = box_of(runs, length, self.sizes[i, 0], &box[i, 0])
             _free(&scratch)
         if not done:
             raise MemoryError
@@ -956,29 +711,3 @@ cdef class Pairing:
                     memcpy(&overlap[start[claim]], self.found[cell].overlap + at,
                            count * sizeof(double))
                 at += count
-
-
-FAULTS = {
-    <int>NO_DIGIT: "holds a character that is no digit of run lengths",
-    <int>CUT_OFF: "ends within a number",
-    <int>NEGATIVE: "holds a negative run",
-    <int>TOO_LONG: "runs beyond the mask",
-}
-
-
-def decoded(bytes text, int64_t pixels):
-    """Return the runs of a run-length string, (n,) uint32, or what is wrong with it."""
-    import numpy as np
-
-    cdef Runs runs
-    cdef Fault fault
-    runs.at, runs.count, runs.room = NULL, 0, 0
-    fault = decode(text, len(text), False, pixels, &runs)
-    try:
-        if fault == NO_MEMORY:
-            raise MemoryError
-        if fault != SOUND:
-            return FAULTS[<int>fault]
-        return np.array(<uint32_t[: runs.count]>runs.at) if runs.count else np.zeros(0, np.uint32)
-    finally:
-        free(runs.at)

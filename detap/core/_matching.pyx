@@ -23,7 +23,7 @@ from detap.core._finishing cimport Finisher, Lanes, Words, put_word, words_of
 from detap.core._ordering cimport Keyed, falling, group_rows, put_in_order, sort_by_key
 from detap.core._overlap cimport overlap
 from detap.core._prefetch cimport detap_prefetch
-from detap.core._words cimport trailing_zeros
+from detap.tables._words cimport trailing_zeros
 
 
 cdef enum:

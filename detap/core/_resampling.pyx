@@ -17,7 +17,7 @@ from libc.string cimport memset
 
 from detap.core._finishing cimport detap_next
 from detap.core._ordering cimport group_rows
-from detap.core._words cimport ones, trailing_zeros
+from detap.tables._words cimport ones, trailing_zeros
 
 
 cdef extern from *:

@@ -20,6 +20,9 @@ MOST_ROWS = 2**31 - 1
 
 MOST_THREADS = 1024
 
+FARTHEST = 1e8
+"""Coordinates beyond, of either sign, are no pixels of an image."""
+
 _EXACT = 2**53
 """From here on not every whole number is a float64."""
 
@@ -50,6 +53,9 @@ class Columns:
     table : str
         What errors call it.
     """
+
+    whole = ""
+    """What errors call the place of all rows together."""
 
     def __init__(self, table: str) -> None:
         self.table = table
@@ -157,6 +163,10 @@ class Columns:
             self.fail(f"{what} has the shape {column.shape}", f"give {shape}: a row for each image")
         return column
 
+    def array(self, what: str, values: Any) -> NDArray[Any]:
+        """Return the values as an array of at least one axis, none of them cast."""
+        return self._taken(what, as_array(values))
+
     def _taken(self, what: str, values: ArrayLike) -> NDArray[Any]:
         """Return the values as an array of at least one axis, none of them cast.
 
@@ -180,6 +190,23 @@ class Columns:
             return
         wrong = np.array([not _is_number(type(entry)) for entry in entries]).reshape(column.shape)
         self.refuse(what, column, _by_row(wrong), "numbers" if column.ndim > 1 else "a number")
+
+
+def as_array(values: Any) -> Any:
+    """Return what an array library holds as a numpy array, and anything else as it is.
+
+    A tensor of PyTorch is taken from its device and its graph; bfloat16, which numpy does not have,
+    becomes float32, which holds each of its values. PyTorch is not imported for that. What offers
+    DLPack alone is taken through it.
+    """
+    if isinstance(values, np.ndarray):
+        return values
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
+    if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
+        return np.from_dlpack(values)
+    return values
 
 
 def check_rows(table: str, count: int, what: str) -> None:

@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.protocols.measures import FREQUENCIES
+from detap.tables import shapes
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
@@ -268,7 +269,7 @@ class GroundTruth(_Table):
         *,
         image: ArrayLike,
         label: ArrayLike,
-        boxes: ArrayLike,
+        boxes: ArrayLike | None = None,
         encoding: str = "corners",
         area: ArrayLike | None = None,
         crowd: ArrayLike | None = None,
@@ -280,6 +281,8 @@ class GroundTruth(_Table):
         groups: Mapping[Name, str] | None = None,
         images: Sequence[Name] | None = None,
         classes: Sequence[Name] | Mapping[Name, str] | None = None,
+        masks: Any = None,
+        keypoints: ArrayLike | None = None,
         as_is: bool = False,
     ) -> "GroundTruth":
         """Make a table from arrays, checking them.
@@ -289,11 +292,11 @@ class GroundTruth(_Table):
         image, label : (G,) array of int or str
             What each row's image and class are called.
         boxes : (G, 4) array of float
-            In the given `encoding`, in pixels.
+            In the given `encoding`, in pixels; those around the masks where left out.
         encoding : {"corners", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         area : (G,) array of float, optional
-            The annotated area; the box's where left out.
+            The annotated area; where left out the pixels of the mask, or the box's.
         crowd, difficult, ignore, group_of : (G,) array of bool, optional
             False where left out.
         extra : mapping of str to (G,) array of float, optional
@@ -308,6 +311,11 @@ class GroundTruth(_Table):
             All images, those without any ground truth too; by default those of `image`, sorted.
         classes : sequence, or mapping of identifier to name, optional
             All classes, in the order wanted; by default those of `label`, sorted.
+        masks : (G, H, W) array of bool or uint8, or sequence of G masks, optional
+            Bitmaps of the rows' images, each (H, W), or COCO's run lengths, ``size`` and
+            ``counts``.
+        keypoints : (G, P, 3) array of float, optional
+            x, y in pixels, and v, which is above 0 where a keypoint is labelled.
         as_is : bool
             Whether boxes of a negative side count however many there are, as boxes that overlap
             nothing (by default one in twenty is an error), and boxes that look like fractions.
@@ -317,11 +325,12 @@ class GroundTruth(_Table):
         InputError
             Where a column has a wrong length, or a value that is no box, or an unknown name.
         """
-        rows = _Rows("ground truth", (image, label), boxes, encoding, as_is)
+        given = {"masks": masks, "keypoints": keypoints}
+        rows = _Rows("ground truth", (image, label), (boxes, given), encoding, as_is)
         all_images = tuple(rows.image.distinct if images is None else rows.names("images", images))
         ids, names = _class_table(rows, classes)
         if area is None:
-            areas = rows.box_area.copy()
+            areas = rows.box_area.copy() if rows.own_area is None else rows.own_area
         else:
             areas = rows.numbers("area", area, (rows.length,))
             rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "finite and >= 0")
@@ -364,6 +373,8 @@ class GroundTruth(_Table):
             },
             groups=rows.grouped({} if groups is None else groups, ids),
             notes=rows.notes,
+            sides=None if keypoints is None else rows.sides,
+            **rows.shapes,
         )
 
 
@@ -393,9 +404,11 @@ class Detections(_Table):
         *,
         image: ArrayLike,
         label: ArrayLike,
-        boxes: ArrayLike,
+        boxes: ArrayLike | None = None,
         score: ArrayLike,
         encoding: str = "corners",
+        masks: Any = None,
+        keypoints: ArrayLike | None = None,
         as_is: bool = False,
     ) -> "Detections":
         """Make a table from arrays, checking them.
@@ -405,11 +418,15 @@ class Detections(_Table):
         image, label : (N,) array of int or str
             What each row's image and class are called, as in the ground truth.
         boxes : (N, 4) array of float
-            In the given `encoding`, in pixels.
+            In the given `encoding`, in pixels; those around masks or keypoints where left out.
         score : (N,) array of float
             Any finite numbers.
         encoding : {"corners", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
+        masks : (N, H, W) array of bool or uint8, or sequence of N masks, optional
+            As :meth:`GroundTruth.from_arrays` has them.
+        keypoints : (N, P, 3) or (N, P, 2) array of float, optional
+            x, y in pixels, and what else there is, which is not looked at.
         as_is : bool
             As :meth:`GroundTruth.from_arrays` has it.
 
@@ -418,7 +435,8 @@ class Detections(_Table):
         InputError
             Where a column has a wrong length, or a value that is no box or no score.
         """
-        rows = _Rows("detections", (image, label), boxes, encoding, as_is)
+        given = {"masks": masks, "keypoints": keypoints}
+        rows = _Rows("detections", (image, label), (boxes, given), encoding, as_is)
         scores = rows.numbers("score", score, (rows.length,))
         rows.refuse("score", scores, ~np.isfinite(scores), "finite")
         images = tuple(rows.image.distinct)
@@ -432,7 +450,9 @@ class Detections(_Table):
             classes=names,
             class_ids=ids,
             score=scores,
+            area=rows.own_area if boxes is None else None,
             notes=rows.notes,
+            **rows.shapes,
         )
 
     def numbered_as(self, truth: GroundTruth) -> "Detections":
@@ -508,7 +528,7 @@ class _Rows(Columns):
         self,
         table: str,
         names: tuple[ArrayLike, ArrayLike],
-        boxes: ArrayLike,
+        places: tuple[ArrayLike | None, Mapping[str, Any]],
         encoding: str,
         as_is: bool,
     ) -> None:
@@ -524,8 +544,29 @@ class _Rows(Columns):
             )
         if encoding not in BOX_ENCODINGS:
             self.fail(f"encoding {encoding!r} is unknown", "use corners or xywh")
+        boxes, given = places
+        self.shapes: dict[str, Any] = {}
+        self.own_area: Floats | None = None
+        if any(values is not None for values in given.values()):
+            boxes = self._shapes(boxes, given, encoding)
+        elif boxes is None:
+            self.fail("there are no boxes", "give boxes, or masks, around which they are")
         box = self.numbers("boxes", boxes, (self.length, 4))
         self.corners, self.box_area, self.notes = checked_boxes(self, box, encoding, as_is=as_is)
+        self.sides = box[:, 2:] if encoding == "xywh" else box[:, 2:] - box[:, :2]
+
+    def _shapes(
+        self, boxes: ArrayLike | None, given: Mapping[str, Any], encoding: str
+    ) -> ArrayLike:
+        """Take what else the rows have, and return their boxes."""
+        found = shapes.read_shapes(self, given, self.length)
+        self.shapes, self.own_area = shapes.fields_of(found), shapes.areas_of(found)
+        if boxes is not None:
+            return boxes
+        made = shapes.boxes_of(self, found)
+        if encoding == "corners":
+            made[:, 2:] += made[:, :2]
+        return made
 
     def number(self, name: str, column: Names, names: tuple[Name, ...]) -> Integers:
         """Return the index into `names` of each entry of `column`."""

@@ -3,12 +3,23 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.errors import InputError, Problem
+from detap.tables import _runs
+
 Wide = NDArray[np.int64]
-Arrays = tuple[NDArray[np.int32], Wide, NDArray[np.uint32], Wide, Wide, NDArray[np.float64]]
+Floats = NDArray[np.float64]
+Integers = NDArray[np.int32]
+Arrays = tuple[Integers, Wide, NDArray[np.uint32], Wide, Wide, Floats]
+
+MOST_PIXELS = 2**32 - 1
+"""What the runs of a mask can count."""
+
+UNKNOWN = -1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,6 +65,34 @@ class Masks:
     def __len__(self) -> int:
         return len(self.sizes)
 
+    def __getitem__(self, rows: Any) -> "Masks":
+        """Return some of them: a slice, numbers, or (M,) bool."""
+        numbers = np.arange(len(self))[rows]
+        run_start, runs = _gathered(self.run_start, numbers)
+        ring_start, rings = _gathered(self.ring_start, numbers)
+        ring_end, points = _gathered(np.concatenate([[0], self.ring_end]), rings)
+        return Masks(
+            self.sizes[numbers],
+            run_start,
+            self.runs[runs],
+            ring_start,
+            ring_end[1:],
+            self.points[points],
+        )
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory they take."""
+        return sum(column.nbytes for column in self.arrays)
+
+    def tobytes(self) -> bytes:
+        """Return what tells them from others."""
+        return b"".join(column.tobytes() for column in self.arrays)
+
+    def measured(self) -> tuple[Floats, Floats]:
+        """Return the pixels of each, (M,), and x, y, width, height (M, 4); none has polygons."""
+        return _runs.measured(self.sizes, self.run_start, self.runs)
+
     @property
     def arrays(self) -> "Arrays":
         """All columns, in the order above, as core takes them."""
@@ -75,6 +114,30 @@ class Masks:
         return cls(sizes, start, runs, start, np.zeros(0, np.int64), np.zeros((0, 2)))
 
     @classmethod
+    def of_bitmaps(cls, bits: NDArray[np.uint8]) -> "Masks | None":
+        """Return the masks of bitmaps (M, H, W) of 0 and 1; None where a value is another.
+
+        H * W is 1 to :data:`MOST_PIXELS`. The runs are those of ``pycocotools.mask.encode``.
+        """
+        found = _runs.encoded(bits)
+        if found is None:
+            return None
+        return cls._of(np.full((len(bits), 2), bits.shape[1:], np.int32), *found)
+
+    @classmethod
+    def of_runs(cls, sizes: Sequence[tuple[int, int]], runs: Sequence[Any]) -> "Masks":
+        """Return masks of heights and widths, and the runs (n,) uint32 of each."""
+        if not sizes:
+            return cls.none()
+        start = np.cumsum([0, *map(len, runs)]).astype(np.int64)
+        return cls._of(np.array(sizes, np.int32), start, np.concatenate(runs))
+
+    @classmethod
+    def _of(cls, sizes: Integers, start: Wide, runs: NDArray[np.uint32]) -> "Masks":
+        none = np.zeros(len(sizes) + 1, np.int64)
+        return cls(sizes, start, runs, none, np.zeros(0, np.int64), np.zeros((0, 2)))
+
+    @classmethod
     def joined(cls, parts: "Sequence[Masks]") -> "Masks":
         """Return the masks of several, one behind the other."""
         points = np.cumsum([0, *(len(part.points) for part in parts)])
@@ -86,6 +149,44 @@ class Masks:
             np.concatenate([p.ring_end + n for p, n in zip(parts, points, strict=False)]),
             np.concatenate([part.points for part in parts]),
         )
+
+
+def sizes_by_image(
+    image: NDArray[Any], sizes: Integers, count: int
+) -> tuple[Integers, NDArray[np.bool_]]:
+    """Return the height and width of images, those of the first mask of each.
+
+    Parameters
+    ----------
+    image : (n,) int
+        The image of each mask, below `count`.
+    sizes : (n, 2) int32
+
+    Returns
+    -------
+    known : (count, 2) int32
+        :data:`UNKNOWN` where an image has no mask.
+    others : (n,) bool
+        Which masks are of another size than their image.
+    """
+    known = np.full((count, 2), UNKNOWN, np.int32)
+    known[image[::-1]] = sizes[::-1]
+    return known, (sizes != known[image]).any(axis=1)
+
+
+def refuse_sizes(table: str, image: int | str, own: Integers, due: Integers) -> NoReturn:
+    """Raise the InputError of masks of another height and width (2,) than those before them."""
+    (height, width), (high, wide) = own.tolist(), due.tolist()
+    message = f"a mask is {height} high and {width} wide, and others of its image {high} and {wide}"
+    remedy = "give all the size of the image that was annotated"
+    raise InputError(Problem(table, f"image {image!r}", message, remedy))
+
+
+def _gathered(start: Wide, rows: NDArray[Any]) -> tuple[Wide, NDArray[Any]]:
+    """Return where the entries of some begin, one behind the other, and which entries they are."""
+    counts = np.diff(start)[rows]
+    begin = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return begin, np.arange(begin[-1]) + np.repeat(start[rows] - begin[:-1], counts)
 
 
 def _fits(start: Wide, count: int, entries: int) -> bool:

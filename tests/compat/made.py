@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from pycocotools import mask
 
-from detap.core._masks import decoded
+from detap.tables._runs import decoded
 
 Made = tuple[dict[str, Any], list[dict[str, Any]]]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from pycocotools import mask
 
-from detap.core import _masks
 from detap.core.masks import mask_pairs, measured, runs_of
 from detap.core.matching import Boxes, Pairs
+from detap.tables import _runs
 from detap.tables.masks import Masks
 
 Rings = list[list[float]]
@@ -343,7 +343,7 @@ def test_nothing_on_a_side_gives_no_pairs() -> None:
 def test_strings_are_decoded_as_pycocotools_wrote_them(maps: list[Bitmap]) -> None:
     for one in maps:
         text = mask.encode(np.asfortranarray(one.astype(np.uint8)))["counts"]
-        found = _masks.decoded(text, one.size)
+        found = _runs.decoded(text, one.size)
         assert not isinstance(found, str)
         assert (bitmap(found, *one.shape) == one).all()
 
@@ -356,7 +356,7 @@ def test_long_strings_are_decoded_as_pycocotools_wrote_them(lengths: list[int], 
     """Eight digits at a time, and one by one where they end or one stands for a long run."""
     lengths += [2**30] * more
     text = mask.frPyObjects({"counts": lengths, "size": [1, sum(lengths)]}, 1, sum(lengths))
-    found = _masks.decoded(text["counts"], sum(lengths))
+    found = _runs.decoded(text["counts"], sum(lengths))
     assert not isinstance(found, str)
     assert found.tolist() == lengths
 
@@ -375,10 +375,10 @@ def test_long_strings_are_decoded_as_pycocotools_wrote_them(lengths: list[int], 
 def test_what_is_wrong_amid_a_long_string(at: int, byte: bytes, fault: str) -> None:
     """As of short ones: the string is of 64 runs of 5 pixels."""
     text = b"555" + b"0" * 61
-    found = _masks.decoded(text, 320)
+    found = _runs.decoded(text, 320)
     assert not isinstance(found, str)
     assert found.tolist() == [5] * 64
-    assert _masks.decoded(text[:at] + byte + text[at + 1 :], 320) == fault
+    assert _runs.decoded(text[:at] + byte + text[at + 1 :], 320) == fault
 
 
 @pytest.mark.parametrize("teeth", [3, 30, 300])
@@ -420,7 +420,7 @@ def test_what_is_left_out_lies_below_the_overlap_wanted(
     ],
 )
 def test_what_is_wrong_with_a_string(text: bytes, pixels: int, fault: str) -> None:
-    assert _masks.decoded(text, pixels) == fault
+    assert _runs.decoded(text, pixels) == fault
 
 
 def test_masks_that_do_not_fit_each_other_are_refused() -> None:

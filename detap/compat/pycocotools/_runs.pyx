@@ -6,14 +6,13 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from detap.core._masks cimport (
-    SOUND, Runs, area_of, decode, merge, put_run, rasterise
-)
+from detap.core._masks cimport merge, rasterise
+from detap.tables._runs cimport SOUND, Runs, area_of, decode, put_run
 
 import numpy as np
 
-from detap.core._masks import FAULTS
 from detap.errors import MaskError
+from detap.tables._runs import FAULTS
 
 
 cdef enum:

@@ -7,9 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import UsageError
+from detap.protocols import PRESETS, Protocol
 from detap.spelling import near
-from detap.tables.columns import Columns, Name, Names
-from detap.tables.detection import Flags, Floats
+from detap.tables.columns import Columns, Name, Names, as_array
+from detap.tables.detection import Flags, Floats, Integers
+from detap.tables.masks import UNKNOWN, Masks, refuse_sizes, sizes_by_image
+from detap.tables.shapes import KINDS, Column, areas_of, boxes_of
 
 BOX_FORMS = ("xyxy", "xywh", "cxcywh")
 FLAGS = ("crowd", "difficult", "ignore", "group_of")
@@ -27,15 +30,20 @@ class Rows(NamedTuple):
     ----------
     counts : (B,) int
         How many each image has.
-    columns : dict of str to (n, ...) array
+    columns : dict of str to (n, ...) array or Masks
         What each row has, by name; all but its class.
     labels : Names
         What the rows' classes are called.
     """
 
     counts: NDArray[np.intp]
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, Column]
     labels: Names
+
+    def mask_sizes(self) -> tuple[Integers, Flags]:
+        """Return what :func:`detap.tables.masks.sizes_by_image` does of the batch's masks."""
+        image = np.repeat(np.arange(len(self.counts)), self.counts)
+        return sizes_by_image(image, self.columns["masks"].sizes, len(self.counts))
 
 
 class Batch(Columns):
@@ -53,6 +61,7 @@ class Batch(Columns):
         super().__init__(table)
         self.images = images
         self.counts = np.zeros(len(images), np.intp)
+        self._first = ""
 
     def place(self, row: int) -> str:
         """Return the image of a row, and its place there."""
@@ -66,13 +75,12 @@ class Batch(Columns):
         Parameters
         ----------
         parts : sequence of (n, 4) arrays
-            The first column to be read: it says how many rows an image has.
         form : {"xyxy", "xywh", "cxcywh"}
         sizes : (B, 2) array or None
             Width and height of each image in pixels, where boxes are fractions of them.
         """
-        arrays = self._arrays("boxes", parts)
-        self.counts = np.array([len(array) for array in arrays], np.intp)
+        arrays = [self._taken("boxes", as_array(part)) for part in self._entries("boxes", parts)]
+        self._count("boxes", arrays)
         for at, array in enumerate(arrays):
             if len(array) and array.shape[1:] != (4,):
                 self._refuse_shape("boxes", at, array, f"({len(array)}, 4)")
@@ -84,6 +92,22 @@ class Batch(Columns):
         if form == "cxcywh":
             boxes[:, :2] -= boxes[:, 2:] / 2
         return boxes
+
+    def shapes(self, name: str, parts: Ragged, due: int | None) -> Column:
+        """Return what rows have beside boxes, or in their place.
+
+        Parameters
+        ----------
+        name : str
+            One of :data:`detap.tables.shapes.KINDS`.
+        parts : sequence of arrays, or of lists
+        due : int or None
+            How many keypoints a row has.
+        """
+        kind, entries = KINDS[name], enumerate(self._entries(name, parts))
+        columns = [kind.read(_OfImage(self, at), part, due) for at, part in entries]
+        self._count(name, columns)
+        return joined([kind.read(self, [], due), *columns])
 
     def values(self, what: str, parts: Ragged) -> Floats:
         """Return a column of finite numbers, (n,) float64."""
@@ -108,19 +132,24 @@ class Batch(Columns):
             self.refuse(what, values, wrong, "finite")
 
     def _column(self, what: str, parts: Ragged) -> NDArray[Any]:
-        arrays = self._arrays(what, parts)
-        for at, (array, due) in enumerate(zip(arrays, self.counts.tolist(), strict=True)):
-            if len(array) != due:
-                self.fail(
-                    f"{due} boxes and {len(array)} {what}",
-                    "give one for each box",
-                    f"image {self.images[at]!r}",
-                )
-            if due and array.ndim != 1:
-                self._refuse_shape(what, at, array, f"({due},)")
+        arrays = [self._taken(what, as_array(part)) for part in self._entries(what, parts)]
+        self._count(what, arrays)
+        for at, array in enumerate(arrays):
+            if len(array) and array.ndim != 1:
+                self._refuse_shape(what, at, array, f"({len(array)},)")
         return _joined(arrays, (0,))
 
-    def _arrays(self, what: str, parts: object) -> list[NDArray[Any]]:
+    def _count(self, what: str, columns: Sequence[Sized]) -> None:
+        """Take from the first that comes how many rows each image has, and refuse others."""
+        counts = np.array([len(column) for column in columns], np.intp)
+        if not self._first:
+            self.counts, self._first = counts, what
+        for at in np.flatnonzero(counts != self.counts)[:1].tolist():
+            one = {"boxes": "box"}.get(self._first) or KINDS[self._first].one
+            message = f"{self.counts[at]} {self._first} and {counts[at]} {what}"
+            self.fail(message, f"give one for each {one}", f"image {self.images[at]!r}")
+
+    def _entries(self, what: str, parts: object) -> Iterable[Any]:
         if not isinstance(parts, Sized):
             kind = type(parts).__name__
             self.fail(f"{what} is a {kind}", "give a list, an entry for each image of the batch")
@@ -129,8 +158,7 @@ class Batch(Columns):
                 f"{what} has {len(parts)} entries for {len(self.images)} images",
                 "give one for each image, an empty one where it has none",
             )
-        entries: Iterable[Any] = parts  # type: ignore[assignment]  # of a length, as was seen
-        return [self._taken(what, as_array(part)) for part in entries]
+        return parts  # type: ignore[return-value]  # of a length, as was seen
 
     def _taken(self, what: str, values: Any) -> NDArray[Any]:
         # What is an array is one; only masks, lists and the like need a closer look.
@@ -158,63 +186,178 @@ class Batch(Columns):
         return scale
 
 
-def as_array(values: Any) -> Any:
-    """Return what an array library holds as a numpy array, and anything else as it is.
+class _OfImage(Columns):
+    """Refuses the rows of one image of a batch."""
 
-    A tensor of PyTorch is taken from its device and its graph; bfloat16, which numpy does not have,
-    becomes float32, which holds each of its values. PyTorch is not imported for that. What offers
-    DLPack alone is taken through it.
+    def __init__(self, batch: Batch, at: int) -> None:
+        super().__init__(batch.table)
+        self.whole = f"image {batch.images[at]!r}"
+
+    def place(self, row: int) -> str:
+        """Return the image, and the row's place there."""
+        return f"{self.whole}, row {row}"
+
+
+class Terms(NamedTuple):
+    """How the batches of a loop are given.
+
+    Attributes
+    ----------
+    form : {"xyxy", "xywh", "cxcywh"}
+        What the numbers of a box are.
+    rules : Protocol
+        Which says what rows have beside boxes.
     """
-    if isinstance(values, np.ndarray):
-        return values
-    if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        return (values.float() if str(values.dtype) == "torch.bfloat16" else values).numpy()
-    if not hasattr(values, "__array__") and hasattr(values, "__dlpack__"):
-        return np.from_dlpack(values)
-    return values
+
+    form: str
+    rules: Protocol
+
+    def asked(self, given: Mapping[str, Any], spelt: str) -> dict[str, Ragged]:
+        """Return what of the shapes that are given is compared; the rest must not be given.
+
+        Parameters
+        ----------
+        given : mapping of str to sequence, or None
+        spelt : str
+            How one is given, with its name left open.
+
+        Raises
+        ------
+        UsageError
+        """
+        for name in KINDS:
+            asked, there = name in self.rules.reading, given.get(name) is not None
+            if asked and not there:
+                remedy = f"give {spelt.format(name)}, an entry for each image"
+                raise UsageError(f"protocol {self.rules.name} compares {name}: {remedy}")
+            if there and not asked:
+                others = (preset.name for preset in PRESETS.values() if name in preset.reading)
+                raise UsageError(
+                    f"protocol {self.rules.name} does not look at {name}: leave "
+                    f"{spelt.format(name)} out, or choose one that compares them, such as "
+                    f"{next(others)}"
+                )
+        return {name: given[name] for name in self.rules.reading}
+
+    def places(
+        self, batch: Batch, boxes: Ragged | None, shapes: Mapping[str, Ragged], sizes: object
+    ) -> dict[str, Column]:
+        """Return where the rows of a batch are: ``boxes``, and their shapes by name.
+
+        Without boxes they are those around the shapes.
+
+        Raises
+        ------
+        InputError
+        UsageError
+            Where neither is given, or boxes alone would be fractions.
+        """
+        if boxes is None and not shapes:
+            batch.fail("boxes is a NoneType", "give a list, an entry for each image of the batch")
+        if sizes is not None and "keypoints" in shapes:
+            raise UsageError("sizes are for boxes alone: give boxes and keypoints in pixels")
+        found = {} if boxes is None else {"boxes": batch.boxes(boxes, self.form, sizes)}
+        due = len(self.rules.sigmas) or None
+        found |= {name: batch.shapes(name, parts, due) for name, parts in shapes.items()}
+        if boxes is None:
+            found["boxes"] = boxes_of(batch, {name: found[name] for name in shapes})
+            if self.form == "xyxy":
+                found["boxes"][:, 2:] += found["boxes"][:, :2]
+        return found
+
+
+def joined(columns: Sequence[Column]) -> Column:
+    """Return columns of arrays, or of masks, one behind the other."""
+    first = columns[0]
+    return Masks.joined(columns) if isinstance(first, Masks) else np.concatenate(columns)
 
 
 def detection_rows(
     images: Sequence[Name],
-    boxes: Ragged,
+    boxes: Ragged | None,
     scores: Ragged,
     labels: Ragged,
     *,
-    form: str,
+    shapes: Mapping[str, Ragged],
+    terms: Terms,
     sizes: object,
 ) -> Rows:
-    """Return the detections of a batch."""
+    """Return the detections of a batch.
+
+    `shapes` is what :meth:`Terms.asked` gives. An area is NaN where it is that of the box.
+    """
     batch = Batch("detections", images)
-    columns = {"boxes": batch.boxes(boxes, form, sizes), "score": batch.values("scores", scores)}
+    columns = terms.places(batch, boxes, shapes, sizes)
+    columns["score"] = batch.values("scores", scores)
+    if shapes:
+        own = areas_of({name: columns[name] for name in shapes}) if boxes is None else None
+        columns["area"] = np.full(len(columns["boxes"]), np.nan) if own is None else own
     return Rows(batch.counts, columns, batch.labels(labels))
 
 
 def truth_rows(
-    images: Sequence[Name], truth: Mapping[str, Any], *, form: str, sizes: object
+    images: Sequence[Name], truth: Mapping[str, Any], *, terms: Terms, sizes: object
 ) -> Rows:
-    """Return the ground truths of a batch; an area that is not given is NaN."""
-    known = ("boxes", "labels", "area", *FLAGS)
+    """Return the ground truths of a batch; an area is NaN where it is that of the box."""
+    known = ("boxes", "labels", "area", *FLAGS, *terms.rules.reading)
     for name in truth:
-        if name not in known:
+        if name not in (*known, *KINDS):
             hint = near(str(name), known)
             told = f"truth has {name!r}; it can have {', '.join(known)}"
             raise UsageError("; ".join(filter(None, (told, hint))))
-    for name in ("boxes", "labels"):
+    shapes = terms.asked(truth, "truth[{!r}]")
+    for name in ("labels",) if "masks" in shapes else ("boxes", "labels"):
         if name not in truth:
             raise UsageError(f"truth has no {name!r}: give a list of arrays, one for each image")
     batch = Batch("ground truth", images)
-    columns: dict[str, NDArray[Any]] = {"boxes": batch.boxes(truth["boxes"], form, sizes)}
-    rows = len(columns["boxes"])
+    columns = terms.places(batch, truth.get("boxes"), shapes, sizes)
+    own = areas_of({name: columns[name] for name in shapes})
     if "area" in truth:
         columns["area"] = batch.values("area", truth["area"])
         batch.refuse("area", columns["area"], columns["area"] < 0, ">= 0")
     else:
-        columns["area"] = np.full(rows, np.nan)
+        columns["area"] = np.full(len(columns["boxes"]), np.nan) if own is None else own
     for flag in FLAGS:
         given = truth.get(flag)
-        columns[flag] = np.zeros(rows, np.bool_) if given is None else batch.marks(flag, given)
+        columns[flag] = (
+            np.zeros(len(columns["boxes"]), np.bool_) if given is None else batch.marks(flag, given)
+        )
     return Rows(batch.counts, columns, batch.labels(truth["labels"]))
+
+
+def check_sizes(images: Sequence[Name], found: Rows, due: Integers | None, table: str) -> Integers:
+    """Refuse masks of another size than others of their image.
+
+    Parameters
+    ----------
+    images : sequence of B names
+    found : Rows
+        With masks.
+    due : (B, 2) int32 or None
+        The heights and widths that are known.
+    table : str
+        What errors call it.
+
+    Returns
+    -------
+    sizes : (B, 2) int32
+        Those that are known now.
+
+    Raises
+    ------
+    InputError
+    """
+    sizes, others = found.mask_sizes()
+    if others.any():
+        row = int(np.argmax(others))
+        at = int(np.repeat(np.arange(len(images)), found.counts)[row])
+        refuse_sizes(table, images[at], found.columns["masks"].sizes[row], sizes[at])
+    if due is None:
+        return sizes
+    unlike = ((sizes != due) & (sizes != UNKNOWN) & (due != UNKNOWN)).any(axis=1)
+    for at in np.flatnonzero(unlike)[:1].tolist():
+        refuse_sizes(table, images[at], sizes[at], due[at])
+    return np.where(due == UNKNOWN, sizes, due)
 
 
 def _joined(arrays: Sequence[NDArray[Any]], empty: tuple[int, ...]) -> NDArray[Any]:

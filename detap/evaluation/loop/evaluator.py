@@ -11,7 +11,6 @@ from itertools import pairwise
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, score_tables, select
@@ -20,23 +19,29 @@ from detap.evaluation.loop.batches import (
     FLAGS,
     Ragged,
     Rows,
-    as_array,
+    Terms,
+    check_sizes,
     detection_rows,
+    joined,
     truth_rows,
 )
 from detap.evaluation.loop.numbering import of_classes, of_images, refuse
 from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
 from detap.protocols import Protocol
-from detap.tables.columns import Columns, Name
-from detap.tables.detection import Detections, Flags, GroundTruth, Integers, checked_boxes
+from detap.tables.columns import Columns, Name, as_array
+from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, checked_boxes
+from detap.tables.masks import sizes_by_image
+from detap.tables.shapes import KINDS, Column, fields_of
 
-Block = dict[str, NDArray[Any]]
+Block = dict[str, Column]
 """The columns of an update, a row for each box."""
 
 _REPEATS = ("error", "identical")
 _MANY = 1 << 20
 """So many detections are matched at a time where boxes are not kept."""
+_BOX_BYTES = 48
+"""What a box takes with its score, image and label; what else a row has counts as so many more."""
 
 
 class Evaluator:
@@ -68,9 +73,10 @@ class Evaluator:
     as_is : bool
         As :meth:`GroundTruth.from_arrays` and :func:`detap.evaluate` have it.
     keep_boxes : bool
-        Whether all boxes are kept to the end, 48 bytes a detection, so that the result can be asked
-        for errors, examples and whatever else needs them. Otherwise a million at a time are matched
-        and become a :class:`detap.Partial`, 18 bytes a detection; numbers and curves are the same.
+        Whether all boxes are kept to the end, 48 bytes a detection, and masks as runs, so that the
+        result can be asked for errors, examples and whatever else needs them. Otherwise a million
+        at a time (fewer with masks) are matched and become a :class:`detap.Partial`, 18 bytes a
+        detection; numbers and curves are the same.
 
     Raises
     ------
@@ -103,8 +109,19 @@ class Evaluator:
             raise UsageError("truth has classes of its own; classes= is for updates that bring it")
         if isinstance(images, str) and images != "seen":
             raise UsageError(f'images is {images!r}; give a list of names, or "seen"')
+        for name in self.protocol.reading:
+            if truth is not None and len(truth) and getattr(truth, name) is None:
+                raise UsageError(
+                    f"protocol {self.protocol.name} compares {name}, and truth has none: give "
+                    f"{name}=True to read_ground_truth, or {name}= to GroundTruth.from_arrays"
+                )
         self.truth = truth
         self.boxes = boxes
+        self._terms = Terms(boxes, self.protocol)
+        self._mask_sizes: Integers | None = None
+        if truth is not None and truth.masks is not None and truth.mask is not None:
+            sizes = truth.masks.sizes[truth.mask]
+            self._mask_sizes, _ = sizes_by_image(truth.image, sizes, len(truth.images))
         self.repeats = repeats
         self.as_is = as_is
         self.keep_boxes = keep_boxes
@@ -128,9 +145,12 @@ class Evaluator:
         """Begin with no rows and no images of which there are any."""
         self._fresh: list[Name] = []
         self._rows = 0
-        self._found = [_block_of({"score": np.zeros(0)})]
-        flags = {flag: np.zeros(0, np.bool_) for flag in FLAGS}
-        self._truths = [_block_of({"area": np.zeros(0), **flags})]
+        none: dict[str, Any] = dict.fromkeys(self.protocol.reading, ())
+        found = detection_rows((), (), (), (), shapes=none, terms=self._terms, sizes=None)
+        empty = {"boxes": (), "labels": (), **none}
+        truths = truth_rows((), empty, terms=self._terms, sizes=None)
+        numbers = {name: np.zeros(0, np.int32) for name in ("image", "label")}
+        self._found, self._truths = ([{**numbers, **rows.columns}] for rows in (found, truths))
 
     @property
     def seen(self) -> tuple[Name, ...]:
@@ -140,10 +160,12 @@ class Evaluator:
     def update(
         self,
         image_ids: Any,
-        boxes: Ragged,
+        boxes: Ragged | None,
         scores: Ragged,
         labels: Ragged,
         *,
+        masks: Ragged | None = None,
+        keypoints: Ragged | None = None,
         truth: Mapping[str, Any] | None = None,
         sizes: Any = None,
     ) -> None:
@@ -157,13 +179,21 @@ class Evaluator:
         image_ids : sequence of B int or str
             What the images are called, as in the ground truth.
         boxes : sequence of B (n, 4) arrays
-            As the evaluator's `boxes` has them; an empty one where nothing was found.
+            As the evaluator's `boxes` has them; an empty one where nothing was found. None where
+            they are those around the masks, or around the keypoints.
         scores : sequence of B (n,) arrays
         labels : sequence of B (n,) arrays of int, or lists of str
             Category ids or class names of the ground truth.
+        masks : sequence of B (n, H, W) arrays of bool or uint8, or lists of n masks, optional
+            Where the protocol compares masks: bitmaps, each of its image's size, or COCO's run
+            lengths, ``size`` and ``counts``.
+        keypoints : sequence of B (n, P, 3) arrays, optional
+            Where it compares keypoints: x, y in pixels, and what is not looked at.
         truth : mapping, optional
             The batch's ground truth, where the evaluator has none: ``boxes`` and ``labels`` as
-            above, and if they matter ``area``, ``crowd``, ``difficult``, ``ignore``, ``group_of``.
+            above, ``masks`` (then without ``boxes``, too) or ``keypoints`` (x, y, v), and if they
+            matter ``area`` (by default that of the mask, or the box), ``crowd``, ``difficult``,
+            ``ignore``, ``group_of``.
         sizes : (B, 2) array, optional
             Width and height of each image: boxes, those of `truth` too, are fractions of them.
 
@@ -171,9 +201,10 @@ class Evaluator:
         ------
         InputError
             Where an image or a label is unknown, an image comes twice, columns are of different
-            lengths, or a value is not what it should be.
+            lengths, masks of an image are of different sizes, or a value is not what it should be.
         UsageError
-            Where `truth` is missing, or given twice.
+            Where `truth` is missing, or given twice; where what the protocol compares is missing,
+            or something is given that it does not compare.
         """
         if (truth is None) == (self.truth is None):
             raise UsageError(
@@ -181,10 +212,15 @@ class Evaluator:
                 if truth is None
                 else "the evaluator has its ground truth; an update brings none besides"
             )
-        names = self._image_names(image_ids)
-        rows = [detection_rows(names, boxes, scores, labels, form=self.boxes, sizes=sizes)]
+        names, terms = self._image_names(image_ids), self._terms
+        shapes = terms.asked({"masks": masks, "keypoints": keypoints}, "{}=")
+        rows = [
+            detection_rows(names, boxes, scores, labels, shapes=shapes, terms=terms, sizes=sizes)
+        ]
         if truth is not None:
-            rows.append(truth_rows(names, truth, form=self.boxes, sizes=sizes))
+            rows.append(truth_rows(names, truth, terms=terms, sizes=sizes))
+        if "masks" in shapes:
+            self._check_sizes(names, rows)
         self._classes.check([label for table in rows for label in table.labels.distinct])
         new = self._new(names, rows)
         numbers = self._images.number(names)
@@ -197,10 +233,18 @@ class Evaluator:
                 block = {name: column[kept] for name, column in block.items()}
             blocks.append(block)
         self._fresh += [name for name, first in zip(names, new.tolist(), strict=True) if first]
-        self._rows += len(self._found[-1]["image"])
+        self._rows += sum(column.nbytes for column in self._found[-1].values()) // _BOX_BYTES
         if self._rows >= _MANY and not self.keep_boxes:
             self._parts.append(self._rest())
             self._begin()
+
+    def _check_sizes(self, names: Sequence[Name], rows: Sequence[Rows]) -> None:
+        """Refuse masks of a batch of another size than those of the ground truth of their image."""
+        if self._mask_sizes is not None:
+            due: Integers | None = self._mask_sizes[self._images.number(names)]
+        else:
+            due = check_sizes(names, rows[1], None, "ground truth") if rows[1:] else None
+        check_sizes(names, rows[0], due, "detections")
 
     def update_records(self, image_ids: Any, records: Iterable[Mapping[str, Any]]) -> None:
         """Take the detections of a batch as records of a COCO results file.
@@ -210,7 +254,9 @@ class Evaluator:
         image_ids : sequence of B int or str
             The images of the batch, those without detections too.
         records : iterable of mappings
-            With ``image_id``, ``category_id``, ``bbox`` (x, y, width, height) and ``score``.
+            With ``image_id``, ``category_id``, ``bbox`` (x, y, width, height) and ``score``; where
+            the protocol compares them ``segmentation``, run lengths, or ``keypoints``, and then
+            all of them with ``bbox``, or none.
 
         Raises
         ------
@@ -223,20 +269,33 @@ class Evaluator:
             raise UsageError("records have x, y, width, height: give boxes='xywh' to the evaluator")
         images = self._image_names(image_ids)
         rows: dict[Name, list[Mapping[str, Any]]] = {image: [] for image in images}
-        for number, record in enumerate(records):
+        listed = list(records)
+        shapes = {name: KINDS[name].key for name in self.protocol.reading}
+        bare = bool(shapes and listed) and not any("bbox" in record for record in listed)
+        places = [] if bare else ["bbox"]
+        due = ("image_id", "category_id", *places, *shapes.values(), "score")
+        for number, record in enumerate(listed):
             where = f"record {number}"
-            for key in ("image_id", "category_id", "bbox", "score"):
+            for key in due:
                 if key not in record:
-                    refuse(f"{key} is missing", "give image_id, category_id, bbox, score", where)
+                    refuse(f"{key} is missing", f"give {', '.join(due)}", where)
             if record["image_id"] not in rows:
                 remedy = "name every image of the batch in image_ids"
                 refuse(f"image {record['image_id']!r} is not in the batch", remedy, where)
             rows[record["image_id"]].append(record)
-        boxes, scores, labels = (
-            [[record[key] for record in rows[image]] for image in images]
-            for key in ("bbox", "score", "category_id")
+        columns: dict[str, Any] = {
+            key: [[record[key] for record in rows[image]] for image in images] for key in due
+        }
+        if "keypoints" in shapes:
+            columns["keypoints"] = [[*map(_in_threes, poses)] for poses in columns["keypoints"]]
+        self.update(
+            images,
+            columns.get("bbox"),
+            columns["score"],
+            columns["category_id"],
+            masks=columns.get(KINDS["masks"].key),
+            keypoints=columns.get(KINDS["keypoints"].key),
         )
-        self.update(images, boxes, scores, labels)
 
     def _image_names(self, image_ids: Any) -> list[Name]:
         names = Columns("detections").names("image_ids", as_array(image_ids))
@@ -348,6 +407,9 @@ class Evaluator:
             class_ids=truth.class_ids,
             score=columns["score"],
         )
+        if "area" in columns and not np.isnan(columns["area"]).all():
+            area = columns["area"]
+            found = replace(found, area=np.where(np.isnan(area), found.box_area, area))
         if len(self._fresh) == len(truth.images):
             return truth, found
         if self._fresh:
@@ -370,12 +432,13 @@ class Evaluator:
             classes=tuple(self._classes.titles.get(name, str(name)) for name in ids),
             class_ids=ids,
             area=np.where(np.isnan(area), boxes["box_area"], area),
+            sides=_sides(columns["boxes"], self.boxes) if "keypoints" in columns else None,
             **flags,
         )
 
     def _joined(self, blocks: Sequence[Block]) -> Block:
         """Return the columns of all updates, image by image, with the final numbers."""
-        columns = {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+        columns = {name: joined([block[name] for block in blocks]) for name in blocks[0]}
         if self.truth is None:
             columns["image"] = self._images.ranks()[columns["image"]]
             columns["label"] = self._classes.ranks()[columns["label"]]
@@ -395,6 +458,7 @@ class Evaluator:
             "image": columns["image"],
             "label": columns["label"],
             **dict(zip(names, boxes, strict=True)),
+            **fields_of({name: columns[name] for name in self.protocol.reading}),
         }
 
 
@@ -419,10 +483,16 @@ def _listed(images: Iterable[Name]) -> tuple[Name, ...]:
     return tuple(Columns("detections").names("images", values))
 
 
-def _block_of(columns: Block) -> Block:
-    """Return the columns that all rows have, without any row, and others beside them."""
-    numbers = {name: np.zeros(0, np.int32) for name in ("image", "label")}
-    return {**numbers, "boxes": np.zeros((0, 4)), **columns}
+def _sides(boxes: Floats, form: str) -> Floats:
+    """Return the widths and heights of boxes as they were given, (n, 2)."""
+    sides: Floats = boxes[:, 2:] - boxes[:, :2] if form == "xyxy" else boxes[:, 2:]
+    return sides
+
+
+def _in_threes(values: Any) -> Any:
+    """Return x, y and v of each keypoint, where a record has them in turn."""
+    array = np.asarray(values, object)
+    return array.reshape(-1, 3).tolist() if array.ndim == 1 and len(array) % 3 == 0 else values
 
 
 def _digests(rows: Sequence[Rows]) -> list[bytes]:

@@ -48,7 +48,7 @@ class KeypointShapes(Shapes):
         if table.keypoints is None:
             raise UsageError(
                 f"no keypoints of the {table._title} were read: read COCO files with "
-                "keypoints=True, or score boxes"
+                "keypoints=True, give keypoints= to from_arrays, or score boxes"
             )
         count = table.keypoints.shape[1]
         if count != due:

@@ -10,7 +10,7 @@ from detap.core.matching import Boxes, Pairs
 from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.boxes import Shapes
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers
-from detap.tables.masks import Masks
+from detap.tables.masks import Masks, refuse_sizes, sizes_by_image
 
 
 class MaskShapes(Shapes):
@@ -32,9 +32,16 @@ class MaskShapes(Shapes):
         return self._pixels if self.rules.detection_area == "pixels" else super().deciding(own)
 
     def pairs(self, boxes: tuple[Boxes, Boxes], absorbing: Flags, lowest: float) -> Pairs:
-        """As :meth:`Shapes.pairs`."""
+        """As :meth:`Shapes.pairs`.
+
+        Raises
+        ------
+        InputError
+            Where masks of an image are of different sizes: those of files are not, others may be.
+        """
         claims, claim = _masks_of(self.detections)
         truths, truth = _masks_of(self.ground_truth)
+        self._check_sizes((truths.sizes[truth], claims.sizes[claim]))
         return mask_pairs(
             *boxes,
             masks=(claims.arrays, truths.arrays),
@@ -44,6 +51,18 @@ class MaskShapes(Shapes):
             dilation_ratio=self.dilation_ratio,
             threads=self.threads,
         )
+
+    def _check_sizes(self, sizes: tuple[Integers, Integers]) -> None:
+        """Refuse masks of the G ground truths and N detections of another size than their image."""
+        tables = self.ground_truth, self.detections
+        image = np.concatenate([table.image for table in tables])
+        both = np.concatenate(sizes)
+        known, others = sizes_by_image(image, both, len(self.ground_truth.images))
+        if others.any():
+            row = int(np.argmax(others))
+            table = tables[row >= len(self.ground_truth)]
+            name = self.ground_truth.images[image[row]]
+            refuse_sizes(table._title, name, both[row], known[image[row]])
 
     def notes(self) -> Iterator[Note]:
         """Say where the area of a box, and not of its mask, decides the range of a detection."""
@@ -57,6 +76,7 @@ def _masks_of(table: GroundTruth | Detections) -> tuple[Masks, Integers]:
         return Masks.none(), table.label
     if table.masks is None or table.mask is None:
         raise UsageError(
-            f"the {table._title} have no masks: read COCO files with masks=True, or score boxes"
+            f"the {table._title} have no masks: read COCO files with masks=True, give masks= to "
+            "from_arrays, or score boxes"
         )
     return table.masks, table.mask

@@ -8,7 +8,7 @@ Only functions to be inlined: nothing of this module exists when the program run
 from libc.math cimport fabs, floor, isfinite
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
-from detap.core._words cimport ALL_BITS, load
+from detap.tables._words cimport ALL_BITS, load
 from detap.formats.reading._bytes cimport Bytes, is_digit, is_word
 from detap.formats.json._grammar cimport (
     Cursor, fail, skip_colon, skip_key, skip_space, skip_string, skip_value, skip_word,

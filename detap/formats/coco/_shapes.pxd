@@ -6,11 +6,11 @@ Only functions to be inlined: nothing of this module exists when the program run
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t, uint32_t
 
-from detap.core._masks cimport SOUND, Runs, decode, put_run
 from detap.formats.json._grammar cimport Cursor, fail, skip_space, skip_string
 from detap.formats.reading._bytes cimport Bytes, is_word
 from detap.formats.reading._columns cimport grow
 from detap.formats.reading._numbers cimport read_integer, read_number
+from detap.tables._runs cimport SOUND, Runs, decode, put_run
 
 
 cdef enum:

@@ -14,10 +14,6 @@ SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categor
 SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
 
 
-FARTHEST = 1e8
-"""Coordinates beyond, of either sign, are no pixels of an image."""
-
-
 class Outlines(NamedTuple):
     """The segmentations of a file, M of its N rows having one.
 

@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from detap.core import _masks
-from detap.formats.coco.columns import FARTHEST, Outlines
+from detap.formats.coco.columns import Outlines
 from detap.formats.coco.values import WrongError
 from detap.formats.json.text import spelt
+from detap.tables import _runs
+from detap.tables.columns import FARTHEST
+from detap.tables.masks import MOST_PIXELS
 
-MOST_PIXELS = 2**32 - 1
 _REMEDY = "give polygons [[x, y, x, y, x, y, ...]] or run lengths {size, counts}"
 _SIZE = "give [height, width], whole numbers above 0"
 
@@ -151,7 +152,7 @@ def _size(value: Any) -> tuple[int, int]:
 
 
 def _decoded(text: str, pixels: int) -> "np.typing.NDArray[np.uint32]":
-    found = _masks.decoded(text.encode("utf-8", "replace"), MOST_PIXELS)
+    found = _runs.decoded(text.encode("utf-8", "replace"), MOST_PIXELS)
     if isinstance(found, str):
         raise _wrong(f"counts {found}", f"write the mask of {pixels} pixels again")
     return found

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from detap.formats.coco.columns import FARTHEST, Poses
+from detap.formats.coco.columns import Poses
 from detap.formats.coco.values import Record, WrongError, number_of
 from detap.formats.json.text import spelt
+from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats
 
 _REMEDY = "give [x, y, v, x, y, v, ...]"

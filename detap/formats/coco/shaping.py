@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from detap.core.masks import measured
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.assembly import Source, detection_table, truth_table
-from detap.formats.coco.columns import FARTHEST, DetectionColumns, Outlines, TruthColumns
+from detap.formats.coco.columns import DetectionColumns, Outlines, TruthColumns
 from detap.formats.reading.stream import shown
+from detap.tables.columns import FARTHEST
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
 from detap.tables.masks import Masks
 

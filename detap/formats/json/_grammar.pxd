@@ -8,7 +8,7 @@ Only functions to be inlined: nothing of this module exists when the program run
 from libc.stdint cimport uint8_t, uint64_t
 from libc.string cimport memcmp
 
-from detap.core._words cimport HIGH_BITS, LOW_BITS, MIX, load, multiply, trailing_zeros
+from detap.tables._words cimport HIGH_BITS, LOW_BITS, MIX, load, multiply, trailing_zeros
 from detap.formats.reading._bytes cimport Bytes, is_digit, skip_character
 
 

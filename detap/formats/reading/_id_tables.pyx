@@ -7,7 +7,7 @@ from libc.stdint cimport int32_t, int64_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from detap.core._words cimport MIX, multiply
+from detap.tables._words cimport MIX, multiply
 
 SEED = int.from_bytes(urandom(8), "little")
 

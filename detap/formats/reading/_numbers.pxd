@@ -9,7 +9,7 @@ stands, by one product or quotient of two exact doubles, which is rounded once a
 from libc.math cimport isfinite
 from libc.stdint cimport int64_t, uint64_t
 
-from detap.core._words cimport HIGH_BITS, load, trailing_zeros
+from detap.tables._words cimport HIGH_BITS, load, trailing_zeros
 from detap.formats.reading._bytes cimport Bytes, is_digit
 
 

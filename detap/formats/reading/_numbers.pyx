@@ -11,7 +11,7 @@ from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.math cimport INFINITY, isfinite
 from libc.stdint cimport int64_t, uint64_t
 
-from detap.core._words cimport ALL_BITS, leading_zeros, multiply
+from detap.tables._words cimport ALL_BITS, leading_zeros, multiply
 from detap.formats.reading._bytes cimport Bytes
 
 

@@ -1,0 +1,402 @@
+"""Masks as runs of pixels, column by column: decoded, encoded, measured. See masks.py.
+
+A run list begins with pixels outside the mask and alternates.
+
+The scanner of COCO files decodes with this while numpy is still being imported: it is imported
+where arrays are made.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, qsort
+from libc.string cimport memmove, memset
+
+from detap.tables._words cimport HIGH_BITS, LOW_BITS, load, trailing_zeros
+
+
+cdef enum:
+    MANY = 16               # crossings of one column
+
+
+# --- run-length strings
+
+
+cdef inline int _eight(
+    const uint8_t *text, bint escaped, int64_t *total, uint32_t *to, Py_ssize_t *count
+) noexcept nogil:
+    """Decode the numbers that end in the next eight bytes; return how many bytes they take.
+
+    `to` has the two before, to which they are differences and behind which they go. 0 where a byte has to be looked
+    at by itself, or a run is negative: what is behind `count` has no meaning then.
+    """
+    cdef uint64_t x = load(text), slash, ends, group, sign
+    cdef int64_t before = to[0], last = to[1], value, sum = 0, wrong = 0
+    cdef int begin = 0, end
+    cdef Py_ssize_t put = 0
+    # Digits are the bytes 48 to 111, those before another of the same number 80 to 111.
+    if ((x + 80 * LOW_BITS) & ~(x + 16 * LOW_BITS) & ~x & HIGH_BITS) != HIGH_BITS:
+        return 0
+    ends = ~(x + 48 * LOW_BITS) & HIGH_BITS
+    if escaped:
+        slash = x ^ (92 * LOW_BITS)
+        slash = (slash - LOW_BITS) & ~slash & HIGH_BITS
+        ends &= (slash & -slash) - 1
+    x = (x ^ (16 * LOW_BITS)) & (31 * LOW_BITS)
+    while ends:
+        end = trailing_zeros(ends) + 1
+        ends &= ends - 1
+        group = x >> begin
+        if end - begin == 8:
+            group &= 31
+            sign = 16
+        elif end - begin == 16:
+            group = (group & 31) | (group >> 3 & 0x3E0)
+            sign = 512
+        elif end - begin == 24:
+            group = (group & 31) | (group >> 3 & 0x3E0) | (group >> 6 & 0x7C00)
+            sign = 16384
+        else:
+            break
+        begin = end
+        value = <int64_t>((group ^ sign) - sign) + before
+        before = last
+        last = value
+        wrong |= value
+        sum += value
+        put += 1
+        to[put + 1] = <uint32_t>value
+    if wrong < 0:
+        return 0
+    total[0] += sum
+    count[0] += put
+    return begin >> 3
+
+
+cdef Fault decode(
+    const uint8_t *text, Py_ssize_t length, bint escaped, int64_t pixels, Runs *to
+) noexcept nogil:
+    """Append the runs that COCO's run-length string has.
+
+    Each run is a number in digits of five bits, the lowest first, a sixth bit says that more
+    follow; from the fourth run on it is the difference to the run two places before. `escaped` is
+    text as JSON has it, where a backslash stands twice; any other escape is no digit.
+    """
+    cdef Py_ssize_t first = to.count, at = 0
+    cdef int64_t value, total = 0
+    cdef int shift, digit, taken
+    if not make_room(to, length):
+        return NO_MEMORY
+    while at < length:
+        if to.count - first > 2 and at + 8 <= length:
+            taken = _eight(text + at, escaped, &total, to.at + to.count - 2, &to.count)
+            if total > pixels:
+                return TOO_LONG
+            if taken:
+                at += taken
+                continue
+        value, shift = 0, 0
+        while True:
+            if at == length:
+                return CUT_OFF
+            if escaped and text[at] == c'\\':
+                at += 1
+                if at == length or text[at] != c'\\':
+                    return NO_DIGIT
+            digit = text[at] - 48
+            at += 1
+            if digit < 0 or digit > 63:
+                return NO_DIGIT
+            if shift > 35:
+                return TOO_LONG
+            value |= <int64_t>(digit & 31) << shift
+            shift += 5
+            if not digit & 32:
+                break
+        if digit & 16:
+            value -= <int64_t>1 << shift
+        if to.count - first > 2:
+            value += to.at[to.count - 2]
+        if value < 0:
+            return NEGATIVE
+        total += value
+        if total > pixels:
+            return TOO_LONG
+        to.at[to.count] = <uint32_t>value
+        to.count += 1
+    return SOUND
+
+
+FAULTS = {
+    <int>NO_DIGIT: "holds a character that is no digit of run lengths",
+    <int>CUT_OFF: "ends within a number",
+    <int>NEGATIVE: "holds a negative run",
+    <int>TOO_LONG: "runs beyond the mask",
+}
+
+
+def decoded(bytes text, int64_t pixels):
+    """Return the runs of a run-length string, (n,) uint32, or what is wrong with it."""
+    import numpy as np
+
+    cdef Runs runs
+    cdef Fault fault
+    runs.at, runs.count, runs.room = NULL, 0, 0
+    fault = decode(text, len(text), False, pixels, &runs)
+    try:
+        if fault == NO_MEMORY:
+            raise MemoryError
+        if fault != SOUND:
+            return FAULTS[<int>fault]
+        return np.array(<uint32_t[: runs.count]>runs.at) if runs.count else np.zeros(0, np.uint32)
+    finally:
+        free(runs.at)
+
+
+# --- what masks measure
+
+
+cdef int64_t area_of(const uint32_t *runs, Py_ssize_t count) noexcept nogil:
+    """Return how many pixels a mask has."""
+    cdef int64_t total = 0
+    cdef Py_ssize_t i = 1
+    while i < count:
+        total += runs[i]
+        i += 2
+    return total
+
+
+cdef Bounds bounds_of(const uint32_t *runs, Py_ssize_t count, uint32_t height) noexcept nogil:
+    """Return the columns and rows that a mask spans; a run that goes on in the next spans all."""
+    cdef Bounds found
+    cdef uint32_t begin = 0, end = 0, first = 0, last = 0, top = height, bottom = 0, row
+    cdef double of_height = 1.0 / height
+    cdef Py_ssize_t i = 1
+    cdef bint any = False
+    while i < count:
+        begin = end + runs[i - 1]
+        end = begin + runs[i]
+        if runs[i]:
+            if not any:
+                first = begin
+            any = True
+            last = end - 1
+            row = begin - column_of(begin, of_height) * height
+            top = min(top, row)
+            bottom = max(bottom, row + runs[i])
+            if row + runs[i] > height:
+                top = 0
+        i += 2
+    # Where there is none, the first is beyond the last.
+    found.left = column_of(first, of_height) if any else <int64_t>1 << 40
+    found.right = column_of(last, of_height) if any else -1
+    found.top = top if any else <int64_t>1 << 40
+    found.bottom = <int64_t>min(bottom, height) - 1
+    return found
+
+
+cdef inline uint32_t column_of(uint32_t pixel, double of_height) noexcept nogil:
+    """Return pixel // height: half a pixel keeps off what rounding could move."""
+    return <uint32_t><int64_t>((pixel + 0.5) * of_height)
+
+
+cdef int64_t box_of(
+    const uint32_t *runs, Py_ssize_t count, uint32_t height, double *box
+) noexcept nogil:
+    """Return how many pixels a mask has; write x, y, width, height, but where it has none."""
+    cdef int64_t area = area_of(runs, count)
+    cdef Bounds bounds
+    if area:
+        bounds = bounds_of(runs, count, height)
+        box[0], box[1] = bounds.left, bounds.top
+        box[2] = bounds.right - bounds.left + 1
+        box[3] = bounds.bottom - bounds.top + 1
+    return area
+
+
+# --- crossings
+
+
+cdef int _compare(const void *a, const void *b) noexcept nogil:
+    cdef uint32_t x = (<const uint32_t *>a)[0], y = (<const uint32_t *>b)[0]
+    return (x > y) - (x < y)
+
+
+cdef bint ascend(Runs *crossings, int64_t height, bint sorted) noexcept nogil:
+    """Turn columns and rows into ascending pixels; False when out of memory.
+
+    `sorted` says that the rows of each column ascend already.
+    """
+    cdef Py_ssize_t count = crossings.count // 2, width, i, k, begin
+    cdef uint32_t low = 0xFFFFFFFF, high = 0, pixel
+    cdef uint32_t *behind
+    cdef uint32_t *to
+    if count == 0:
+        return True  # there may be no room at all yet
+    for i in range(count):
+        low = min(low, crossings.at[2 * i])
+        high = max(high, crossings.at[2 * i])
+    width = high - low + 1
+    if not make_room(crossings, width + count):
+        return False
+    behind = crossings.at + 2 * count
+    to = behind + width
+    memset(behind, 0, width * sizeof(uint32_t))
+    for i in range(count):
+        behind[crossings.at[2 * i] - low] += 1
+    begin = 0
+    for i in range(width):
+        begin += behind[i]
+        behind[i] = <uint32_t>(begin - behind[i])
+    for i in range(count):
+        k = crossings.at[2 * i] - low
+        to[behind[k]] = <uint32_t>(crossings.at[2 * i] * height + crossings.at[2 * i + 1])
+        behind[k] += 1
+    begin = 0
+    for k in range(0 if sorted else width):
+        if behind[k] - begin > MANY:
+            qsort(to + begin, behind[k] - begin, sizeof(uint32_t), _compare)
+        else:
+            for i in range(begin + 1, behind[k]):
+                pixel = to[i]
+                while i > begin and to[i - 1] > pixel:
+                    to[i] = to[i - 1]
+                    i -= 1
+                to[i] = pixel
+        begin = behind[k]
+    memmove(crossings.at, to, count * sizeof(uint32_t))
+    crossings.count = count
+    return True
+
+
+cdef bint turn(const Runs *crossings, int64_t pixels, Runs *to) noexcept nogil:
+    """Append the runs of a mask that ascending crossings bound; False when out of memory.
+
+    Each turns inside to outside: two at one place leave all as it was.
+    """
+    cdef Py_ssize_t first = to.count, i
+    cdef uint32_t before = 0, position
+    for i in range(crossings.count):
+        position = crossings.at[i]
+        if position != before or to.count == first:
+            if not put_run(to, position - before):
+                return False
+            before = position
+        else:
+            to.count -= 1
+            before = position - to.at[to.count]
+    if before != pixels or to.count == first:
+        return put_run(to, <uint32_t>pixels - before)
+    return True
+
+
+# --- bitmaps
+
+
+cdef inline bint _note(
+    uint64_t differs, Py_ssize_t column, Py_ssize_t row, Runs *to
+) noexcept nogil:
+    """Note the crossings of up to eight columns, a byte each; False when out of memory."""
+    if not make_room(to, 16):
+        return False
+    while differs:
+        to.at[to.count] = <uint32_t>(column + (trailing_zeros(differs) >> 3))
+        to.at[to.count + 1] = <uint32_t>row
+        to.count += 2
+        differs &= differs - 1
+    return True
+
+
+cdef bint compare_rows(
+    const uint8_t *upper, const uint8_t *lower, Py_ssize_t width, Py_ssize_t row, Runs *to
+) noexcept nogil:
+    """Note where the columns of two rows differ; NULL is a row without a pixel."""
+    cdef Py_ssize_t column = 0
+    cdef uint64_t differs
+    while column + 8 <= width:
+        differs = 0
+        if upper != NULL:
+            differs = load(upper + column)
+        if lower != NULL:
+            differs ^= load(lower + column)
+        if differs and not _note(differs, column, row, to):
+            return False
+        column += 8
+    while column < width:
+        differs = (upper[column] if upper != NULL else 0) ^ (lower[column] if lower != NULL else 0)
+        if differs and not _note(differs, column, row, to):
+            return False
+        column += 1
+    return True
+
+
+cdef bint _is_flags(const uint8_t *bits, Py_ssize_t count) noexcept nogil:
+    """Tell whether all bytes are 0 or 1."""
+    cdef uint8_t any = 0
+    cdef Py_ssize_t i
+    for i in range(count):
+        any |= bits[i]
+    return any < 2
+
+
+def encoded(const uint8_t[:, :, ::1] bits):
+    """Return the runs of bitmaps (n, H, W) of at least a pixel: where each begins (n + 1,), and all.
+
+    None in place of both where a value is neither 0 nor 1. A bitmap is read row by row, as it lies in memory, eight
+    pixels at a time: wherever one differs from that above it, its column crosses the border of the mask.
+    """
+    import numpy as np
+
+    cdef Py_ssize_t count = bits.shape[0], height = bits.shape[1], width = bits.shape[2], i, row
+    cdef const uint8_t *at
+    cdef Runs crossings, runs
+    cdef bint done = True, flags = True
+    start = np.zeros(count + 1, np.int64)
+    cdef int64_t[::1] begin = start
+    memset(&crossings, 0, sizeof(Runs))
+    memset(&runs, 0, sizeof(Runs))
+    with nogil:
+        for i in range(count):
+            at = &bits[i, 0, 0]
+            flags = _is_flags(at, height * width)
+            if not flags:
+                break
+            crossings.count = 0
+            done = compare_rows(NULL, at, width, 0, &crossings)
+            for row in range(1, height):
+                done = done and compare_rows(at + (row - 1) * width, at + row * width, width, row, &crossings)
+            done = (
+                done and compare_rows(at + (height - 1) * width, NULL, width, height, &crossings)
+                and ascend(&crossings, height, True) and turn(&crossings, height * width, &runs)
+            )
+            if not done:
+                break
+            begin[i + 1] = runs.count
+    free(crossings.at)
+    try:
+        if not done:
+            raise MemoryError
+        if not flags:
+            return None
+        return start, np.array(<uint32_t[: runs.count]>runs.at) if count else np.zeros(0, np.uint32)
+    finally:
+        free(runs.at)
+
+
+def measured(const int32_t[:, ::1] sizes, const int64_t[::1] start, const uint32_t[::1] runs):
+    """Return the pixels of each mask (M,) float64, and x, y, width, height (M, 4): zeros where it has none.
+
+    Parameters
+    ----------
+    sizes, start, runs
+        As :class:`detap.tables.masks.Masks` has them.
+    """
+    import numpy as np
+
+    cdef Py_ssize_t count = sizes.shape[0], i
+    areas, boxes = np.zeros(count), np.zeros((count, 4))
+    cdef double[::1] area = areas
+    cdef double[:, ::1] box = boxes
+    with nogil:
+        for i in range(count):
+            if start[i + 1] - start[i] > 1:
+                area[i] = box_of(&runs[start[i]], start[i + 1] - start[i], sizes[i, 0], &box[i, 0])
+    return areas, boxes

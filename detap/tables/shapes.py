@@ -1,0 +1,259 @@
+"""What rows have beside boxes, or in their place, as callers give it: masks and keypoints.
+
+A kind is a class and a line of :data:`KINDS`, by the name that readers, tables and
+``Protocol.reading`` have for it.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from detap.tables import _runs
+from detap.tables.columns import FARTHEST, Columns, as_array
+from detap.tables.masks import MOST_PIXELS, Masks
+
+Floats = NDArray[np.float64]
+Column = Any
+"""N shapes: an array, or Masks."""
+
+
+class Kind(Protocol):
+    """One kind of shape; those of N rows are a column."""
+
+    key: str
+    """What a record of COCO calls it."""
+
+    one: str
+    """What one is called."""
+
+    def read(self, columns: Columns, values: Any, due: int | None) -> Column:
+        """Return the column of what is given, or refuse it in the name of `columns`.
+
+        Parameters
+        ----------
+        due : int, optional
+            How many keypoints each row has.
+
+        Raises
+        ------
+        InputError
+        """
+
+    def boxes(self, columns: Columns, column: Column) -> Floats:
+        """Return x, y, width, height of the boxes around them, (N, 4), or refuse."""
+
+    def areas(self, column: Column) -> Floats | None:
+        """Return their own areas, (N,); None where those of their boxes count."""
+
+    def fields(self, column: Column) -> dict[str, Any]:
+        """Return what a table has of them, by the names of its fields."""
+
+
+# --- masks
+
+_FORMS = "give bitmaps (n, H, W), or a list of run lengths {'size', 'counts'}"
+_FLAGS = "give bool, or uint8 of 0 and 1, such as masks > 0.5"
+_SIZE = "give [height, width], whole numbers above 0"
+
+
+class _Masks:
+    """Bitmaps, or run lengths as COCO has them, which become runs."""
+
+    key = "segmentation"
+    one = "mask"
+
+    def read(self, columns: Columns, values: Any, due: int | None) -> Masks:
+        """As :meth:`Kind.read`: (n, H, W), or a list of (H, W) and of run lengths."""
+        del due
+        if isinstance(values, Masks):
+            return values
+        values = as_array(values)
+        if _is_array(values):
+            return _of_bitmaps(columns, columns.array("masks", values), columns.whole)
+        if not isinstance(values, Sequence) or isinstance(values, str | bytes):
+            columns.fail(f"masks is a {type(values).__name__}", _FORMS, columns.whole)
+        parts = [_of_row(columns, value, columns.place(row)) for row, value in enumerate(values)]
+        return Masks.joined(parts) if parts else Masks.none()
+
+    def boxes(self, columns: Columns, column: Masks) -> Floats:
+        """As :meth:`Kind.boxes`; zeros where a mask has no pixel."""
+        del columns
+        return column.measured()[1]
+
+    def areas(self, column: Masks) -> Floats:
+        """As :meth:`Kind.areas`: their pixels."""
+        return column.measured()[0]
+
+    def fields(self, column: Masks) -> dict[str, Any]:
+        """As :meth:`Kind.fields`."""
+        return {"masks": column, "mask": np.arange(len(column), dtype=np.int32)}
+
+
+def _is_array(values: Any) -> bool:
+    return hasattr(values, "shape") or hasattr(values, "__array__")
+
+
+def _of_row(columns: Columns, value: Any, place: str) -> Masks:
+    """Return the one mask of a row."""
+    if isinstance(value, Mapping):
+        return _run_lengths(columns, value, place)
+    value = as_array(value)
+    if not _is_array(value):
+        columns.fail(f"masks is a {type(value).__name__}", _FORMS, place)
+    array = columns.array("masks", value)
+    if array.ndim != 2:
+        columns.fail(f"masks has the shape {array.shape}", "give (H, W)", place)
+    return _of_bitmaps(columns, array[None], place)
+
+
+def _of_bitmaps(columns: Columns, bits: NDArray[Any], place: str) -> Masks:
+    """Return the masks of bitmaps (n, H, W)."""
+    if not len(bits):
+        return Masks.none()
+    if bits.ndim != 3:
+        above = " > 0.5" if bits.dtype.kind == "f" else ""
+        hint = f", such as masks[:, 0]{above}" if bits.ndim == 4 and bits.shape[1] == 1 else ""
+        columns.fail(f"masks has the shape {bits.shape}", f"give (n, H, W){hint}", place)
+    if bits.dtype not in (np.bool_, np.uint8):
+        columns.fail(f"masks are of the type {bits.dtype}", _FLAGS, place)
+    height, width = bits.shape[1:]
+    if not 0 < height * width <= MOST_PIXELS:
+        what = f"masks are {height} high and {width} wide"
+        columns.fail(what, f"give bitmaps of 1 to {MOST_PIXELS} pixels", place)
+    found = Masks.of_bitmaps(np.ascontiguousarray(bits).view(np.uint8))
+    if found is None:
+        columns.fail(f"masks has the value {bits[bits > 1][0]}", _FLAGS, place)
+    return found
+
+
+def _run_lengths(columns: Columns, value: Mapping[str, Any], place: str) -> Masks:
+    """Return the mask of COCO's run lengths: `counts` is text, bytes or a list."""
+    for key in ("size", "counts"):
+        if key not in value:
+            columns.fail(f"masks has no {key}", _FORMS, place)
+    sides = np.array(value["size"], object).ravel().tolist()
+    whole = all(isinstance(s, int | np.integer) and not isinstance(s, bool) for s in sides)
+    if len(sides) != 2 or not whole or min(sides) < 1 or sides[0] * sides[1] > MOST_PIXELS:
+        columns.fail(f"size is {value['size']!r:.60}", _SIZE, place)
+    height, width = map(int, sides)
+    runs = _decoded(columns, value["counts"], place)
+    total = int(runs.sum(dtype=np.uint64))
+    if total != height * width:
+        what = f"counts sum to {total}, and a mask of size [{height}, {width}] has {height * width}"
+        columns.fail(f"{what} pixels", "write the mask again; size is [height, width]", place)
+    return Masks.of_runs([(height, width)], [runs])
+
+
+def _decoded(columns: Columns, counts: Any, place: str) -> NDArray[np.uint32]:
+    if isinstance(counts, str | bytes):
+        text = counts.encode("utf-8", "replace") if isinstance(counts, str) else counts
+        found = _runs.decoded(text, MOST_PIXELS)
+        if isinstance(found, str):
+            columns.fail(f"counts {found}", "write the mask again", place)
+        return found
+    listed = np.array(counts, object).ravel()
+    whole = [isinstance(n, int | np.integer) and 0 <= n <= MOST_PIXELS for n in listed.tolist()]
+    if not all(whole):
+        remedy = "give whole numbers of pixels, 0 or more, or a run-length string"
+        columns.fail(f"counts is {counts!r:.60}", remedy, place)
+    return listed.astype(np.uint32)
+
+
+# --- keypoints
+
+
+class _Keypoints:
+    """x, y and v of keypoints; of detections x and y alone count."""
+
+    key = "keypoints"
+    one = "row"
+
+    def read(self, columns: Columns, values: Any, due: int | None) -> Floats:
+        """As :meth:`Kind.read`: (n, P, 3), or of detections (n, P, 2)."""
+        given = columns.array("keypoints", values)
+        of_truth = columns.table == "ground truth"
+        if not len(given):
+            return np.zeros((0, due or 0, 3 if of_truth else 2))
+        each = (3,) if of_truth else (3, 2)
+        fits = given.ndim == 3 and given.shape[1] and given.shape[2] in each
+        if not fits or due not in (None, given.shape[1]):
+            remedy = f"give ({len(given)}, {'P' if due is None else due}, 3): x, y and v of each"
+            columns.fail(f"keypoints has the shape {given.shape}", remedy, columns.whole)
+        rows = given.reshape(len(given), -1)
+        found = columns.numbers("keypoints", rows, rows.shape).reshape(given.shape)
+        near = np.abs(found) <= FARTHEST
+        if not near.all():
+            row = int(np.argmin(near.all(axis=(1, 2))))
+            what = f"keypoints has {found[row][~near[row]][0].item()}"
+            columns.fail(what, "give coordinates in pixels", columns.place(row))
+        return found if of_truth else np.ascontiguousarray(found[:, :, :2])
+
+    def boxes(self, columns: Columns, column: Floats) -> Floats:
+        """As :meth:`Kind.boxes`; OKS goes by the area of an object, which no keypoints tell."""
+        if columns.table == "ground truth":
+            columns.fail("keypoints stand without boxes", "give boxes too", columns.whole)
+        if not len(column):
+            return np.zeros((0, 4))
+        low, high = column[:, :, :2].min(axis=1), column[:, :, :2].max(axis=1)
+        return np.hstack([low, high - low])
+
+    def areas(self, column: Floats) -> None:
+        """As :meth:`Kind.areas`."""
+        del column
+
+    def fields(self, column: Floats) -> dict[str, Any]:
+        """As :meth:`Kind.fields`."""
+        fields: dict[str, Any] = {"keypoints": column}
+        if column.shape[2] == 3:
+            fields["no_keypoints"] = ~(column[:, :, 2] > 0).any(axis=1)
+        return fields
+
+
+KINDS: Mapping[str, Kind] = {"masks": _Masks(), "keypoints": _Keypoints()}
+
+
+def read_shapes(
+    columns: Columns, given: Mapping[str, Any], count: int, due: int | None = None
+) -> dict[str, Column]:
+    """Return the columns of what is given of `count` rows; what is None is not.
+
+    Raises
+    ------
+    InputError
+    """
+    found = {}
+    for name, values in given.items():
+        if values is not None:
+            found[name] = KINDS[name].read(columns, values, due)
+            if len(found[name]) != count:
+                message = f"{count} rows and {len(found[name])} {name}"
+                columns.fail(message, "give one for each row", columns.whole)
+    return found
+
+
+def boxes_of(columns: Columns, shapes: Mapping[str, Column]) -> Floats:
+    """Return the boxes x, y, width, height (N, 4) of rows that have no other; one kind is there.
+
+    Raises
+    ------
+    InputError
+        Where they are needed besides.
+    """
+    name, column = next(iter(shapes.items()))
+    return KINDS[name].boxes(columns, column)
+
+
+def areas_of(shapes: Mapping[str, Column]) -> Floats | None:
+    """Return the areas (N,) of what rows have beside boxes; None where the boxes' count."""
+    found = (KINDS[name].areas(column) for name, column in shapes.items())
+    return next((areas for areas in found if areas is not None), None)
+
+
+def fields_of(shapes: Mapping[str, Column]) -> dict[str, Any]:
+    """Return what a table has of them, by the names of its fields."""
+    found: dict[str, Any] = {}
+    for name, column in shapes.items():
+        found |= KINDS[name].fields(column)
+    return found

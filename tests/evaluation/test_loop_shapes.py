@@ -1,0 +1,221 @@
+"""Masks and keypoints in a loop: what is missing, too much, or does not fit is named at once.
+
+That they score as files do stands in tests/laws/test_loops.py.
+"""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.errors import InputError, UsageError
+from detap.evaluation.loop.evaluator import Evaluator
+from detap.tables.detection import GroundTruth
+from tests.laws.test_laws import assert_same_result
+
+BITS = np.zeros((2, 6, 9), np.bool_)
+BITS[0, 1:4, 2:7] = True
+BITS[1, 5, 8] = True
+BOXES = [[2.0, 1.0, 5.0, 3.0], [8.0, 5.0, 1.0, 1.0]]
+POSES = np.array([[[1.0, 2, 2], [5, 4, 1]], [[3, 3, 2], [2, 8, 1]]])
+RULES = detap.protocol("coco-keypoints").with_changes(sigmas=(0.1, 0.2))
+NEAR = 1e-12
+
+
+def masked() -> GroundTruth:
+    return GroundTruth.from_arrays(
+        image=["a", "a"], label=[1, 2], masks=BITS, images=["a", "b"], classes=[1, 2]
+    )
+
+
+def take(evaluator: Evaluator, **changes: Any) -> None:
+    """Update image a with two detections, and b with none."""
+    update: dict[str, Any] = {"scores": [[0.5, 0.25], []], "labels": [[1, 2], []]}
+    masks = [BITS, BITS[:0]]
+    evaluator.update(["a", "b"], **({"boxes": None, "masks": masks} | update | changes))
+
+
+def test_masks_need_no_boxes() -> None:
+    evaluator = Evaluator(masked(), "coco-segm", "xyxy")
+    take(evaluator)
+    result = evaluator.compute()
+    assert result.summary["AP"] == pytest.approx(1, abs=NEAR)
+    assert result.detections.corners.tolist() == [[2, 1, 7, 4], [8, 5, 9, 6]]
+    assert result.detections.area is not None
+    assert result.detections.area.tolist() == [15, 1]
+
+
+def test_some_updates_may_have_boxes_and_others_none() -> None:
+    """The area of a row with a box is the box's: 200 * 200 is large, 15 pixels are small."""
+    table = GroundTruth.from_arrays(image=["a", "b"], label=[1, 1], masks=BITS)
+    evaluator = Evaluator(table, "coco-segm")
+    evaluator.update(["a"], [[[0, 0, 200, 200]]], [[0.5]], [[1]], masks=[BITS[:1]])
+    evaluator.update(["b"], None, [[0.5]], [[1]], masks=[BITS[:1]])
+    area = evaluator.compute().detections.area
+    assert area is not None
+    assert area.tolist() == [40_000, 15]
+
+
+def test_the_area_of_ground_truth_in_batches_is_that_of_its_masks() -> None:
+    evaluator = Evaluator(protocol="coco-segm")
+    brought: dict[str, Any] = {"labels": [[1, 2], []], "masks": [BITS, []]}
+    take(evaluator, truth=brought | {"boxes": [BOXES, []]})
+    assert evaluator.compute().ground_truth.area.tolist() == [15, 1]
+    evaluator.reset()
+    take(evaluator, truth=brought | {"area": [[7, 8], []]})
+    assert evaluator.compute().ground_truth.area.tolist() == [7, 8]
+    assert evaluator.compute().ground_truth.corners[1].tolist() == [8, 5, 9, 6]
+
+
+def test_repeats_of_equal_masks_are_left_out() -> None:
+    evaluator = Evaluator(masked(), "coco-segm", repeats="identical")
+    take(evaluator)
+    take(evaluator)
+    once = Evaluator(masked(), "coco-segm")
+    take(once)
+    assert_same_result(evaluator.compute(), once.compute())
+    assert evaluator.to_bytes() == once.to_bytes()
+    other = BITS.copy()
+    other[0, 2, 3] = False  # within the others: boxes are the same
+    with pytest.raises(InputError, match="image 'a' is updated twice, with different rows"):
+        take(evaluator, masks=[other, []])
+
+
+def test_masks_count_where_boxes_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A row of masks takes more than one of boxes, by its runs."""
+    checkered = np.indices((50, 50)).sum(axis=0) % 2 > 0  # 2500 runs are 10,000 bytes
+    table = GroundTruth.from_arrays(image=["a"], label=[1], masks=checkered[None])
+    monkeypatch.setattr("detap.evaluation.loop.evaluator._MANY", 200)
+    evaluator = Evaluator(table, "coco-segm", keep_boxes=False)
+    evaluator.update(["a"], None, [[0.5]], [[1]], masks=[checkered[None]])
+    result = evaluator.compute()
+    assert not result.has_boxes
+    assert result.summary["AP"] == pytest.approx(1, abs=NEAR)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"masks": [BITS]}, "masks has 1 entries for 2 images; give one for each image, an empty"),
+        ({"masks": BITS[0]}, "masks has 6 entries for 2 images"),
+        ({"masks": [BITS, BITS]}, "detections: image 'b': 2 masks and 0 scores; give one for each"),
+        ({"scores": [[0.5], []]}, "image 'a': 2 masks and 1 scores; give one for each mask"),
+        ({"boxes": [BOXES[:1], []]}, "image 'a': 1 boxes and 2 masks; give one for each box"),
+        ({"masks": [BITS * 1.0, []]}, "image 'a': masks are of the type float64; give bool, or ui"),
+        ({"masks": [BITS[0], []]}, r"image 'a': masks has the shape \(6, 9\); give \(n, H, W\)"),
+        ({"masks": [[BITS[0], {}], []]}, "detections: image 'a', row 1: masks has no size; give b"),
+        ({"masks": [{1: 2}, []]}, "image 'a': masks is a dict; give bitmaps"),
+        (
+            {"masks": [BITS[:, 1:], []]},
+            "detections: image 'a': a mask is 5 high and 9 wide, and others of its image 6 and 9; "
+            "give all the size of the image that was annotated",
+        ),
+        (
+            {"masks": [[BITS[0], BITS[1].T], []]},
+            "image 'a': a mask is 9 high and 6 wide, and others of its image 6 and 9",
+        ),
+    ],
+)
+def test_masks_that_do_not_fit(change: dict[str, Any], message: str) -> None:
+    evaluator = Evaluator(masked(), "coco-segm")
+    with pytest.raises(InputError, match=message):
+        take(evaluator, **change)
+    take(evaluator)  # nothing of it was kept
+    assert evaluator.compute().detections_count.tolist() == [1, 1]
+
+
+def test_sizes_are_compared_with_the_ground_truth_of_the_batch() -> None:
+    brought: dict[str, Any] = {"labels": [[1, 2], []], "masks": [BITS[:, 1:], []]}
+    with pytest.raises(InputError, match="image 'a': a mask is 6 high and 9 wide, and others of i"):
+        take(Evaluator(protocol="coco-segm"), truth=brought)
+    brought["masks"] = [[BITS[0], BITS[1].T], []]
+    with pytest.raises(InputError, match="ground truth: image 'a': a mask is 9 high and 6 wide"):
+        take(Evaluator(protocol="coco-segm"), truth=brought)
+
+
+@pytest.mark.parametrize(
+    ("rules", "change", "message"),
+    [
+        ("coco-segm", {"masks": None}, "protocol coco-segm compares masks: give masks=, an entry"),
+        (
+            "coco",
+            {},
+            "protocol coco does not look at masks: leave masks= out, or choose one that compares "
+            "them, such as coco-segm",
+        ),
+        ("coco", {"masks": None, "keypoints": []}, "look at keypoints: .* such as coco-keypoints"),
+        ("coco-boundary", {"keypoints": [[], []]}, "does not look at keypoints"),
+    ],
+)
+def test_what_is_missing_or_not_compared(rules: str, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        take(Evaluator(masked(), rules), **change)
+
+
+def test_what_the_ground_truth_of_a_batch_lacks_or_has_too_much() -> None:
+    brought: dict[str, Any] = {"boxes": [BOXES, []], "labels": [[1, 2], []]}
+    with pytest.raises(UsageError, match=r"compares masks: give truth\['masks'\], an entry for e"):
+        take(Evaluator(protocol="coco-segm"), truth=brought)
+    with pytest.raises(UsageError, match=r"look at masks: leave truth\['masks'\] out, or choose"):
+        take(Evaluator(), boxes=[BOXES, []], masks=None, truth=brought | {"masks": [BITS, []]})
+    with pytest.raises(UsageError, match="truth has no 'boxes': give a list of arrays"):
+        take(Evaluator(), boxes=[BOXES, []], masks=None, truth={"labels": [[], []]})
+    with pytest.raises(UsageError, match=r"'mask'; it can have boxes, .* did you mean masks"):
+        take(Evaluator(protocol="coco-segm"), truth={"labels": [[], []], "mask": [BITS, []]})
+
+
+def test_a_ground_truth_without_masks_is_refused_at_once() -> None:
+    boxed = GroundTruth.from_arrays(image=["a"], label=[1], boxes=[[0, 0, 5, 5]])
+    message = r"compares masks, and truth has none: give masks=True to read_ground_truth, or masks="
+    with pytest.raises(UsageError, match=message):
+        Evaluator(boxed, "coco-segm")
+
+
+def test_keypoints_of_the_protocol_s_number() -> None:
+    table = GroundTruth.from_arrays(
+        image=["a", "a"],
+        label=[1, 1],
+        boxes=BOXES,
+        encoding="xywh",
+        keypoints=POSES,
+        area=[2000, 2000],
+    )
+    evaluator = Evaluator(table, RULES)
+    update: dict[str, Any] = {"boxes": None, "scores": [[0.5, 0.25]], "labels": [[1, 1]]}
+    with pytest.raises(InputError, match=r"image 'a': .* \(2, 1, 3\); give \(2, 2, 3\): x, y and"):
+        evaluator.update(["a"], **update, keypoints=[POSES[:, :1]])
+    with pytest.raises(InputError, match="image 'a', row 1: keypoints has inf; give coordinates"):
+        evaluator.update(["a"], **update, keypoints=[POSES * [[[1]], [[np.inf]]]])
+    with pytest.raises(UsageError, match="sizes are for boxes alone: give boxes and keypoints in"):
+        evaluator.update(["a"], **update, keypoints=[POSES], sizes=[[9, 6]])
+    with pytest.raises(UsageError, match="truth has no 'boxes': give a list of arrays, one for ea"):
+        Evaluator(protocol=RULES).update(
+            ["a"], **update, keypoints=[POSES], truth={"labels": [[1]], "keypoints": [POSES[:1]]}
+        )
+    evaluator.update(["a"], **update, keypoints=[POSES[:, :, :2]])
+    assert evaluator.compute().summary["AP"] == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"segmentation": None}, "record 0: segmentation is missing; give image_id, category_id, "),
+        ({"segmentation": [[0, 0, 5, 0, 5, 5]]}, "image 'a', row 0: masks is a list; give bitmap"),
+    ],
+)
+def test_records_without_masks(change: dict[str, Any], message: str) -> None:
+    runs = {"size": [6, 9], "counts": [54]}
+    record = {"image_id": "a", "category_id": 1, "score": 0.5, "segmentation": runs} | change
+    record = {key: value for key, value in record.items() if value is not None}
+    with pytest.raises(InputError, match=message):
+        Evaluator(masked(), "coco-segm").update_records(["a"], [record])
+
+
+def test_records_have_boxes_all_or_none() -> None:
+    record = {"image_id": "a", "category_id": 1, "score": 0.5}
+    record["segmentation"] = {"size": [6, 9], "counts": [54]}
+    with pytest.raises(InputError, match="record 1: bbox is missing"):
+        Evaluator(masked(), "coco-segm").update_records(
+            ["a"], [record | {"bbox": BOXES[0]}, record]
+        )

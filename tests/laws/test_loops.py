@@ -1,0 +1,261 @@
+"""Masks and keypoints of a loop's batches, or in arrays, score as COCO files of the same."""
+
+import json
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from pycocotools import mask
+
+import detap
+from detap.evaluation.loop.evaluator import Evaluator
+from detap.protocols import Protocol, protocol
+from detap.tables.detection import Detections, GroundTruth
+from tests.laws.test_laws import assert_same_result
+
+pytestmark = pytest.mark.filterwarnings("ignore::detap.errors.DetapWarning")
+
+MASKS = ("coco-segm", "coco-boundary", "lvis-segm")
+POSES = protocol("coco-keypoints").with_changes(sigmas=(0.05, 0.1, 0.2))
+IMAGES = (3, 5, 8, 9)
+LISTS = {"neg_category_ids": [1], "not_exhaustive_category_ids": [2]}
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass
+class Scene:
+    """Rows of `IMAGES`, in their order, each with the fields of a COCO record."""
+
+    truths: Rows
+    found: Rows
+    sizes: dict[int, tuple[int, int]]
+    masks: bool
+    boxed: bool  # whether detections have boxes
+
+    def write(self, folder: str) -> tuple[Path, Path]:
+        gt, dt = Path(folder, "gt.json"), Path(folder, "dt.json")
+        images = [
+            {"id": image, "height": h, "width": w, **LISTS} for image, (h, w) in self.sizes.items()
+        ]
+        classes = [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]
+        contents = {"images": images, "annotations": list(map(self.record, self.truths))}
+        gt.write_text(json.dumps(contents | {"categories": classes}))
+        dt.write_text(json.dumps([*map(self.record, self.found)]))
+        return gt, dt
+
+    def record(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Return the row as JSON: a bitmap as pycocotools' run lengths, keypoints in turn."""
+        known = {key: value for key, value in row.items() if key not in ("mask", "points")}
+        if self.masks:
+            runs = mask.encode(np.asfortranarray(row["mask"].astype(np.uint8)))
+            known["segmentation"] = {"size": runs["size"], "counts": runs["counts"].decode()}
+        else:
+            known["keypoints"] = row["points"].ravel().tolist()
+            if "id" in row:
+                known["num_keypoints"] = int((row["points"][:, 2] > 0).sum())
+        if not self.boxed and "score" in row:
+            del known["bbox"]
+        return known
+
+
+@st.composite
+def scenes(draw: st.DrawFn, *, masks: bool) -> Scene:
+    """Draw boxes of any float64, so that every last bit of a sum counts; scores that tie."""
+    random = np.random.default_rng(draw(st.integers(0, 2**32)))
+    sizes = {image: (int(random.integers(1, 40)), int(random.integers(1, 40))) for image in IMAGES}
+    scene = Scene([], [], sizes, masks, boxed=draw(st.booleans()))
+    for image in IMAGES:
+        for _ in range(random.integers(0, 4)):
+            row = {
+                "image_id": image,
+                "category_id": int(random.integers(1, 3)),
+                "bbox": (random.random(4) * 40).tolist(),
+                "mask": blob(random, *sizes[image]),
+                "points": np.hstack([random.random((3, 2)) * 40, random.integers(0, 3, (3, 1))]),
+            }
+            extra = {"area": random.random() * 2000, "iscrowd": int(random.random() < 0.2)}
+            scene.truths.append(row | extra | {"id": len(scene.truths) + 1})
+            for _ in range(random.integers(0, 4)):
+                scene.found.append(row | near(random, row))
+    return scene
+
+
+def blob(random: np.random.Generator, height: int, width: int) -> NDArray[np.bool_]:
+    """Return a rectangle with holes, at times empty or all of the image."""
+    bits = random.random((height, width)) < random.choice([0.7, 0.95, 1.0])
+    bits[: random.integers(0, height + 1)] = False
+    bits[:, : random.integers(0, width + 1)] = False
+    return bits if random.random() < 0.9 else np.ones_like(bits)
+
+
+def near(random: np.random.Generator, row: dict[str, Any]) -> dict[str, Any]:
+    moved = np.roll(row["mask"], random.integers(0, 2, 2), (0, 1))
+    points = row["points"] + np.hstack([random.normal(size=(3, 2)) * 2, np.zeros((3, 1))])
+    score = float(random.choice([0.25, 0.5, 0.75]))
+    return {"mask": moved, "points": points, "score": score}
+
+
+def columns(scene: Scene, rows: Rows, images: Sequence[int], key: str) -> list[Any]:
+    return [[row[key] for row in rows if row["image_id"] == image] for image in images]
+
+
+def shapes(scene: Scene, rows: Rows, images: Sequence[int], form: str) -> dict[str, Any]:
+    """Return the masks of each image in one of the forms that are taken, or its keypoints."""
+    if not scene.masks:
+        return {"keypoints": columns(scene, rows, images, "points")}
+    bitmaps = columns(scene, rows, images, "mask")
+    if form == "runs":
+        every = [mask.encode(np.asfortranarray(np.stack(m, -1).view(np.uint8))) if m else []
+                 for m in bitmaps]  # fmt: skip
+        return {"masks": every}
+    if form == "list":
+        return {"masks": bitmaps}
+    dtype = np.bool_ if form == "bool" else np.uint8
+    return {"masks": [np.array(m, dtype) if m else np.zeros((0, 7, 7), dtype) for m in bitmaps]}
+
+
+def update(evaluator: Evaluator, scene: Scene, images: Sequence[int], form: str) -> None:
+    def of(rows: Rows, key: str) -> list[Any]:
+        return columns(scene, rows, images, key)
+
+    truth = None
+    if evaluator.truth is None:
+        truth = {
+            "boxes": of(scene.truths, "bbox"),
+            "labels": of(scene.truths, "category_id"),
+            "area": of(scene.truths, "area"),
+            "crowd": of(scene.truths, "iscrowd"),
+            **shapes(scene, scene.truths, images, form),
+        }
+    evaluator.update(
+        images,
+        of(scene.found, "bbox") if scene.boxed else None,
+        of(scene.found, "score"),
+        of(scene.found, "category_id"),
+        truth=truth,
+        **shapes(scene, scene.found, images, form),
+    )
+
+
+def of_files(scene: Scene, rules: Protocol) -> tuple[GroundTruth, detap.Result]:
+    options: dict[str, Any] = rules.reading
+    with tempfile.TemporaryDirectory() as folder:
+        gt, dt = scene.write(folder)
+        truth = detap.read_ground_truth(gt, **options)
+        found = detap.read_detections(dt, truth, **options)
+    return truth, detap.evaluate(truth, found, rules)
+
+
+FORMS = st.sampled_from(["bool", "uint8", "list", "runs"])
+DEALT = st.tuples(st.permutations(IMAGES), st.integers(0, len(IMAGES)))
+
+
+def check_loop(
+    scene: Scene, rules: Protocol, dealt: tuple[Sequence[int], int], form: str, *, brought: bool
+) -> None:
+    """Score two batches, and two processes of one each; with the ground truth once, or in each."""
+    if not scene.truths:
+        return
+    order, cut = dealt
+    truth, whole = of_files(scene, rules)
+    given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"truth": truth}
+    one = Evaluator(protocol=rules, **given)
+    apart = [Evaluator(protocol=rules, **given) for _ in range(2)]
+    for images, alone in zip((order[:cut], order[cut:]), apart, strict=True):
+        for evaluator in (one, alone):
+            if images:
+                update(evaluator, scene, images, form)
+    assert_same_result(one.compute(), whole)
+    blobs = [evaluator.to_bytes() for evaluator in apart]
+    assert_same_result(detap.merge(blobs, None if brought else truth).compute(), whole)
+    one.reset()
+    update(one, scene, order, form)
+    assert_same_result(one.compute(), whole)
+
+
+@pytest.mark.parametrize("name", MASKS)
+@given(scenes(masks=True), DEALT, FORMS)
+def test_masks_in_batches(
+    name: str, scene: Scene, dealt: tuple[Sequence[int], int], form: str
+) -> None:
+    check_loop(scene, protocol(name), dealt, form, brought=False)
+
+
+@pytest.mark.parametrize("name", MASKS[:2])
+@given(scenes(masks=True), DEALT, FORMS)
+def test_masks_in_batches_that_bring_their_ground_truth(
+    name: str, scene: Scene, dealt: tuple[Sequence[int], int], form: str
+) -> None:
+    check_loop(scene, protocol(name), dealt, form, brought=True)
+
+
+@pytest.mark.parametrize("brought", [False, True])
+@given(scenes(masks=False), DEALT)
+def test_keypoints_in_batches(
+    brought: bool, scene: Scene, dealt: tuple[Sequence[int], int]
+) -> None:
+    check_loop(scene, POSES, dealt, "", brought=brought)
+
+
+@given(scenes(masks=True), st.booleans())
+def test_what_is_not_kept_changes_no_number(scene: Scene, brought: bool) -> None:
+    if not scene.truths:
+        return
+    truth, whole = of_files(scene, protocol("coco-segm"))
+    given: dict[str, Any] = {"classes": {1: "a", 2: "b"}} if brought else {"truth": truth}
+    lean = Evaluator(protocol="coco-segm", keep_boxes=False, **given)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("detap.evaluation.loop.evaluator._MANY", 2)
+        for image in IMAGES:
+            update(lean, scene, [image], "bool")
+    assert_same_result(lean.compute(), whole)
+
+
+@pytest.mark.parametrize("masks", [True, False])
+@given(st.data())
+def test_arrays(masks: bool, data: st.DataObject) -> None:
+    scene = data.draw(scenes(masks=masks))
+    rules = protocol("coco-segm") if masks else POSES
+    if not scene.truths:
+        return
+    _, whole = of_files(scene, rules)
+    key, name = ("mask", "masks") if masks else ("points", "keypoints")
+
+    def table(rows: Rows, *, boxed: bool = True) -> dict[str, Any]:
+        found = {
+            "image": [row["image_id"] for row in rows],
+            "label": [row["category_id"] for row in rows],
+            name: [row[key] for row in rows],
+        }
+        boxes = {"boxes": [row["bbox"] for row in rows], "encoding": "xywh"}
+        return found | (boxes if boxed else {"encoding": "xywh"})
+
+    truth = GroundTruth.from_arrays(
+        **table(scene.truths),
+        area=[row["area"] for row in scene.truths],
+        crowd=[row["iscrowd"] for row in scene.truths],
+        images=IMAGES,
+        classes={1: "a", 2: "b"},
+    )
+    found = Detections.from_arrays(
+        **table(scene.found, boxed=scene.boxed), score=[row["score"] for row in scene.found]
+    )
+    assert_same_result(detap.evaluate(truth, found, rules), whole)
+
+
+@given(scenes(masks=True), scenes(masks=False))
+def test_records(masks: Scene, poses: Scene) -> None:
+    for scene, rules in ((masks, protocol("coco-segm")), (poses, POSES)):
+        if scene.truths:
+            truth, whole = of_files(scene, rules)
+            evaluator = Evaluator(truth, rules)
+            evaluator.update_records(IMAGES, map(scene.record, scene.found))
+            assert_same_result(evaluator.compute(), whole)
