@@ -24,7 +24,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.protocols.measures import FREQUENCIES
-from detap.tables import shapes
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
@@ -559,6 +558,8 @@ class _Rows(Columns):
         self, boxes: ArrayLike | None, given: Mapping[str, Any], encoding: str
     ) -> ArrayLike:
         """Take what else the rows have, and return their boxes."""
+        from detap.tables import shapes  # which few have
+
         found = shapes.read_shapes(self, given, self.length)
         self.shapes, self.own_area = shapes.fields_of(found), shapes.areas_of(found)
         if boxes is not None:

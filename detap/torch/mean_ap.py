@@ -1,10 +1,12 @@
 """torchmetrics' mean average precision: its arguments, its keys and its numbers, by detap.
 
-torchmetrics hands the same boxes to pycocotools, with thresholds and recall levels rounded to
-float32; so does this, and its numbers are equal, those of one float32. Three things differ, because
-they are slips there: the numbers at the largest limit exist whatever that is (pycocotools gives -1
-for any but 100), half precision is widened before a width is taken, and images that a sampler
-repeats can be named, and count once (`image_key`).
+torchmetrics hands the same boxes and masks to pycocotools, with thresholds and recall levels
+rounded to float32; so does this, and its numbers are equal, those of one float32. Some things
+differ, because they are slips there: the numbers at the largest limit exist whatever that is
+(pycocotools gives -1 for any but 100), half precision is widened before a width is taken, images
+that a sampler repeats can be named, and count once (`image_key`), what is found on an image
+without any object counts where masks are scored alone, and with class metrics the second of two
+types is averaged as the first.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import UsageError
-from detap.evaluation.loop.batches import as_array
 from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial import merge
 from detap.evaluation.results import Result
 from detap.protocols import PRESETS, Protocol
 from detap.protocols.axes import RECALL_GRIDS
+from detap.tables.columns import Columns, as_array
+from detap.tables.masks import Masks
+from detap.tables.shapes import KINDS
 
 try:
     import torch
@@ -36,12 +40,14 @@ except ImportError as error:  # pragma: no cover - tested where torch is absent
 _FORMS = ("xyxy", "xywh", "cxcywh")
 _AVERAGES = ("macro", "micro")
 _AREAS = ("small", "medium", "large")
+_TYPES = ("bbox", "segm")
+_OF_MASKS: dict[str, Any] = {"overlap": "mask", "detection_area": "pixels"}
 
 Items = Sequence[Mapping[str, Tensor]]
 
 
 class MeanAveragePrecision:
-    """Mean average precision and recall of boxes, as ``torchmetrics.detection`` gives them.
+    """Mean average precision and recall of boxes or masks, as ``torchmetrics.detection`` has them.
 
     >>> metric = MeanAveragePrecision(class_metrics=True)
     >>> metric.update(preds, target)    # lists of dicts of tensors, one for each image
@@ -50,7 +56,8 @@ class MeanAveragePrecision:
     Parameters
     ----------
     box_format : {"xyxy", "xywh", "cxcywh"}
-    iou_type : {"bbox"}
+    iou_type : {"bbox", "segm"}, or a tuple of both
+        What is compared; of both, keys begin with ``bbox_`` and ``segm_``.
     iou_thresholds : list of float, optional
         By default 0.5, 0.55, ..., 0.95 as float32.
     rec_thresholds : list of float, optional
@@ -102,8 +109,9 @@ class MeanAveragePrecision:
             raise UsageError(
                 f"box_format {box_format!r} is unknown; choose from xyxy, xywh, cxcywh"
             )
-        if iou_type not in ("bbox", ("bbox",)):
-            raise UsageError(f"iou_type {iou_type!r}: only boxes are scored here")
+        types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
+        if not types or len(set(types)) < len(types) or not set(types) <= set(_TYPES):
+            raise UsageError(f"iou_type {iou_type!r} is unknown; choose from bbox, segm, or both")
         if average not in _AVERAGES:
             raise UsageError(f"average {average!r} is unknown; choose from macro, micro")
         if extended_summary:
@@ -118,20 +126,26 @@ class MeanAveragePrecision:
         self.process_group = process_group
         self.image_key = image_key
         self.device = torch.device("cpu")
+        self.iou_type = types
         self._protocol = _protocol(iou_thresholds, rec_thresholds, max_detection_thresholds)
         self._count = 0
-        self._by_class = self._new_evaluator()
-        self._as_one = self._new_evaluator()
+        self._by_class = self._new_evaluators()
+        self._as_one = self._new_evaluators()
 
     def reset(self) -> None:
         """Forget all updates."""
         self._count = 0
-        self._by_class.reset()
-        self._as_one.reset()
+        for evaluator in (*self._by_class.values(), *self._as_one.values()):
+            evaluator.reset()
 
-    def _new_evaluator(self) -> Evaluator:
+    def _new_evaluators(self) -> dict[str, Evaluator]:
+        """Return an evaluator of each type."""
         repeats: Any = "error" if self.image_key is None else "identical"
-        return Evaluator(protocol=self._protocol, boxes="xywh", repeats=repeats, as_is=True)
+        rules = {"bbox": self._protocol, "segm": replace(self._protocol, **_OF_MASKS)}
+        return {
+            kind: Evaluator(protocol=rules[kind], boxes="xywh", repeats=repeats, as_is=True)
+            for kind in self.iou_type
+        }
 
     def to(self, device: Any) -> Self:
         """Put the tensors that :meth:`compute` gives on a device."""
@@ -144,10 +158,11 @@ class MeanAveragePrecision:
         Parameters
         ----------
         preds : sequence of B mappings
-            ``boxes`` (n, 4) in `box_format`, ``scores`` (n,) and ``labels`` (n,) of each image.
+            ``boxes`` (n, 4) in `box_format`, or ``masks`` (n, H, W) of bool or uint8, or both, as
+            they are compared, ``scores`` (n,) and ``labels`` (n,) of each image.
         target : sequence of B mappings
-            ``boxes`` and ``labels``; ``iscrowd`` and ``area`` where they are known, an area of 0
-            being the box's.
+            The same without scores; ``iscrowd`` and ``area`` where they are known, an area of 0
+            being the mask's where masks are compared, else the box's.
 
         Raises
         ------
@@ -158,23 +173,50 @@ class MeanAveragePrecision:
         """
         if len(preds) != len(target):
             raise UsageError(f"preds are {len(preds)} images, target {len(target)}")
-        _check("preds", preds, ("boxes", "scores", "labels"))
-        _check("target", target, ("boxes", "labels"))
+        kinds = [{"bbox": "boxes", "segm": "masks"}[kind] for kind in self.iou_type]
+        _check("preds", preds, (*kinds, "scores", "labels"))
+        _check("target", target, (*kinds, "labels"))
         images = self._names(target)
-        found = _boxes(preds, self.box_format)
         scores, labels = _column(preds, "scores"), _column(preds, "labels")
-        boxes = _boxes(target, self.box_format)
+        found = self._places("detections", images, preds)
+        there = self._places("ground truth", images, target)
         truth = {
-            "boxes": boxes,
             "labels": _column(target, "labels"),
-            "area": _areas(target, boxes),
+            "area": _areas(target, there.get("segm"), there.get("bbox")),
             "crowd": _crowds(target),
         }
-        self._by_class.update(images, found, scores, labels, truth=truth)
+        self._take(self._by_class, images, (found, scores, labels), there, truth)
         if self.average == "micro":
             truth["labels"] = [np.zeros_like(label) for label in truth["labels"]]
             one = [np.zeros_like(label) for label in labels]
-            self._as_one.update(images, found, scores, one, truth=truth)
+            self._take(self._as_one, images, (found, scores, one), there, truth)
+
+    def _places(self, table: str, images: list[Any], items: Items) -> dict[str, list[Any]]:
+        """Return the boxes of each item as x, y, width, height, and its masks as runs."""
+        found: dict[str, list[Any]] = {}
+        if "bbox" in self.iou_type:
+            found["bbox"] = _boxes(items, self.box_format)
+        if "segm" in self.iou_type:
+            found["segm"] = _masks(table, images, items)
+        return found
+
+    @staticmethod
+    def _take(
+        evaluators: Mapping[str, Evaluator],
+        images: list[Any],
+        preds: tuple[dict[str, list[Any]], list[Any], list[Any]],
+        there: dict[str, list[Any]],
+        truth: dict[str, list[Any]],
+    ) -> None:
+        """Update the evaluator of each type; what is wrong in a batch is wrong for the first."""
+        found, scores, labels = preds
+        for kind, evaluator in evaluators.items():
+            places = {"boxes" if kind == "bbox" else "masks": there[kind]}
+            if kind == "bbox":
+                evaluator.update(images, found[kind], scores, labels, truth=truth | places)
+            else:
+                masks = found[kind]
+                evaluator.update(images, None, scores, labels, masks=masks, truth=truth | places)
 
     def _names(self, target: Items) -> list[Any]:
         """Return what the images of a batch are called: in turn with those of other processes."""
@@ -202,7 +244,7 @@ class MeanAveragePrecision:
         """Take a batch, and return the numbers of this batch alone, in this process."""
         alone = copy(self)
         alone.sync_on_compute = False
-        alone._by_class, alone._as_one = self._new_evaluator(), self._new_evaluator()
+        alone._by_class, alone._as_one = self._new_evaluators(), self._new_evaluators()
         alone.update(preds, target)
         self.update(preds, target)
         return alone.compute()
@@ -213,8 +255,20 @@ class MeanAveragePrecision:
         Where a process group is there, what each process has seen is gathered by
         ``all_gather_object``, and each returns the numbers of all: every process has to call.
         """
-        by_class = self._gathered(self._by_class)
-        result = self._gathered(self._as_one) if self.average == "micro" else by_class
+        values: dict[str, Tensor] = {}
+        ids: Any = ()
+        for kind in self.iou_type:
+            by_class = self._gathered(self._by_class[kind])
+            micro = self.average == "micro"
+            result = self._gathered(self._as_one[kind]) if micro else by_class
+            prefix = f"{kind}_" if len(self.iou_type) > 1 else ""
+            numbers = self._numbers(result, by_class)
+            values |= {prefix + key: value for key, value in numbers.items()}
+            ids = () if by_class is None else by_class.class_ids
+        return values | {"classes": self._tensor(ids, torch.int32)}
+
+    def _numbers(self, result: Result | None, by_class: Result | None) -> dict[str, Tensor]:
+        """Return the numbers of a type by their names."""
         most = self._protocol.detection_limits[-1]
         names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"}
         names |= {f"map_{area}": f"AP{area[0]}" for area in _AREAS}
@@ -225,15 +279,27 @@ class MeanAveragePrecision:
         for key, name in (("map_per_class", "AP"), (f"mar_{most}_per_class", f"AR{most}")):
             given = None if by_class is None or not self.class_metrics else by_class.by_class
             values[key] = self._tensor([nan] if given is None else given[name].tolist())
-        ids: Any = () if by_class is None else by_class.class_ids
-        return values | {"classes": self._tensor(ids, torch.int32)}
+        return values
 
-    def result(self) -> Result | None:
+    def result(self, iou_type: str | None = None) -> Result | None:
         """Return all that detap knows of the updates, those of other processes too.
 
         None where no image came. Every process has to call, as for :meth:`compute`.
+
+        Parameters
+        ----------
+        iou_type : {"bbox", "segm"}, optional
+            Which, where both are compared; by default the first.
+
+        Raises
+        ------
+        UsageError
+            Where it is not compared.
         """
-        return self._gathered(self._as_one if self.average == "micro" else self._by_class)
+        kind = self.iou_type[0] if iou_type is None else iou_type
+        if kind not in self.iou_type:
+            raise UsageError(f"iou_type {kind!r} is not compared; {', '.join(self.iou_type)} is")
+        return self._gathered((self._as_one if self.average == "micro" else self._by_class)[kind])
 
     def _gathered(self, evaluator: Evaluator) -> Result | None:
         _, ranks = self._place()
@@ -277,7 +343,7 @@ def _check(what: str, items: Items, keys: Sequence[str]) -> None:
         for key in keys:
             if not isinstance(item.get(key), Tensor):
                 raise UsageError(f"{what} {at} has no tensor {key!r}; give {', '.join(keys)}")
-        boxes = item["boxes"]
+        boxes = item["boxes"] if "boxes" in keys else torch.zeros(0)
         if boxes.numel() and boxes.shape[1:] != (4,):
             raise UsageError(f"{what} {at}: boxes have the shape {tuple(boxes.shape)}; give (n, 4)")
 
@@ -316,10 +382,25 @@ def _as_xywh(boxes: Tensor, box_format: str) -> Tensor:
     return torch.cat([first, second - first], 1)
 
 
-def _areas(items: Items, boxes: Sequence[NDArray[Any]]) -> list[NDArray[np.float64]]:
-    """Return the areas of ground truths: those of the boxes where none, or 0, is given."""
-    sides = [box[:, 2:].astype(np.float64) for box in boxes]
-    areas = [side[:, 0] * side[:, 1] for side in sides]
+def _masks(table: str, images: list[Any], items: Items) -> list[Masks]:
+    """Return the masks of each item, which several evaluators take."""
+    found = []
+    for name, item in zip(images, items, strict=True):
+        columns = Columns(table)
+        columns.whole = f"image {name!r}"
+        found.append(KINDS["masks"].read(columns, item["masks"], None))
+    return found
+
+
+def _areas(
+    items: Items, masks: Sequence[Masks] | None, boxes: Sequence[NDArray[Any]] | None
+) -> list[NDArray[np.float64]]:
+    """Return the areas of ground truths: those of masks or boxes where none, or 0, is given."""
+    if masks is not None:
+        areas = [mask.measured()[0] for mask in masks]
+    else:
+        sides = [box[:, 2:].astype(np.float64) for box in boxes or ()]
+        areas = [side[:, 0] * side[:, 1] for side in sides]
     for at, item in enumerate(items):
         if "area" in item:
             given = as_array(item["area"]).astype(np.float64)

@@ -197,6 +197,28 @@ def test_keypoints_of_the_protocol_s_number() -> None:
     assert evaluator.compute().summary["AP"] == 1
 
 
+def test_the_sides_of_boxes_are_those_given_to_the_last_bit() -> None:
+    """Beside keypoints, which where none is labelled are measured by them: .1 + .2 - .1 > .2."""
+    box, poses = [0.1, 0.1, 0.2, 0.2], POSES[:1]
+    assert box[0] + box[2] - box[0] != box[2]
+    for form, given, due in (
+        ("xywh", box, [0.2, 0.2]),
+        ("cxcywh", [0.3, 0.3, 0.2, 0.2], [0.2, 0.2]),
+        ("xyxy", [1.0, 1.0, 3.0, 4.0], [2, 3]),
+    ):
+        evaluator = Evaluator(protocol=RULES, boxes=form)  # type: ignore[arg-type]
+        brought = {"boxes": [[given]], "labels": [[1]], "keypoints": [poses]}
+        evaluator.update(["a"], None, [[0.5]], [[1]], keypoints=[poses], truth=brought)
+        sides = evaluator.compute().ground_truth.sides
+        assert sides is not None
+        assert sides.tolist() == [due]
+    table = GroundTruth.from_arrays(
+        image=["a"], label=[1], boxes=[box], encoding="xywh", keypoints=poses
+    )
+    assert table.sides is not None
+    assert table.sides.tolist() == [[0.2, 0.2]]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -105,6 +105,106 @@ def test_every_value_is_that_of_torchmetrics(form: str, seed: int) -> None:
     assert_same(ours.compute(), theirs.compute())
 
 
+def masked(generator: Any, *, empty: bool) -> tuple[Any, Any]:
+    """Return what is found on an image and what is there, with boxes that are not the masks'."""
+    height, width = torch.randint(20, 200, (2,), generator=generator).tolist()
+
+    def ellipses(count: int) -> Any:
+        offset = torch.rand(count, 2, generator=generator) * torch.tensor([height, width])
+        radius = torch.rand(count, 2, generator=generator) ** 2 * 100 + 1
+        y, x = (
+            (torch.arange(size) - offset[:, at, None]) / radius[:, at, None]
+            for at, size in enumerate((height, width))
+        )
+        return y[:, :, None] ** 2 + x[:, None, :] ** 2 < 1
+
+    preds, target = scene(generator, "xyxy", 3, extras=bool(torch.rand(1) < 0.5))
+    if not (empty or len(target["labels"])):
+        return masked(generator, empty=empty)
+    target["masks"], preds["masks"] = (ellipses(len(side["labels"])) for side in (target, preds))
+    near = min(len(target["labels"]), len(preds["labels"]))
+    shift = tuple(torch.randint(0, 3, (2,), generator=generator).tolist())
+    # By class torchmetrics takes the areas of masks for boxes too: a negative one would count.
+    preds["boxes"][:, 2:] = torch.maximum(preds["boxes"][:, :2], preds["boxes"][:, 2:])
+    preds["masks"][:near] = torch.roll(target["masks"][:near], shift, (1, 2))
+    preds["masks"] = preds["masks"].to([torch.bool, torch.uint8][near % 2])
+    return preds, target
+
+
+@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("iou_type", ["segm", ("bbox", "segm"), ["segm", "bbox"], ("segm",)])
+def test_masks_have_every_value_of_torchmetrics(iou_type: Any, seed: int) -> None:
+    """Alone on images that have an object each: see below of others."""
+    theirs_class = torchmetrics_map()
+    both = len(iou_type) == 2
+    given: dict[str, Any] = {"iou_type": iou_type, "class_metrics": seed % 2 == 0}
+    if seed % 3 == 0 and not (both and given["class_metrics"]):
+        given["average"] = "micro"
+    if seed % 4 == 0:
+        given["iou_thresholds"] = [0.3, 0.5, 0.75]
+    theirs, ours = theirs_class(**given), metric(**given)
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(2):
+        batch = [masked(generator, empty=both) for _ in range(3)]
+        preds, target = ([pair[side] for pair in batch] for side in (0, 1))
+        theirs.update(preds, target)
+        ours.update(preds, target)
+    assert_same(ours.compute(), theirs.compute())
+
+
+HALF = torch.zeros(1, 10, 10, dtype=torch.bool)
+HALF[:, :5] = True
+
+
+def item(masks: Any, *scores: float) -> dict[str, Any]:
+    made = {"masks": masks, "labels": torch.zeros(len(masks), dtype=torch.int64)}
+    return made | ({"scores": torch.tensor(scores)} if scores else {})
+
+
+def test_what_is_found_on_an_image_without_objects_counts() -> None:
+    """A false positive above the one object: torchmetrics leaves it out where masks are alone."""
+    ours, theirs = metric(iou_type="segm"), torchmetrics_map()(iou_type="segm")
+    for one in (ours, theirs):
+        one.update([item(HALF, 0.9), item(HALF, 0.5)], [item(HALF[:0]), item(HALF)])
+    assert ours.compute()["map"].item() == pytest.approx(0.5)
+    assert theirs.compute()["map"].item() == pytest.approx(1)
+
+
+def test_both_types_are_averaged_alike() -> None:
+    """torchmetrics takes the mean over classes of the second, where it was asked for that of one.
+
+    By hand, all classes being one: the objects, of other classes than what is found, are found.
+    """
+    given: dict[str, Any] = {"iou_type": ("bbox", "segm"), "class_metrics": True}
+    ours, theirs = (each(**given, average="micro") for each in (metric, torchmetrics_map()))
+    boxes = {"boxes": torch.tensor([[0.0, 0.0, 10.0, 5.0]])}
+    for one in (ours, theirs):
+        target = item(HALF) | boxes | {"labels": torch.tensor([1])}
+        one.update([item(HALF, 0.9) | boxes], [target])
+    for key in ("bbox_map", "segm_map"):
+        assert ours.compute()[key].item() == pytest.approx(1)
+    assert theirs.compute()["bbox_map"].item() == pytest.approx(1)
+    assert theirs.compute()["segm_map"].item() == 0
+
+
+def test_the_result_of_either_type() -> None:
+    """The box of the object is not found, its mask is."""
+    ours = metric(iou_type=("bbox", "segm"))
+    assert ours.compute()["segm_map"].item() == -1
+    boxes = {"boxes": torch.tensor([[0.0, 0.0, 10.0, 5.0]])}
+    far = {"boxes": torch.tensor([[50.0, 50.0, 60.0, 60.0]])}
+    assert ours([item(HALF, 0.9) | far], [item(HALF) | boxes])["segm_map"].item() == pytest.approx(
+        1
+    )
+    assert ours.result().summary["AP"] == ours.result("bbox").summary["AP"] == 0
+    assert ours.result("segm").summary["AP"] == pytest.approx(1)
+    with pytest.raises(UsageError, match="iou_type 'mask' is not compared; bbox, segm is"):
+        ours.result("mask")
+    ours.reset()
+    assert ours.result("segm") is None
+
+
 def assert_same(ours: dict[str, Any], theirs: dict[str, Any]) -> None:
     assert list(ours) == list(theirs)
     for key, value in theirs.items():
@@ -271,7 +371,9 @@ def test_fractions_are_scored_as_torchmetrics_does_but_not_without_a_word() -> N
     ("given", "message"),
     [
         ({"box_format": "corners"}, "box_format 'corners' is unknown; choose from xyxy, xywh, cxc"),
-        ({"iou_type": "segm"}, "iou_type 'segm': only boxes are scored here"),
+        ({"iou_type": "keypoints"}, "iou_type 'keypoints' is unknown; choose from bbox, segm, or"),
+        ({"iou_type": ("segm", "segm")}, r"iou_type \('segm', 'segm'\) is unknown"),
+        ({"iou_type": ()}, "is unknown; choose from bbox, segm, or both"),
         ({"average": "weighted"}, "average 'weighted' is unknown; choose from macro, micro"),
         ({"extended_summary": True}, r"extended_summary: .* in result\(\).full_precision\(\) and"),
         (
@@ -298,6 +400,23 @@ def test_arguments_that_are_none(given: dict[str, Any], message: str) -> None:
 def test_batches_that_are_none(preds: Any, target: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         metric().update([tensors(item) for item in preds], [tensors(item) for item in target])
+
+
+def test_masks_that_are_none() -> None:
+    target = item(HALF)
+    for preds, truth, message in (
+        (tensors(PREDS), target, "preds 0 has no tensor 'masks'; give masks, scores, labels"),
+        (item(HALF, 0.5), tensors(TARGET), "target 0 has no tensor 'masks'; give masks, labels"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            metric(iou_type="segm").update([preds], [truth])
+    for preds, message in (
+        (item(HALF * 0.7, 0.5), "detections: image 0: masks are of the type float32; give bool, "),
+        (item(HALF[:, 1:], 0.5), "image 0: a mask is 9 high and 10 wide, and others of its image"),
+        (item(HALF, 0.5, 0.4), "detections: image 0: 1 masks and 2 scores; give one for each mask"),
+    ):
+        with pytest.raises(InputError, match=message):
+            metric(iou_type="segm").update([preds], [target])
 
 
 def test_lengths_that_differ_name_the_image() -> None:
