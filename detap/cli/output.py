@@ -122,7 +122,7 @@ class Outputs(NamedTuple):
     def write_file(
         self,
         path: str,
-        data: "str | bytes | Sequence[bytes | memoryview]",
+        data: "str | bytes | Iterable[bytes | memoryview]",
         read: "Sequence[SourceFile]" = (),
     ) -> None:
         """Write one file, whole or not at all."""

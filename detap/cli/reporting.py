@@ -1,7 +1,7 @@
 """From a scored detector to its reports and the verdict: what commands that score one share."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -235,12 +235,20 @@ def _write_others(found: Evaluated, outputs: Outputs, options: Mapping[str, Any]
     if found.partial is not None and options.get("partial") is not None:
         pieces, path = found.partial.buffers(), options["partial"]
         if path.endswith(".gz"):
-            from gzip import compress  # seldom wanted
-
-            pieces = [compress(b"".join(pieces), mtime=0)]
+            pieces = _gzipped(pieces)
         outputs.write_file(path, pieces, found.read)
     if options["plots"] is not None:
         from detap.report.sinks.plots import render_all  # rarely wanted
 
         for name, data in render_all(found.result):
             outputs.write_file(os.path.join(options["plots"], name), data, found.read)
+
+
+def _gzipped(pieces: Iterable[bytes | memoryview]) -> Iterator[bytes]:
+    """Yield what they are as a gzip file, of no name and no time."""
+    from zlib import compressobj  # seldom wanted
+
+    packer = compressobj(wbits=31)
+    for piece in pieces:
+        yield packer.compress(piece)
+    yield packer.flush()

@@ -8,7 +8,7 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -58,7 +58,7 @@ def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFi
 
 def write(
     path: str,
-    data: bytes | Sequence[bytes | memoryview],
+    data: bytes | Iterable[bytes | memoryview],
     inputs: Iterable[str] = (),
     read: "Iterable[SourceFile]" = (),
 ) -> None:
@@ -68,8 +68,8 @@ def write(
     ----------
     path : str
         As in :func:`check_target`; a link is followed, and stays a link.
-    data : bytes, or a sequence of such
-        The whole report, perhaps in pieces.
+    data : bytes, or an iterable of such
+        The whole report, perhaps in pieces, which are taken one by one.
     inputs, read : iterable
         As in :func:`check_target`.
 
@@ -187,7 +187,7 @@ def _kind(mode: int) -> str:
     return next((name for test, name in kinds if test(mode)), "a device that is no stream")
 
 
-def _write_through(path: str, data: Sequence[bytes | memoryview]) -> None:
+def _write_through(path: str, data: Iterable[bytes | memoryview]) -> None:
     stream = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
     try:
         _write_all(stream, data)
@@ -195,14 +195,14 @@ def _write_through(path: str, data: Sequence[bytes | memoryview]) -> None:
         os.close(stream)
 
 
-def _write_all(stream: int, data: Sequence[bytes | memoryview]) -> None:
+def _write_all(stream: int, data: Iterable[bytes | memoryview]) -> None:
     for piece in data:
         rest = memoryview(piece)
         while rest:
             rest = rest[os.write(stream, rest) :]
 
 
-def _replace(path: str, data: Sequence[bytes | memoryview], old: os.stat_result | None) -> None:
+def _replace(path: str, data: Iterable[bytes | memoryview], old: os.stat_result | None) -> None:
     folder, name = os.path.split(path)
     # The name stays recognisable, and short enough where the old one was as long as may be.
     temporary = os.path.join(folder, f".{name[:40]}.{os.urandom(6).hex()}.tmp")

@@ -13,9 +13,9 @@ order, or on threads.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,14 +48,54 @@ _NUMBERS = ("<u1", "<u2", "<u4", "<u8")
 # --- written
 
 
-def encode(partial: "Partial") -> list[bytes | memoryview]:
-    """Return a partial as pieces of bytes, to be written one after the other."""
+class _Column(NamedTuple):
+    """A column that is about to be written.
+
+    Attributes
+    ----------
+    kind : str
+        The type of its numbers, little-endian.
+    length : int
+        How many it has.
+    parts : iterable of (n,) arrays
+        Made as they are taken; together `length` numbers, which `kind` can hold.
+    """
+
+    kind: str
+    length: int
+    parts: Iterable[NDArray[Any]]
+
+    @classmethod
+    def whole(cls, column: NDArray[Any]) -> "_Column":
+        return cls(_kind(column), len(column), (column,))
+
+    def pieces(self) -> Iterator[bytes | memoryview]:
+        """Yield its bytes, up to a multiple of 8."""
+        size = 0
+        for part in self.parts:
+            piece = np.ascontiguousarray(part, self.kind)
+            size += piece.nbytes
+            yield piece.view(np.uint8).data
+        yield bytes(-size % 8)
+
+
+def encode(partial: "Partial") -> Iterator[bytes | memoryview]:
+    """Yield a partial as pieces of bytes, each made when the one before has been written."""
+    taken = blake2b(digest_size=_CHECKSUM)
+    for piece in _pieces(partial):
+        taken.update(piece)
+        yield piece
+    yield taken.digest()
+
+
+def _pieces(partial: "Partial") -> Iterator[bytes | memoryview]:
+    """Yield all but the checksum."""
     columns = _columns(partial)
     protocol = partial.protocol
     heading = _json(
         {
             "classes": [*zip(partial.class_ids, partial.class_names, strict=True)],
-            "columns": [[name, _kind(column), len(column)] for name, column in columns.items()],
+            "columns": [[name, column.kind, column.length] for name, column in columns.items()],
             "due": partial.due,
             "ground_truth": partial.truth,
             "groups": [[n, partial.groups[n]] for n in partial.class_ids if n in partial.groups],
@@ -70,30 +110,30 @@ def encode(partial: "Partial") -> list[bytes | memoryview]:
         }
     )
     heading += b" " * (-len(heading) % 8)
-    parts: list[bytes | memoryview] = [_MAGIC, bytes([VERSION])]
-    parts += [len(heading).to_bytes(8, "little"), heading]
+    yield _MAGIC + bytes([VERSION]) + len(heading).to_bytes(8, "little")
+    yield heading
     for column in columns.values():
-        parts += [column.view(np.uint8).data, bytes(-column.nbytes % 8)]
-    taken = blake2b(digest_size=_CHECKSUM)
-    for part in parts:
-        taken.update(part)
-    return [*parts, taken.digest()]
-
-
-def _json(record: Any) -> bytes:
-    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
+        yield from column.pieces()
 
 
 def _kind(column: NDArray[Any]) -> str:
     return f"<{column.dtype.kind}{column.dtype.itemsize}"
 
 
+def _json(record: Any) -> bytes:
+    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
+
+
 def _note(note: Note) -> list[Any]:
     return [note.code, note.message, note.count, note.warning]
 
 
-def _columns(partial: "Partial") -> Columns:
-    """Return the columns by name, in the order in which they are written."""
+def _columns(partial: "Partial") -> dict[str, _Column]:
+    """Return the columns by name, in the order in which they are written.
+
+    Those of rows are put together a few classes at a time, and each by itself: together they are as
+    large as the partial.
+    """
     tables = partial.tallied
     outcomes, outcome = _used(
         tables.outcomes, tables.outcome, [piece.block.found for piece in partial.pieces]
@@ -103,7 +143,8 @@ def _columns(partial: "Partial") -> Columns:
     found, truths = (int(count) for count in counts.sum(axis=1))
     coverage = partial.protocol.pairing == "coverage"
     image = _unsigned(images - 1)
-    columns: Columns = {
+    ties = Ties.of(partial.contests() if partial.has_ties else ())
+    small = {
         "position": _narrowed(partial.position),
         "source": _narrowed(partial.source if len(partial.sources) > 1 else partial.source[:0]),
         "proposals": _narrowed(partial.proposals if coverage else partial.proposals[:0]),
@@ -115,38 +156,33 @@ def _columns(partial: "Partial") -> Columns:
         "outcome_duplicate": outcomes.duplicate.view(np.uint8),
         "kind_positive": kinds.positive.ravel().view(np.uint8),
         "kind_covered": kinds.covered.ravel(),
-        "score": np.empty(found, "<f8"),
-        "image": np.empty(found, image),
-        "outcome": np.empty(found, _unsigned(int(outcome.max(initial=0)))),
-        "truth_image": np.empty(truths, image),
-        "truth_kind": np.empty(truths, _unsigned(int(kind.max(initial=0)))),
     }
-    detections, ground_truths = partial.in_order()
-    begin = 0
-    for rows in detections:
-        here = slice(begin, begin + len(rows.label))
-        columns["score"][here] = rows.score
-        columns["image"][here] = rows.image
-        columns["outcome"][here] = outcome[rows.code]
-        begin = here.stop
-    begin = 0
-    for rows in ground_truths:
-        here = slice(begin, begin + len(rows.label))
-        columns["truth_image"][here] = rows.image
-        columns["truth_kind"][here] = kind[rows.code]
-        begin = here.stop
-    ties = Ties.of(partial.contests() if partial.has_ties else ())
-    columns |= {
+    of_ties = {
         name: column if name == "tie_score" else _narrowed(column)
         for name, column in ties.columns().items()
     }
-    little = {name: column.dtype.newbyteorder("<") for name, column in columns.items()}
-    return {name: np.ascontiguousarray(columns[name], kind) for name, kind in little.items()}
+    return {
+        **{name: _Column.whole(column) for name, column in small.items()},
+        "score": _Column("<f8", found, (rows.score for rows in partial.detections_in_order())),
+        "image": _Column(
+            image, found, (rows.image for rows in partial.detections_in_order(scores=False))
+        ),
+        "outcome": _Column(
+            _kind(outcome),
+            found,
+            (outcome[rows.code] for rows in partial.detections_in_order(scores=False)),
+        ),
+        "truth_image": _Column(image, truths, (rows.image for rows in partial.truths_in_order())),
+        "truth_kind": _Column(
+            _kind(kind), truths, (kind[rows.code] for rows in partial.truths_in_order())
+        ),
+        **{name: _Column.whole(column) for name, column in of_ties.items()},
+    }
 
 
 def _used(
     tables: Any, codes: Sequence[NDArray[np.uint32]], sides: Sequence[Rowwise]
-) -> tuple[Any, NDArray[np.int64]]:
+) -> tuple[Any, NDArray[Any]]:
     """Return the tables with the entries that occur alone, and the new number of each."""
     used = np.zeros(tables[0].shape[-1], np.bool_)
     for code, side in zip(codes, sides, strict=True):
@@ -154,7 +190,8 @@ def _used(
         for begin in range(0, len(side.code), _SOME):
             there[side.code[begin : begin + _SOME]] = True
         used[code[there]] = True
-    return tables._make(table.compress(used, axis=-1) for table in tables), np.cumsum(used) - 1
+    number = _narrowed(np.cumsum(used) - 1)
+    return tables._make(table.compress(used, axis=-1) for table in tables), number
 
 
 def _unsigned(most: int) -> str:

@@ -8,6 +8,7 @@ that, with the same bytes as from one run over all the boxes. See docs/scale.md.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from io import BytesIO
 from typing import NamedTuple, NoReturn
 
 import numpy as np
@@ -267,10 +268,13 @@ class Partial:
 
     def to_bytes(self) -> bytes:
         """Return the partial as bytes, the same whatever it was merged from and in which order."""
-        return b"".join(self.buffers())
+        whole = BytesIO()  # which hands over what it holds: joined pieces would be held twice
+        for piece in self.buffers():
+            whole.write(piece)
+        return whole.getvalue()
 
-    def buffers(self) -> list[bytes | memoryview]:
-        """Return the same bytes in pieces, which takes half the memory where they are written."""
+    def buffers(self) -> Iterator[bytes | memoryview]:
+        """Yield the same bytes in pieces, of which no more than one is held."""
         return encode(self)
 
     @property
@@ -495,11 +499,17 @@ class Partial:
     def _gathered_truths(self, classes: range) -> Gathered:
         return gather(self._truth_parts(), classes, self._by_image)
 
-    def in_order(self) -> tuple[Iterator[Gathered], Iterator[Gathered]]:
-        """Return all detections and all ground truths, class by class, some at a time."""
-        found = self._in_order_of(self._parts(), self.sizes[0], self.order)
-        truths = self._in_order_of(self._truth_parts(), self.sizes[1], self._by_image)
-        return found, truths
+    def detections_in_order(self, *, scores: bool = True) -> Iterator[Gathered]:
+        """Yield all detections class by class, some at a time; without their scores, if asked."""
+        parts = self._parts()
+        if not scores:
+            none = np.zeros(0)
+            parts = [(piece, side._replace(score=none), code) for piece, side, code in parts]
+        return self._in_order_of(parts, self.sizes[0], self.order)
+
+    def truths_in_order(self) -> Iterator[Gathered]:
+        """Yield all ground truths likewise."""
+        return self._in_order_of(self._truth_parts(), self.sizes[1], self._by_image)
 
     def _in_order_of(
         self, parts: list[tuple[Piece, Rowwise, NDArray[np.uint32]]], sizes: Rows, order: Order

@@ -295,11 +295,11 @@ class Stream:
 
     def read_all(self) -> bytes:
         """Return every byte from here to the end, and check that the file did not change."""
-        parts = []
+        whole = io.BytesIO()  # which hands over what it holds: joined parts would be held twice
         while block := self.read():
-            parts.append(block)
+            whole.write(block)
         self.check_unchanged()
-        return b"".join(parts)
+        return whole.getvalue()
 
     def seekable(self) -> BinaryIO:
         """Return the bytes as a file that can be read in any order, closed with this stream.

@@ -1,0 +1,82 @@
+"""What is held while a partial is written or read: little besides the partial itself."""
+
+import tracemalloc
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.evaluation.detection import score_tables
+from detap.evaluation.partial import Partial
+from detap.formats.reading.stream import read_bytes
+from detap.tables.detection import Detections, GroundTruth
+
+partial_module = import_module("detap.evaluation.partial.partial")
+
+SHARES, IMAGES, EACH = 4, 50, 1000  # detections of an image
+DETECTIONS = SHARES * IMAGES * EACH
+
+
+def peak(act: Callable[[], Any]) -> int:
+    """Return how many bytes more than before are held at most while something is done."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def some_union(classes: int) -> Partial:
+    """Return what shares add up to that have every other image, so that all rows must be moved."""
+    random = np.random.default_rng(4)
+    label = np.arange(classes)
+    parts = []
+    for share in range(SHARES):
+        images = np.arange(share, SHARES * IMAGES, SHARES)
+        corner = random.uniform(0, 500, (IMAGES * EACH, 2))
+        truth = GroundTruth.from_arrays(
+            image=np.repeat(images, classes),
+            label=np.tile(label, IMAGES),
+            boxes=np.tile([10.0, 10.0, 90.0, 90.0], (IMAGES * classes, 1)),
+        )
+        found = Detections.from_arrays(
+            image=np.repeat(images, EACH),
+            label=random.integers(0, classes, len(corner)),
+            boxes=np.hstack([corner, corner + 80.0]),
+            score=random.random(len(corner)),
+        )
+        parts.append(Partial.of(score_tables(truth, found, "coco", evidence=True)))
+    return detap.merge(parts)
+
+
+@pytest.fixture(params=[40, 1], ids=["classes", "one-class"])
+def union(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Partial:
+    for name in ("CHUNK", "STRETCH"):
+        monkeypatch.setattr(partial_module, name, 1 << 11)
+    found = some_union(request.param)
+    assert len(found) == DETECTIONS
+    return found
+
+
+def test_columns_are_written_some_rows_at_a_time(union: Partial) -> None:
+    """Together they have ten bytes a detection: the score, the image and what became of it."""
+    sizes: list[int] = []
+    held = peak(lambda: sizes.extend(len(piece) for piece in union.buffers()))
+    assert sum(sizes) > 10 * len(union)
+    assert max(sizes) < len(union)
+    assert held < 4 * len(union)
+
+
+def test_bytes_are_held_once(union: Partial) -> None:
+    size = len(union.to_bytes())
+    assert peak(union.to_bytes) < 1.6 * size
+
+
+def test_a_file_is_held_once(tmp_path: Path) -> None:
+    (tmp_path / "all.part").write_bytes(bytes(16 << 20))
+    assert peak(lambda: read_bytes(tmp_path / "all.part")) < 1.3 * (16 << 20)
