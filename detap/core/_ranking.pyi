@@ -15,12 +15,13 @@ class Relevance:
     def part(self, low: int, high: int) -> Relevance: ...
 
 def use_plain_loops(plain: bool) -> None: ...
-def fill_nearness(
+def fill_sums(
     queries: NDArray[np.float64],
     gallery: NDArray[np.float32] | NDArray[np.float64],
     low: int,
     high: int,
     out: NDArray[np.float64],
+    products: bool,
 ) -> None: ...
 def count_relevant(relevance: Relevance, low: int, high: int, out: NDArray[np.int64]) -> None: ...
 def rank_codes(

@@ -52,41 +52,44 @@ cdef extern from *:
     DETAP_DISTANCES(detap_distances_avx512)
     #endif
 
-    /* Minus the squared distances of a query to GROUP items, whose components lie side by side.
-       Differences come first, so that nothing cancels; each sum is added up in the order of the
-       components, whatever the processor. */
+    /* What a query and GROUP items have, whose components lie side by side: minus the squared
+       distances, their differences coming first, so that nothing cancels; or the products. Each
+       sum is added up in the order of the components, whatever the processor. */
     #define DETAP_GROUP 64
-    #define DETAP_SQUARES(name)                                                                \\
+    #define DETAP_SUMS(name, term, sign)                                                       \\
         static void name(const double* query, const double* items, ptrdiff_t width,            \\
                          double* out) {                                                        \\
             double sums[DETAP_GROUP] = {0};                                                    \\
             for (ptrdiff_t d = 0; d < width; d++)                                              \\
                 for (int i = 0; i < DETAP_GROUP; i++) {                                        \\
-                    const double gap = query[d] - items[d * DETAP_GROUP + i];                  \\
-                    sums[i] += gap * gap;                                                      \\
+                    const double a = query[d], b = items[d * DETAP_GROUP + i];                 \\
+                    sums[i] += term;                                                           \\
                 }                                                                              \\
             for (int i = 0; i < DETAP_GROUP; i++)                                              \\
-                out[i] = -sums[i];                                                             \\
+                out[i] = sign sums[i];                                                         \\
         }
 
-    DETAP_SQUARES(detap_squares_plain)
+    DETAP_SUMS(detap_squares_plain, (a - b) * (a - b), -)
+    DETAP_SUMS(detap_products_plain, a * b, +)
     #ifdef DETAP_X86
     __attribute__((target("avx2")))
-    DETAP_SQUARES(detap_squares_avx2)
+    DETAP_SUMS(detap_squares_avx2, (a - b) * (a - b), -)
+    __attribute__((target("avx2")))
+    DETAP_SUMS(detap_products_avx2, a * b, +)
     #endif
 
-    typedef void (*detap_squares)(const double*, const double*, ptrdiff_t, double*);
+    typedef void (*detap_sums)(const double*, const double*, ptrdiff_t, double*);
 
-    static detap_squares detap_best_squares(int plain) {
+    static detap_sums detap_best_sums(int products, int plain) {
     #ifdef DETAP_X86
         if (!plain) {
             __builtin_cpu_init();
             if (__builtin_cpu_supports("avx2"))
-                return detap_squares_avx2;
+                return products ? detap_products_avx2 : detap_squares_avx2;
         }
     #endif
         (void)plain;
-        return detap_squares_plain;
+        return products ? detap_products_plain : detap_squares_plain;
     }
 
     typedef void (*detap_distances)(const uint64_t*, const uint64_t*, ptrdiff_t, ptrdiff_t,
@@ -111,27 +114,29 @@ cdef extern from *:
         const uint64_t*, const uint64_t*, Py_ssize_t, Py_ssize_t, Py_ssize_t, uint16_t*
     ) noexcept nogil
     detap_distances detap_best_distances(int plain) noexcept nogil
-    ctypedef void (*detap_squares)(
+    ctypedef void (*detap_sums)(
         const double*, const double*, Py_ssize_t, double*
     ) noexcept nogil
-    detap_squares detap_best_squares(int plain) noexcept nogil
+    detap_sums detap_best_sums(int products, int plain) noexcept nogil
 
 cdef enum:
     TILE = 8192  # items at a time: their distances and flags stay in the first cache
     TOGETHER = 16  # queries that share a tile of the gallery while it is in the second
     BRACKETS = 1 << 14
     STRIP = 64  # items of which the least distance is looked at before each one's
-    GROUP = 64  # items whose squared distances are added up at once: DETAP_GROUP
+    GROUP = 64  # items whose sums are added up at once: DETAP_GROUP
 
 cdef detap_distances distances_to = detap_best_distances(0)
-cdef detap_squares squares_to = detap_best_squares(0)
+cdef detap_sums squares_to = detap_best_sums(0, 0)
+cdef detap_sums products_with = detap_best_sums(1, 0)
 
 
 def use_plain_loops(bint plain):
     """Choose the loops that any processor runs, or the best ones; for tests."""
-    global distances_to, squares_to
+    global distances_to, squares_to, products_with
     distances_to = detap_best_distances(plain)
-    squares_to = detap_best_squares(plain)
+    squares_to = detap_best_sums(0, plain)
+    products_with = detap_best_sums(1, plain)
 
 
 cdef class Relevance:
@@ -484,11 +489,15 @@ ctypedef fused Score:
     double
 
 
-def fill_nearness(
+def fill_sums(
     const double[:, ::1] queries, const Score[:, ::1] gallery, Py_ssize_t low, Py_ssize_t high,
-    double[:, ::1] out,
+    double[:, ::1] out, bint products,
 ):
-    """Write minus the squared distances of all queries to the items from `low` to `high`."""
+    """Write minus the squared distances of all queries to the items from `low` to `high`.
+
+    Or the products with them.
+    """
+    cdef detap_sums sums_of = products_with if products else squares_to
     cdef Py_ssize_t width = queries.shape[1]
     cdef Py_ssize_t number, first, count, i, d, q
     cdef double sums[GROUP]
@@ -508,7 +517,7 @@ def fill_nearness(
                 for d in range(width):
                     items[d * GROUP + i] = gallery[first + i, d]
             for q in range(queries.shape[0]):
-                squares_to(&queries[q, 0], items, width, sums)
+                sums_of(&queries[q, 0], items, width, sums)
                 for i in range(count):
                     out[q, first + i] = sums[i]
         free(items)

@@ -26,6 +26,7 @@ __all__ = [
     "nearest_scores",
     "nearness",
     "pack_bits",
+    "products",
     "rank_codes",
     "rank_lists",
     "rank_scores",
@@ -243,11 +244,31 @@ def nearness(queries: Scores, gallery: Scores, threads: int | None = None) -> ND
     threads : int, optional
         As many as the machine has, by default. The result does not depend on it.
     """
+    return _sums(queries, gallery, threads, products=False)
+
+
+def products(queries: Scores, gallery: Scores, threads: int | None = None) -> NDArray[np.float64]:
+    """Return the products of vectors, (B, N) float64.
+
+    Each is added up in the order of the components. That of a library of linear algebra depends on
+    the machine, and on where a row stands: equal items would get other scores than each other.
+
+    Parameters
+    ----------
+    queries, gallery, threads
+        As for :func:`nearness`.
+    """
+    return _sums(queries, gallery, threads, products=True)
+
+
+def _sums(
+    queries: Scores, gallery: Scores, threads: int | None, *, products: bool
+) -> NDArray[np.float64]:
     own = np.ascontiguousarray(queries, np.float64)
     out = np.empty((len(queries), len(gallery)))
 
     def work(low: int, high: int) -> None:
-        _ranking.fill_nearness(own, gallery, low, high, out)
+        _ranking.fill_sums(own, gallery, low, high, out, products)
 
     _share(len(gallery), ITEMS_TOGETHER, len(queries) * queries.shape[1], threads, work)
     return out

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.ranking import nearness
+from detap.core.ranking import nearness, products
 from detap.errors import InputError, Problem
 from detap.protocols.ranking import Retrieval
 from detap.tables.ranking import Gallery
@@ -16,9 +16,10 @@ Scores = NDArray[np.float32] | NDArray[np.float64]
 class Similarities:
     """The scores of a gallery's items, higher being better.
 
-    Cosines and products are made in the embeddings' own precision (float32 where they are float32,
-    else float64) by products of matrices; Euclidean distances in float64 from differences, which
-    do not cancel far from the origin as products would. Equal items get equal scores.
+    Cosines and products are added up in float64 and rounded to the embeddings' own precision
+    (float32 where they are float32, else float64); Euclidean distances are made in float64 from
+    differences, which do not cancel far from the origin as products would. Equal items get equal
+    scores.
 
     Parameters
     ----------
@@ -57,14 +58,14 @@ class Similarities:
         self.file = table.files[0].path if table.files else "embeddings"
         if rules.similarity == "cosine":
             self.query = self._unit(table.query, "query")
-            self.gallery = self._unit(gallery, "item")
+            self.gallery = np.ascontiguousarray(self._unit(gallery, "item"))
         else:
             self._check_size(table.query, gallery)
             self.query, self.gallery = table.query, np.ascontiguousarray(gallery)
 
     def rows(self, memory: int) -> int:
         """Return how many queries' scores fit into so many bytes; at least 2, at most 256."""
-        size = 8 if self.euclidean else self.query.dtype.itemsize
+        size = self.query.dtype.itemsize if self.gallery is None else 8
         return max(2, min(256, memory // max(1, self.items * size)))
 
     def block(self, low: int, high: int) -> Scores:
@@ -75,10 +76,8 @@ class Similarities:
         elif self.euclidean:
             scores = nearness(self.query[low:high], self.gallery, self.threads)
         else:
-            # The product of a single row takes another path through the library, with other
-            # roundings: it is computed as one of two.
-            rows = self.query[low:high] if high - low > 1 else self.query[[low, low]]
-            scores = (rows @ self.gallery.T)[: high - low]
+            scores = products(self.query[low:high], self.gallery, self.threads)
+            scores = scores.astype(self.query.dtype, copy=False)
         if self.single:
             scores = scores.astype(np.float32, copy=False)
         return np.ascontiguousarray(scores)

@@ -110,6 +110,23 @@ def test_distances_are_those_of_differences(seed: int, kind: Any, width: int) ->
             assert (ranking.nearness(queries, items, threads) == due).all()
 
 
+@given(st.integers(0, 10**6), st.sampled_from((np.float32, np.float64)), st.integers(1, 70))
+def test_products_are_added_up_in_order_wherever_rows_stand(
+    seed: int, kind: Any, width: int
+) -> None:
+    """Term by term as Python adds them, so the same on every machine and in every block."""
+    random = np.random.default_rng(seed)
+    queries = random.normal(size=(random.integers(1, 20), width)).astype(kind)
+    items = random.normal(size=(random.integers(1, 150), width)).astype(kind)
+    due = np.zeros((len(queries), len(items)))
+    for d in range(width):
+        due += queries[:, d, None].astype(float) * items[:, d].astype(float)
+    for plain in (True, False):
+        _ranking.use_plain_loops(plain)
+        for threads in (1, 2):
+            assert (ranking.products(queries, items, threads) == due).all()
+
+
 def test_a_gallery_that_is_its_queries_is_said() -> None:
     table = random_codes(0, queries=20, items=20)
     same = gallery(
