@@ -57,7 +57,10 @@ TYPES = (
     "false_positives",
     "false_negatives",
 )
-"""The types of errors, in the order of every array; the last two look across the others."""
+"""The types of errors, in the order of every array."""
+
+ACROSS = TYPES[6:]
+"""Those that look across the others."""
 
 NEAR = 0.1
 """The overlap below which a detection is on the background."""

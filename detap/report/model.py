@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+from detap._version import __version__
 from detap.errors import Note
 
 if TYPE_CHECKING:
@@ -125,10 +126,12 @@ class Report(NamedTuple):
     ----------
     kind : {"detection", "retrieval", "classification"}
         What was evaluated.
+    table : Table
+        One row per class (or query, ...).
     version : str
         detap's.
     signature : str
-        The line that makes the numbers reproducible.
+        The line that makes the numbers reproducible; empty where no protocol was in force.
     protocol : mapping
         Every field of the protocol.
     inputs : tuple of mapping
@@ -137,8 +140,6 @@ class Report(NamedTuple):
         The numbers that people quote, the headline first; NaN is undefined.
     titles : mapping of str to tuple of str
         For each number of the summary its name written out, in parts.
-    table : Table
-        One row per class (or query, ...).
     notes : tuple of Note
         What the readers and the evaluation noticed.
     blocks : tuple of Block
@@ -150,13 +151,13 @@ class Report(NamedTuple):
     """
 
     kind: str
-    version: str
-    signature: str
-    protocol: Mapping[str, Any]
-    inputs: tuple[Mapping[str, Any], ...]
-    summary: Mapping[str, float]
-    titles: Mapping[str, tuple[str, ...]]
     table: Table
+    version: str = __version__
+    signature: str = ""
+    protocol: Mapping[str, Any] = MappingProxyType({})
+    inputs: tuple[Mapping[str, Any], ...] = ()
+    summary: Mapping[str, float] = MappingProxyType({})
+    titles: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
     answer: str = ""

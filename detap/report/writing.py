@@ -41,7 +41,7 @@ def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFi
     if path == STDOUT:
         return
     if not path or path.endswith(os.sep):
-        raise OutputError(f"{_named(path) or 'output'}: is no name for a file")
+        raise OutputError(f"{printable(path) or 'output'}: is no name for a file")
     found = _status(path)
     if found is None:
         _check_folder(path)
@@ -49,10 +49,10 @@ def check_target(path: str, inputs: Iterable[str] = (), read: "Iterable[SourceFi
     if _our_own_stream(found) is not None or stat.S_ISCHR(found.st_mode):
         return
     if not stat.S_ISREG(found.st_mode):
-        raise OutputError(f"{_named(path)}: cannot write a report onto {_kind(found.st_mode)}")
+        raise OutputError(f"{printable(path)}: cannot write a report onto {_kind(found.st_mode)}")
     for source in (*inputs, *_alike(path, found, read)):
         if _same(found, source):
-            raise OutputError(f"{_named(path)}: is an input; give the report another name")
+            raise OutputError(f"{printable(path)}: is an input; give the report another name")
     _check_folder(os.path.realpath(path))
 
 
@@ -86,13 +86,17 @@ def write(
     try:
         found = _status(path)
         if found is not None and not stat.S_ISREG(found.st_mode):
-            _write_through(path, pieces)
+            opened = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
+            try:
+                _write_all(opened, pieces)
+            finally:
+                os.close(opened)
         elif found is not None and (stream := _our_own_stream(found)) is not None:
             _write_all(stream, pieces)
         else:
             _replace(os.path.realpath(path), pieces, found)
     except OSError as error:
-        raise OutputError(f"{_named(path)}: cannot be written: {_reason(error)}") from error
+        raise OutputError(f"{printable(path)}: cannot be written: {_reason(error)}") from error
 
 
 def write_stdout(data: bytes) -> None:
@@ -130,7 +134,7 @@ def _status(path: str) -> os.stat_result | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        raise OutputError(f"{_named(path)}: cannot be written: {_reason(error)}") from error
+        raise OutputError(f"{printable(path)}: cannot be written: {_reason(error)}") from error
 
 
 def _check_folder(path: str) -> None:
@@ -139,13 +143,13 @@ def _check_folder(path: str) -> None:
         try:
             os.stat(folder)
         except PermissionError:
-            told = f"the folder {_named(folder)} may not be entered; check its permissions"
-            raise OutputError(f"{_named(path)}: {told}") from None
+            told = f"the folder {printable(folder)} may not be entered; check its permissions"
+            raise OutputError(f"{printable(path)}: {told}") from None
         except OSError:
             pass
-        raise OutputError(f"{_named(path)}: there is no folder {_named(folder)}")
+        raise OutputError(f"{printable(path)}: there is no folder {printable(folder)}")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputError(f"{_named(path)}: the folder {_named(folder)} cannot be written to")
+        raise OutputError(f"{printable(path)}: the folder {printable(folder)} cannot be written to")
 
 
 def _our_own_stream(found: os.stat_result) -> int | None:
@@ -187,14 +191,6 @@ def _kind(mode: int) -> str:
     return next((name for test, name in kinds if test(mode)), "a device that is no stream")
 
 
-def _write_through(path: str, data: Iterable[bytes | memoryview]) -> None:
-    stream = os.open(path, os.O_WRONLY | getattr(os, "O_NOCTTY", 0))
-    try:
-        _write_all(stream, data)
-    finally:
-        os.close(stream)
-
-
 def _write_all(stream: int, data: Iterable[bytes | memoryview]) -> None:
     for piece in data:
         rest = memoryview(piece)
@@ -233,10 +229,6 @@ def _sync_folder(folder: str) -> None:
             os.fsync(stream)
         finally:
             os.close(stream)
-
-
-def _named(path: str) -> str:
-    return printable(path)
 
 
 def _reason(error: OSError | ValueError) -> str:

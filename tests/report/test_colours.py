@@ -24,7 +24,7 @@ def gated(*failed: str) -> Report:
     )
     block = Block("gates", "Gates: told", {"checks": checks}, lines=lines, verdicts=verdicts)
     numbers = {"AP": 0.91, "AP50": 0.95}
-    return Report("detection", "0", "", {}, (), numbers, {}, table, blocks=(block,))
+    return Report("detection", table, summary=numbers, blocks=(block,))
 
 
 def coloured(report: Report) -> list[str]:

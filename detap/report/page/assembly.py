@@ -54,15 +54,21 @@ def render_page(report: "Report", material: "Material") -> str:
     page: str = environment.from_string(_resource("page.html.j2")).render(
         report=report,
         model=model,
-        headline=_headline(report),
+        headline=[
+            {"name": name, "title": ", ".join(report.titles.get(name, ())), "value": share(v, 4)}
+            for name, v in report.summary.items()
+        ],
         notes=notes,
         facts=facts,
         blocks=report.blocks,
         gates=next((block for block in report.blocks if block.key == "gates"), None),
         cells=_cells,
         trend=_trend,
-        protocol=_fields(report.protocol),
-        policy=_policy(scripts, styles),
+        protocol=[(name, _field(value)) for name, value in report.protocol.items()],
+        policy=(
+            "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
+            f"script-src {_sources(scripts)}; style-src {_sources(styles)}"
+        ),
         scripts=[Markup(text) for text in scripts],
         styles=[Markup(text) for text in styles],
         data=Markup(as_json(model)),
@@ -101,24 +107,9 @@ def _resource(name: str) -> str:
     return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
-def _policy(scripts: list[str], styles: list[str]) -> str:
-    return (
-        "default-src 'none'; img-src data:; base-uri 'none'; form-action 'none'; "
-        f"script-src {_sources(scripts)}; style-src {_sources(styles)}"
-    )
-
-
 def _sources(texts: list[str]) -> str:
     digests = (b64encode(sha256(text.encode()).digest()).decode() for text in texts)
     return " ".join(f"'sha256-{digest}'" for digest in digests)
-
-
-def _headline(report: "Report") -> list[dict[str, str]]:
-    """Return the summary: names, what they mean, and numbers as people read them."""
-    return [
-        {"name": name, "title": ", ".join(report.titles.get(name, ())), "value": share(value, 4)}
-        for name, value in report.summary.items()
-    ]
 
 
 def _cells(block: "Block") -> list[list[tuple[str, str]]]:
@@ -168,11 +159,6 @@ def _number(value: "Cell", column: "Column") -> str:
     if column.kind == "change":
         return change(float(value), 4)
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _fields(protocol: Any) -> list[tuple[str, str]]:
-    """Return the fields of a protocol as text."""
-    return [(name, _field(value)) for name, value in protocol.items()]
 
 
 def _field(value: object) -> str:

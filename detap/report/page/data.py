@@ -205,8 +205,7 @@ _TEXTS = ("", *(str(count) for count in range(1, 1000)))
 
 def _sparse(values: Counts) -> str:
     known = len(_TEXTS)
-    texts = [_TEXTS[value] if value < known else str(value) for value in values.tolist()]
-    return ",".join(texts)
+    return ",".join(_TEXTS[n] if n < known else str(n) for n in values.tolist())
 
 
 def _curve(sweep: Sweep) -> list[int] | None:
@@ -273,12 +272,6 @@ def _rounded(values: Floats) -> list[float]:
 
 def _breakdowns(outcome: Outcome, best: float) -> dict[str, Any]:
     found = breakdowns(outcome, score=None if np.isnan(best) else best)
-    parts = {
-        "size": found.size,
-        "aspect_ratio": found.aspect_ratio,
-        "crowding": found.crowding,
-        "position": found.position,
-    }
     return {
         "score": found.score_threshold,
         "parts": [
@@ -290,8 +283,8 @@ def _breakdowns(outcome: Outcome, best: float) -> dict[str, Any]:
                 "detections": part.detections.tolist(),
                 "right": part.true_positives.tolist(),
             }
-            for name, part in parts.items()
-            if part is not None
+            for name in ("size", "aspect_ratio", "crowding", "position")
+            if (part := getattr(found, name)) is not None
         ],
     }
 

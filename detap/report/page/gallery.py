@@ -78,40 +78,23 @@ def gallery(
         Images that got worse than an earlier detector's.
     """
     score = None if np.isnan(best) else best
-    chosen = _Chosen()
-    entries = [
-        entry
-        for entry in _entries(outcome, types, score, changed)
-        if chosen.admits(int(entry["image"]))
-    ]
+    reasons = list(_entries(outcome, types, score, changed))
+    chosen = list(dict.fromkeys(int(entry["image"]) for entry in reasons))[:MOST_IMAGES]
+    entries = [entry for entry in reasons if entry["image"] in chosen]
     focal = {entry["detection"] for entry in entries}
-    judged = verdicts_of(outcome, chosen.order, types, most=_MOST_BOXES, always=focal)
+    judged = verdicts_of(outcome, chosen, types, most=_MOST_BOXES, always=focal)
     counts = np.bincount(outcome.boxes[0].image, minlength=outcome.images)
     places = {}
     images = []
-    for number, found in zip(chosen.order, judged, strict=True):
+    for number, found in zip(chosen, judged, strict=True):
         record, places[number] = _image(outcome, number, found)
         images.append(record | {"omitted": int(counts[number]) - len(found.detections)})
     for entry in entries:
         detections, truths = places[entry["image"]]
-        entry["image"] = chosen.order.index(entry["image"])
+        entry["image"] = chosen.index(entry["image"])
         entry["detection"] = detections.get(entry["detection"], -1)
         entry["truth"] = truths.get(entry["truth"], -1)
     return {"score": score, "images": images, "entries": entries}
-
-
-class _Chosen:
-    """The images of the gallery, at most so many, in the order of their first use."""
-
-    def __init__(self) -> None:
-        self.order: list[int] = []
-
-    def admits(self, number: int) -> bool:
-        if number not in self.order:
-            if len(self.order) == MOST_IMAGES:
-                return False
-            self.order.append(number)
-        return True
 
 
 def _entries(
@@ -126,8 +109,19 @@ def _entries(
         for image, then, now in zip(*(column.tolist() for column in changed), strict=True):
             yield _entry("changed", image, then=then, now=now)
     yield from _suspects(outcome, types)
+    detections, truths = outcome.boxes
     for row in _mistakes(outcome, types, score):
-        yield _mistake(outcome, types, row)
+        target = int(types.target[row])
+        yield _entry(
+            "mistakes",
+            int(detections.image[row]),
+            detection=row,
+            truth=target,
+            kind=TYPES[types.kind[row]] if types.kind[row] >= 0 else "true-positive",
+            score=float(detections.score[row]),
+            label=int(detections.label[row]),
+            truth_label=int(truths.label[target]) if target >= 0 else None,
+        )
 
 
 def _entry(which: str, image: int, **more: Any) -> dict[str, Any]:
@@ -137,14 +131,8 @@ def _entry(which: str, image: int, **more: Any) -> dict[str, Any]:
 def _suspects(outcome: Outcome, types: Errors) -> Iterator[dict[str, Any]]:
     found = suspects(outcome, types, most=_MOST_SUSPECTS)
     detections, truths = outcome.boxes
-    rows = zip(
-        found.reason.tolist(),
-        found.detection.tolist(),
-        found.ground_truth.tolist(),
-        found.weight.tolist(),
-        strict=True,
-    )
-    for reason, row, truth, weight in rows:
+    columns = (found.reason, found.detection, found.ground_truth, found.weight)
+    for reason, row, truth, weight in zip(*(c.tolist() for c in columns), strict=True):
         table, place = (detections, row) if row >= 0 else (truths, truth)
         yield _entry(
             "suspects",
@@ -189,21 +177,6 @@ def _of_pairs(outcome: Outcome, score: float | None) -> Iterator[int]:
         yield from pairs[0][order][of_cell][:2].tolist()
 
 
-def _mistake(outcome: Outcome, types: Errors, row: int) -> dict[str, Any]:
-    detections, truths = outcome.boxes
-    target = int(types.target[row])
-    return _entry(
-        "mistakes",
-        int(detections.image[row]),
-        detection=row,
-        truth=target,
-        kind=TYPES[types.kind[row]] if types.kind[row] >= 0 else "true-positive",
-        score=float(detections.score[row]),
-        label=int(detections.label[row]),
-        truth_label=int(truths.label[target]) if target >= 0 else None,
-    )
-
-
 _Places = tuple[dict[int, int], dict[int, int]]
 
 
@@ -230,12 +203,7 @@ def _image(outcome: Outcome, number: int, judged: Verdicts) -> tuple[dict[str, A
             )
         ],
         "truths": [
-            [
-                truth.label,
-                *box,
-                truth.verdict,
-                place_of.get(truth.detection, -1),
-            ]
+            [truth.label, *box, truth.verdict, place_of.get(truth.detection, -1)]
             for truth, box in zip(
                 judged.ground_truths, _boxes(truths.corners[list(truth_of)]), strict=True
             )

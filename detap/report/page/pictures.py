@@ -6,6 +6,7 @@ is its owner's own affair, and followed.
 """
 
 import os
+import warnings
 from base64 import b64encode
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -168,12 +169,16 @@ def _thumbnail(path: str, annotated: tuple[float, float] | None) -> tuple[str, t
 def _made_small(
     stream: object, annotated: tuple[float, float] | None
 ) -> tuple[str, tuple[int, int]]:
-    with _opened(stream) as picture:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        opened = Image.open(stream, formats=_FORMATS)
+    with opened as picture:
         if picture.width * picture.height > MOST_PIXELS:
             raise _UnusableError(
                 f"the picture is enormous ({picture.width} x {picture.height} pixels)"
             )
-        upright = _upright_size(picture)
+        turned = picture.getexif().get(_ORIENTATION) in _SIDEWAYS
+        upright = picture.size[::-1] if turned else picture.size
         # Annotated on the pixels as stored, by a tool that takes no notice of the camera's turn.
         as_stored = annotated is not None and (
             _alike(annotated, picture.size) and not _alike(annotated, upright)
@@ -187,20 +192,6 @@ def _made_small(
         out = BytesIO()
         small.save(out, "WEBP", quality=QUALITY, method=4)
     return f"data:image/webp;base64,{b64encode(out.getvalue()).decode()}", size
-
-
-def _opened(stream: object) -> Image.Image:
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return Image.open(stream, formats=_FORMATS)
-
-
-def _upright_size(picture: Image.Image) -> tuple[int, int]:
-    width, height = picture.size
-    turned = picture.getexif().get(_ORIENTATION) in _SIDEWAYS
-    return (height, width) if turned else (width, height)
 
 
 def _in_colour(picture: Image.Image) -> Image.Image:

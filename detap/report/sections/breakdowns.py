@@ -4,6 +4,7 @@ from typing import Any
 
 from detap.analysis.breakdowns import Breakdown, Breakdowns, Histogram
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.values import rows_of
 
 _WORDS = {
     "size": "side",
@@ -35,30 +36,20 @@ def breakdowns_block(found: Breakdowns, scores: Histogram, overlaps: Histogram) 
             "iou_histogram": _histogram(overlaps),
         },
         () if found.position is not None else ("no position: no image has a known size",),
-        Table(_COLUMNS, tuple(_named(parts))),
+        Table(
+            _COLUMNS,
+            tuple(
+                {**row, "name": f"{_WORDS[name]} {row['name']}".strip()}
+                for name, part in parts.items()
+                for row in _rows(part)
+            ),
+        ),
     )
 
 
-def _rows(part: Breakdown) -> list[dict[str, Cell]]:
-    columns = (
-        part.groups,
-        part.recall.tolist(),
-        part.precision.tolist(),
-        part.ground_truths.tolist(),
-        part.found.tolist(),
-        part.detections.tolist(),
-        part.true_positives.tolist(),
-    )
-    keys = ("name", *(column.key for column in _COLUMNS[1:]))
-    return [dict(zip(keys, row, strict=True)) for row in zip(*columns, strict=True)]
-
-
-def _named(parts: dict[str, Breakdown]) -> list[dict[str, Cell]]:
-    return [
-        {**row, "name": f"{_WORDS[name]} {row['name']}".strip()}
-        for name, part in parts.items()
-        for row in _rows(part)
-    ]
+def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
+    numbers = {column.key: getattr(part, column.key).tolist() for column in _COLUMNS[1:]}
+    return rows_of({"name": part.groups, **numbers})
 
 
 def _histogram(found: Histogram) -> dict[str, Any]:

@@ -1,12 +1,14 @@
 """How far scores are from what they claim, as a part of a report."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from math import isnan
 from typing import Any
 
 from detap.analysis.calibration import Calibration, Reliability
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import UNDEFINED
+from detap.report.values import rows_of
 
 
 def calibration_block(found: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
@@ -29,17 +31,14 @@ def calibration_block(found: Calibration, names: Sequence[Mapping[str, Cell]]) -
     told = ", ".join(
         f"{name} {UNDEFINED if isnan(value) else f'{value:.4f}'}" for name, value in errors.items()
     )
+    localised_bins = f"{len(found.localised[0].count)} " if found.localised else ""
     return Block(
         "calibration",
         f"Calibration of the scores at IoU {found.iou:.6g}",
         {"iou": found.iou, **errors, **_columns(whole), "classes": classes},
-        (f"{told}; {len(whole.count)} bins, {_localised_bins(found)}for LaECE",),
+        (f"{told}; {len(whole.count)} bins, {localised_bins}for LaECE",),
         _table(whole),
     )
-
-
-def _localised_bins(found: Calibration) -> str:
-    return f"{len(found.localised[0].count)} " if found.localised else ""
 
 
 def _columns(whole: Reliability) -> dict[str, Any]:
@@ -59,15 +58,11 @@ def _table(whole: Reliability) -> Table:
         Column("gap", "gap", "gap", "change"),
         Column("count", "detections", "det", "count"),
     )
-    edges = whole.edges.tolist()
-    rows: list[dict[str, Cell]] = [
-        {
-            "name": f"{edges[k]:.6g} to {edges[k + 1]:.6g}",
-            "mean_score": float(whole.mean_score[k]),
-            "true_share": float(whole.mean_value[k]),
-            "gap": float(whole.gap[k]),
-            "count": int(whole.count[k]),
-        }
-        for k in range(len(whole.count))
-    ]
-    return Table(columns, tuple(rows))
+    rows = {
+        "name": [f"{low:.6g} to {high:.6g}" for low, high in pairwise(whole.edges.tolist())],
+        "mean_score": whole.mean_score.tolist(),
+        "true_share": whole.mean_value.tolist(),
+        "gap": whole.gap.tolist(),
+        "count": whole.count.tolist(),
+    }
+    return Table(columns, rows_of(rows))

@@ -43,12 +43,9 @@ def comparison_report(
     numbers = tuple(_number(comparison, name) for name in comparison.names)
     return Report(
         kind="comparison",
-        version=__version__,
         signature=rules.signature(__version__),
         protocol=rules.as_dict(),
         inputs=tuple(inputs),
-        summary={},
-        titles={},
         table=Table(_columns("number", "number", comparison), numbers),
         notes=tuple(notes),
         blocks=(
@@ -151,15 +148,14 @@ def _of_mistakes(comparison: "Comparison", most: int | None) -> tuple[Block, ...
 
 def _images(comparison: "Comparison", most: int | None) -> Block:
     """Return the images, those whose mistakes changed most first, worse ones before better."""
-    changed = comparison.changed
+    changed = comparison.changed.tolist()
     names = comparison.first.images
-    rows: list[dict[str, Cell]] = []
-    for image, counts in enumerate(changed.tolist()):
-        if not any(counts):
-            continue
-        mistakes = dict(zip(KINDS, counts, strict=True))
-        rows.append({"name": names[image], "mistakes": sum(counts), **mistakes})
-    rows.sort(key=_weight, reverse=True)
+    found = [(sum(counts), image, counts) for image, counts in enumerate(changed) if any(counts)]
+    found.sort(key=lambda entry: (abs(entry[0]), entry[0]), reverse=True)
+    rows: list[dict[str, Cell]] = [
+        {"name": names[image], "mistakes": total, **dict(zip(KINDS, counts, strict=True))}
+        for total, image, counts in found
+    ]
     columns = (
         Column("name", "image", "image", "name"),
         Column("mistakes", "mistakes", "all", "more"),
@@ -168,12 +164,6 @@ def _images(comparison: "Comparison", most: int | None) -> Block:
     title = _title("image", "images", len(rows), len(names), most)
     data = {"changed": len(rows), "all": rows}
     return Block("images", title, data, table=_shown(columns, rows, most))
-
-
-def _weight(row: Mapping[str, Cell]) -> tuple[int, int]:
-    total = row["mistakes"]
-    assert isinstance(total, int)
-    return abs(total), total
 
 
 def _mistakes(*both: "Mistakes") -> Block:

@@ -1,12 +1,11 @@
 """Which classes a detector takes for which, as a part of a report."""
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from detap.analysis.confusion import Confusion
 from detap.names import printable
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.values import rows_of
 
 MOST_PAIRS = 10
 """How many confusions a text lists."""
@@ -56,18 +55,9 @@ def _table(found: Confusion) -> Table:
         "missed": found.matrix[:-1, -1],
         "background": found.matrix[-1, :-1],
     }
-    rows = _rows(found.classes, [column.tolist() for column in columns.values()], list(columns))
-    totals: dict[str, Cell] = {name: int(column.sum()) for name, column in columns.items()}
-    return Table(_COLUMNS, rows, {"name": "total", **totals})
-
-
-def _rows(
-    names: Sequence[str], columns: Sequence[Sequence[int]], keys: Sequence[str]
-) -> tuple[dict[str, Cell], ...]:
-    return tuple(
-        {"name": name, **dict(zip(keys, row, strict=True))}
-        for name, row in zip(names, zip(*columns, strict=True), strict=True)
-    )
+    counts = {name: column.tolist() for name, column in columns.items()}
+    totals: dict[str, Cell] = {name: sum(column) for name, column in counts.items()}
+    return Table(_COLUMNS, rows_of({"name": found.classes, **counts}), {"name": "total", **totals})
 
 
 _COLUMNS = (

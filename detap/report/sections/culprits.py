@@ -1,6 +1,6 @@
 """What got worse: the classes and images behind gates that did not pass."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from detap.decimals import same
 from detap.names import printable
@@ -17,8 +17,21 @@ def culprits_block(found: "Culprits") -> Block:
     place = "" if looser is None else f" at IoU {looser.iou[1]:.6g}"
     data = {
         "slice": found.slice,
-        "classes": [_class_record(entry) for entry in found.classes],
-        "looser": None if looser is None else _looser_record(looser),
+        "classes": [
+            {
+                "name": entry.name,
+                "AP": entry.average_precision,
+                "baseline": entry.baseline,
+                "ground_truths": entry.ground_truths,
+            }
+            for entry in found.classes
+        ],
+        "looser": None
+        if looser is None
+        else {
+            end: {"iou": iou, "drop": drop}
+            for end, iou, drop in zip(("lowest", "worst"), looser.iou, looser.drop, strict=True)
+        },
         "images": [
             {"name": entry.name, "mistakes": entry.mistakes, **entry.kinds}
             for entry in found.images
@@ -43,24 +56,10 @@ def _title(found: "Culprits") -> str:
     return title if found.slice is None else f"{title}, in slice {printable(found.slice)}"
 
 
-def _class_record(entry: "Fallen") -> dict[str, Any]:
-    return {
-        "name": entry.name,
-        "AP": entry.average_precision,
-        "baseline": entry.baseline,
-        "ground_truths": entry.ground_truths,
-    }
-
-
 def _class_line(entry: "Fallen") -> str:
     was = "" if entry.baseline is None else f", was {entry.baseline:.4f}"
     value = f"{entry.average_precision:.4f}"
     return f"class {entry.name}: AP {value}{was}, {entry.ground_truths} ground truths"
-
-
-def _looser_record(looser: "Looser") -> dict[str, Any]:
-    ends = zip(("lowest", "worst"), looser.iou, looser.drop, strict=True)
-    return {name: {"iou": iou, "drop": drop} for name, iou, drop in ends}
 
 
 def _looser_line(looser: "Looser") -> str:

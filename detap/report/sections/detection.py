@@ -59,7 +59,6 @@ def detection_report(
     columns = class_columns(result.protocol)
     return Report(
         kind="detection",
-        version=__version__,
         signature=result.protocol.signature(__version__),
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),

@@ -5,10 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from detap.analysis.errors import TYPES, Errors
+from detap.analysis.errors import ACROSS, TYPES, Errors
 from detap.report.model import Block, Cell, Column, Table
-
-_ACROSS = TYPES[6:]
 
 
 def errors_blocks(errors: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[Block]:
@@ -20,7 +18,7 @@ def errors_blocks(errors: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterat
     names : sequence of K mappings
         What each class is called: its ``name`` and ``id``.
     """
-    order = (*errors.by_loss(), *_ACROSS)
+    order = (*errors.by_loss(), *ACROSS)
     yield Block(
         "errors",
         f"Errors at IoU {errors.iou:.6g}, convention {errors.convention}: "
@@ -52,8 +50,9 @@ def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[st
     return {name: {"change": gain, "count": how_many} for name, gain, how_many in pairs}
 
 
-def _words(name: str) -> str:
-    return f"all {name.replace('_', ' ')}" if name in _ACROSS else name
+def words(name: str) -> str:
+    """Return what people call a type of error."""
+    return f"all {name.replace('_', ' ')}" if name in ACROSS else name
 
 
 def _table(errors: Errors, order: Sequence[str]) -> Table:
@@ -65,7 +64,7 @@ def _table(errors: Errors, order: Sequence[str]) -> Table:
     rows: list[dict[str, Cell]] = []
     for name in order:
         change, count = errors.of_type(name)
-        rows.append({"name": _words(name), "change": change, "count": count})
+        rows.append({"name": words(name), "change": change, "count": count})
     return Table(columns, tuple(rows))
 
 
@@ -77,7 +76,7 @@ def _class_table(
         Column("name", "class", "class", "name"),
         Column("AP", f"AP{100 * errors.iou:.6g}", "AP", "share"),
         *(
-            Column(name, _words(name), _SHORT[name], "change", 1 if name in _ACROSS else 0)
+            Column(name, words(name), _SHORT[name], "change", 1 if name in ACROSS else 0)
             for name in order
         ),
     )

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from detap._version import __version__
 from detap.errors import Problem
 from detap.report.model import Block, Column, Report, Table
 
@@ -44,12 +43,7 @@ def examination_report(
     columns = (Column("name", "class", "class", "name"), *counts)
     return Report(
         kind="check",
-        version=__version__,
-        signature="",
-        protocol={},
         inputs=tuple(inputs),
-        summary={},
-        titles={},
         table=Table(columns, rows, {"name": "total", **totals} if rows else None),
         notes=examination.notes,
         blocks=(_errors(problems, omitted), *_facts(examination.facts)),

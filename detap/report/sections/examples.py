@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
 from detap.analysis.outcome import Outcome
-from detap.core.matching import Boxes
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.values import rows_of
 
 _WHY = {
     "unlabelled": "confident, and nothing beneath it: an annotation may be lacking",
@@ -50,67 +50,53 @@ def examples_blocks(
     yield Block("", "Annotations that may be wrong", {}, told, _table(_SUSPECTS, doubtful))
 
 
-def _worst_images(outcome: Outcome, score: float | None, most: int) -> list[dict[str, Cell]]:
+def _worst_images(outcome: Outcome, score: float | None, most: int) -> tuple[dict[str, Cell], ...]:
     found = worst_images(outcome, score=score, most=most)
     names = outcome.scene.ground_truth.images
-    columns = (found.image.tolist(), found.false_positives.tolist(), found.false_negatives.tolist())
-    return [
-        {"image": names[image], "false_positives": wrong, "false_negatives": lost}
-        for image, wrong, lost in zip(*columns, strict=True)
-    ]
-
-
-def _mistakes(outcome: Outcome, errors: Errors, most: int) -> list[dict[str, Cell]]:
-    found = confident_mistakes(outcome, errors, most=most)
-    rows = zip(found.detection.tolist(), found.kind.tolist(), found.target.tolist(), strict=True)
-    overlaps = found.overlap.tolist()
-    return [
+    return rows_of(
         {
-            **_detection(outcome, row),
+            "image": [names[image] for image in found.image.tolist()],
+            "false_positives": found.false_positives.tolist(),
+            "false_negatives": found.false_negatives.tolist(),
+        }
+    )
+
+
+def _mistakes(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
+    found = confident_mistakes(outcome, errors, most=most)
+    columns = (found.detection, found.kind, found.target, found.overlap)
+    return tuple(
+        {
+            **_box(outcome, 0, row),
             "error": TYPES[kind],
             "ground_truth": _class_of_truth(outcome, target),
             "iou": overlap if target >= 0 else None,
         }
-        for (row, kind, target), overlap in zip(rows, overlaps, strict=True)
-    ]
+        for row, kind, target, overlap in zip(*(c.tolist() for c in columns), strict=True)
+    )
 
 
-def _suspects(outcome: Outcome, errors: Errors, most: int) -> list[dict[str, Cell]]:
+def _suspects(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
     found = suspects(outcome, errors, most=most)
-    rows: list[dict[str, Cell]] = []
-    for reason, row, truth in zip(
-        found.reason.tolist(), found.detection.tolist(), found.ground_truth.tolist(), strict=True
-    ):
-        about = _detection(outcome, row) if row >= 0 else _truth(outcome, truth)
-        rows.append(
-            {
-                **about,
-                "reason": REASONS[reason],
-                "ground_truth": _class_of_truth(outcome, truth),
-            }
-        )
-    return rows
+    columns = (found.reason, found.detection, found.ground_truth)
+    return tuple(
+        {
+            **(_box(outcome, 0, row) if row >= 0 else _box(outcome, 1, truth)),
+            "reason": REASONS[reason],
+            "ground_truth": _class_of_truth(outcome, truth),
+        }
+        for reason, row, truth in zip(*(c.tolist() for c in columns), strict=True)
+    )
 
 
-def _detection(outcome: Outcome, row: int) -> dict[str, Cell]:
-    boxes = outcome.boxes[0]
-    return {
-        **_place(outcome, boxes, row),
-        "score": float(boxes.score[row]),
-    }
-
-
-def _truth(outcome: Outcome, row: int) -> dict[str, Cell]:
-    boxes = outcome.boxes[1]
-    return {**_place(outcome, boxes, row), "score": None}
-
-
-def _place(outcome: Outcome, boxes: Boxes, row: int) -> dict[str, Cell]:
-    ends = zip(("x1", "y1", "x2", "y2"), boxes.corners[row].tolist(), strict=True)
+def _box(outcome: Outcome, side: int, row: int) -> dict[str, Cell]:
+    """Return a detection (side 0), or a ground truth (side 1)."""
+    boxes = outcome.boxes[side]
     return {
         "image": outcome.scene.ground_truth.images[boxes.image[row]],
         "class": outcome.classes[boxes.label[row]],
-        **dict(ends),
+        **dict(zip(("x1", "y1", "x2", "y2"), boxes.corners[row].tolist(), strict=True)),
+        "score": None if side else float(boxes.score[row]),
     }
 
 
@@ -118,7 +104,7 @@ def _class_of_truth(outcome: Outcome, row: int) -> str | None:
     return None if row < 0 else outcome.classes[outcome.boxes[1].label[row]]
 
 
-def _table(columns: tuple[Column, ...], rows: list[dict[str, Cell]]) -> Table:
+def _table(columns: tuple[Column, ...], rows: tuple[dict[str, Cell], ...]) -> Table:
     # A name that is a number is a name all the same.
     return Table(columns, tuple({**row, "image": str(row["image"])} for row in rows))
 

@@ -1,12 +1,12 @@
 """Why a number is what it is: a sentence, then the numbers that it rests on."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from math import nan
 from typing import Any
 
 from detap._version import __version__
 from detap.analysis.explanation.account import Account, Portion
-from detap.analysis.explanation.difference import Difference, End
+from detap.analysis.explanation.difference import Difference
 from detap.analysis.explanation.origin import Candidate, Origin
 from detap.decimals import same
 from detap.protocols import Protocol
@@ -17,32 +17,16 @@ from detap.report.numbers import exact
 _KINDS = {entry.name: entry.kind for entry in axes(Protocol)}
 
 
-def explanation(kind: str, answer: str, table: Table, blocks: Iterable[Block]) -> Report:
-    """Return a report that answers a question; it is of no one protocol."""
-    return Report(
-        kind=kind,
-        version=__version__,
-        signature="",
-        protocol={},
-        inputs=(),
-        summary={},
-        titles={},
-        table=table,
-        blocks=tuple(blocks),
-        answer=answer,
-    )
-
-
 # --- two protocols
 
 
 def difference_report(found: Difference) -> Report:
     """Return the report of two protocols' difference."""
-    return explanation(
-        "difference",
-        difference_sentence(found),
-        steps_table(found),
-        [_ends(found), *difference_blocks(found)],
+    return Report(
+        kind="difference",
+        table=steps_table(found),
+        blocks=(_ends(found), *difference_blocks(found)),
+        answer=difference_sentence(found),
     )
 
 
@@ -111,7 +95,15 @@ def _ends(found: Difference) -> Block:
         {"name": end.protocol.spelling, "number": end.measure.name, "value": end.value}
         for end in ends.values()
     ]
-    data = {key: _end(end) for key, end in ends.items()}
+    data: dict[str, Any] = {
+        key: {
+            "signature": end.protocol.signature(__version__),
+            "protocol": end.protocol.as_dict(),
+            "number": end.measure.name,
+            "value": end.value,
+        }
+        for key, end in ends.items()
+    }
     table = Table(_ENDS, tuple(rows))
     return Block("numbers", "", {**data, "difference": found.total}, table=table)
 
@@ -121,15 +113,6 @@ _ENDS = (
     Column("number", "number", "number", "text"),
     Column("value", "value", "value", "exact"),
 )
-
-
-def _end(end: End) -> dict[str, Any]:
-    return {
-        "signature": end.protocol.signature(__version__),
-        "protocol": end.protocol.as_dict(),
-        "number": end.measure.name,
-        "value": end.value,
-    }
 
 
 def difference_blocks(found: Difference) -> list[Block]:
@@ -174,9 +157,22 @@ def _axes(found: Difference) -> Block:
 
 def origin_report(found: Origin, *, most: int = 10) -> Report:
     """Return the report of the protocols that give a number, or come near."""
-    rows = tuple(_candidate(entry) for entry in found.candidates[:most])
-    return explanation(
-        "origin", _origin_sentence(found), Table(_PROTOCOLS, rows), [_search(found, most)]
+    rows: tuple[dict[str, Cell], ...] = tuple(
+        {
+            "name": _called(entry),
+            "number": entry.name,
+            "value": entry.value,
+            "digits": entry.digits,
+            "changes": len(entry.changes),
+            "signature": entry.protocol.signature(__version__),
+        }
+        for entry in found.candidates[:most]
+    )
+    return Report(
+        kind="origin",
+        table=Table(_PROTOCOLS, rows),
+        blocks=(_search(found, most),),
+        answer=_origin_sentence(found),
     )
 
 
@@ -184,17 +180,6 @@ _PROTOCOLS = (
     *_ENDS,
     Column("digits", "digits equal", "digits", "count"),
 )
-
-
-def _candidate(entry: Candidate) -> dict[str, Cell]:
-    return {
-        "name": _called(entry),
-        "number": entry.name,
-        "value": entry.value,
-        "digits": entry.digits,
-        "changes": len(entry.changes),
-        "signature": entry.protocol.signature(__version__),
-    }
 
 
 def _called(entry: Candidate) -> str:
@@ -275,7 +260,12 @@ def account_report(found: Account) -> Report:
         data = {"steps": steps.rows, "difference": found.protocols.total}
         blocks += [Block("attribution", title, data, table=steps)]
         blocks += difference_blocks(found.protocols)
-    return explanation("account", account_sentence(found), table if rows else _NONE, blocks)
+    return Report(
+        kind="account",
+        table=table if rows else Table((), ()),
+        blocks=tuple(blocks),
+        answer=account_sentence(found),
+    )
 
 
 _PORTIONS = (
@@ -283,7 +273,6 @@ _PORTIONS = (
     Column("share", "part", "part", "share"),
     Column("portion", "change", "change", "fine"),
 )
-_NONE = Table((), ())
 
 
 def account_sentence(found: Account) -> str:

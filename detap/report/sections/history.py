@@ -1,10 +1,9 @@
 """Runs over time: a table for each series that can be compared within itself."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
-from detap._version import __version__
 from detap.errors import Note
 from detap.names import printable
 from detap.report.model import Block, Cell, Column, Report, Table
@@ -30,12 +29,9 @@ def history_report(found: "Sequence[Series]") -> Report:
     truth = [entry for entry in latest["inputs"] if entry.get("role") == "ground_truth"]
     return Report(
         kind=KEY,
-        version=__version__,
         signature=found[0].runs[-1].signature,
         protocol=latest["protocol"],
         inputs=tuple(truth),
-        summary={},
-        titles={},
         table=_table(found[0]),
         notes=tuple(history_notes(found)),
         blocks=tuple(_apart(found[1:])),
@@ -103,22 +99,16 @@ def _number(name: str, series: "Series", priority: int) -> Column:
 
 def _values(series: "Series") -> dict[str, list[Cell]]:
     runs = series.runs
+    gates = [run.record.get("gates") for run in runs]
+    numbers: dict[str, list[Cell]] = {}
+    for name in runs[-1].numbers:
+        values = [run.numbers[name] for run in runs]
+        counted = name in series.counts
+        numbers[name] = [int(v) if counted and not isnan(v) else v for v in values]
     return {
         "name": [run.name for run in runs],
-        "gates": [_verdict(run.record) for run in runs],
+        "gates": [g if g is None else "passed" if g["passed"] else "FAILED" for g in gates],
         "detap_version": [run.version for run in runs],
         "change": [*series.changes],
-        **{
-            name: [_cell(run.numbers[name], name in series.counts) for run in runs]
-            for name in runs[-1].numbers
-        },
+        **numbers,
     }
-
-
-def _cell(value: float, is_count: bool) -> Cell:
-    return int(value) if is_count and not isnan(value) else value
-
-
-def _verdict(record: Mapping[str, Any]) -> str | None:
-    gates = record.get("gates")
-    return None if gates is None else "passed" if gates["passed"] else "FAILED"

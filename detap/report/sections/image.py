@@ -36,12 +36,9 @@ def image_report(
     title = f"Ground truths of image {found.image}, IoU {found.iou:.6g}"
     return Report(
         kind="image",
-        version=__version__,
         signature=result.protocol.signature(__version__),
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
-        summary={},
-        titles={},
         table=Table(_DETECTIONS, tuple(teller.detection(entry) for entry in found.detections)),
         notes=tuple(notes),
         blocks=(Block("image", title, data, table=Table(_TRUTHS, tuple(truths))),),

@@ -27,6 +27,7 @@ def operating_block(
     whole = _numbers(point.overall)
     rows = [{**name, **_numbers(entry)} for name, entry in zip(names, point.by_class, strict=True)]
     at = f"score {score_threshold:.6g}" if score_threshold is not None else "the best F1 of each"
+    mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
     return Block(
         KEY,
         f"Operating point at {at}, IoU {point.iou:.6g}",
@@ -37,7 +38,7 @@ def operating_block(
             "macro_F1": point.macro_f1,
             "classes": rows,
         },
-        _lines(point),
+        (f"mean F1 over the classes with ground truth: {mean}",),
         Table(_COLUMNS, tuple(rows), {"name": "all classes", **whole}),
     )
 
@@ -50,11 +51,6 @@ def _numbers(point: Point) -> dict[str, Any]:
         "false_positives": point.false_positives,
         "false_negatives": point.false_negatives,
     }
-
-
-def _lines(point: OperatingPoint) -> tuple[str, ...]:
-    mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
-    return (f"mean F1 over the classes with ground truth: {mean}",)
 
 
 _COLUMNS = (

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from detap.ranking.classification import ClassificationResult
     from detap.ranking.objectives import Objectives
     from detap.ranking.retrieval import RetrievalResult
+    from detap.tables.detection import Floats
 
 LOSS_TITLES = {
     "ap": "AP loss, ties counted against the query",
@@ -55,10 +56,8 @@ def retrieval_report(
     objectives : Objectives, optional
         Losses and gaps of the same queries.
     """
-    blocks = [block for block in (_levels_block(result), *_objective_blocks(objectives)) if block]
     return Report(
         kind="retrieval",
-        version=__version__,
         signature=result.protocol.signature(__version__),
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
@@ -66,7 +65,7 @@ def retrieval_report(
         titles={m.name: tuple(m.title.split(", ")) for m in result.measures},
         table=_query_table(result, objectives),
         notes=result.notes,
-        blocks=tuple(blocks),
+        blocks=(_levels_block(result), *_objective_blocks(objectives)),
     )
 
 
@@ -101,7 +100,7 @@ def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
     return report._replace(table=shown, blocks=(*report.blocks, told))
 
 
-def _levels_block(result: "RetrievalResult") -> Block | None:
+def _levels_block(result: "RetrievalResult") -> Block:
     levels, precision = result.levels.tolist(), result.precision_at_levels.tolist()
     data: dict[str, Any] = {
         "levels": levels,
@@ -109,20 +108,14 @@ def _levels_block(result: "RetrievalResult") -> Block | None:
         "precision_at_ranks": result.precision_at_ranks.tolist(),
         "recall_at_ranks": result.recall_at_ranks.tolist(),
     }
-    table = None
-    if levels:
-        columns = (
-            Column("recall", "recall", "recall", "name"),
-            Column("precision", "interpolated precision", "int. prec.", "share"),
-        )
-        rows: list[dict[str, Cell]] = [
-            {"recall": f"{level:.1f}", "precision": value}
-            for level, value in zip(levels, precision, strict=True)
-        ]
-        table = Table(columns, tuple(rows))
-    if table is None:
+    if not levels:
         return Block("curve", "Precision and recall over ranks", data)
-    return Block("curve", "Precision at 11 levels of recall", data, table=table)
+    columns = (
+        Column("recall", "recall", "recall", "name"),
+        Column("precision", "interpolated precision", "int. prec.", "share"),
+    )
+    rows = rows_of({"recall": [f"{level:.1f}" for level in levels], "precision": precision})
+    return Block("curve", "Precision at 11 levels of recall", data, table=Table(columns, rows))
 
 
 def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:
@@ -131,35 +124,34 @@ def _objective_blocks(objectives: "Objectives | None") -> Iterable[Block]:
     if objectives.losses:
         from detap.ranking.objectives import PARAMETERS  # only with losses
 
-        means = {key: mean(column.tolist()) for key, column in objectives.losses.items()}
-        rows: list[dict[str, Cell]] = [
-            {"loss": LOSS_TITLES[key], "value": value} for key, value in means.items()
-        ]
-        columns = (
-            Column("loss", "loss", "loss", "name"),
-            Column("value", "mean", "mean", "exact"),
-        )
+        means, table = _means("loss", objectives.losses, LOSS_TITLES)
         data = {"means": means, "parameters": PARAMETERS}
-        yield Block("losses", "Losses", data, table=Table(columns, tuple(rows)))
+        yield Block("losses", "Losses", data, table=table)
     if objectives.gaps:
-        yield _gap_block(objectives)
+        means, table = _means("what", objectives.gaps, _GAP_TITLES)
+        counted = sum(not isnan(value) for value in objectives.gaps["gap"].tolist())
+        applies = int(objectives.applies.sum())
+        lines = (
+            f"{objectives.batches} batches; the bounds suppose that each batch ranks all its "
+            f"relevant items first, as in {applies} of {counted} queries",
+        )
+        data = {
+            "batches": objectives.batches,
+            "applies": applies,
+            "queries": counted,
+            "means": means,
+        }
+        yield Block("decomposability", "Decomposability", data, lines, table)
 
 
-def _gap_block(objectives: "Objectives") -> Block:
-    means = {key: mean(column.tolist()) for key, column in objectives.gaps.items()}
-    counted = sum(not isnan(value) for value in objectives.gaps["gap"].tolist())
-    applies = int(objectives.applies.sum())
-    rows: list[dict[str, Cell]] = [
-        {"what": _GAP_TITLES[key], "value": value} for key, value in means.items()
-    ]
-    columns = (Column("what", "what", "what", "name"), Column("value", "mean", "mean", "exact"))
-    lines = (
-        f"{objectives.batches} batches; the bounds suppose that each batch ranks all its relevant "
-        f"items first, as in {applies} of {counted} queries",
-    )
-    data = {"batches": objectives.batches, "applies": applies, "queries": counted, "means": means}
-    return Block(
-        "decomposability", "Decomposability", data, lines=lines, table=Table(columns, tuple(rows))
+def _means(
+    what: str, values: "Mapping[str, Floats]", titles: Mapping[str, str]
+) -> tuple[dict[str, float], Table]:
+    """Return the means over the queries, and a table of them under their titles."""
+    means = {key: mean(column.tolist()) for key, column in values.items()}
+    columns = (Column(what, what, what, "name"), Column("value", "mean", "mean", "exact"))
+    return means, Table(
+        columns, rows_of({what: [titles[key] for key in means], "value": [*means.values()]})
     )
 
 
@@ -213,7 +205,6 @@ def classification_report(
         blocks.append(Block("samples", "Samples", samples, lines=lines))
     return Report(
         kind="classification",
-        version=__version__,
         signature=result.protocol.signature(__version__),
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),

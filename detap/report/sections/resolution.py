@@ -29,7 +29,10 @@ def resolution_block(found: "Resolution", most: int | None = 10) -> Block:
     criterion = found.criterion
     every = (*found.numbers, *found.classes)
     whole = [reach for reach in every if reach.ground_truths is None]
-    classes = sorted((reach for reach in every if reach.ground_truths is not None), key=_coarse)
+    classes = sorted(  # the largest drop first, what is not known last
+        (reach for reach in every if reach.ground_truths is not None),
+        key=lambda reach: (isnan(reach.smallest_drop), -reach.smallest_drop),
+    )
     known = any(not isnan(reach.smallest_drop) for reach in every)
     shown = [*whole, *classes[:most]] if known else []
     return Block(
@@ -48,11 +51,6 @@ def resolution_block(found: "Resolution", most: int | None = 10) -> Block:
         tuple(_lines(found, shown)),
         Table(_columns(found, shown), tuple(reach._asdict() for reach in shown)) if shown else None,
     )
-
-
-def _coarse(reach: "Reach") -> tuple[bool, float]:
-    """Return the order of showing: the largest drop first, what is not known last."""
-    return isnan(reach.smallest_drop), -reach.smallest_drop
 
 
 def _columns(found: "Resolution", shown: "Sequence[Reach]") -> tuple[Column, ...]:

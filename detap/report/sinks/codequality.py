@@ -18,7 +18,9 @@ from detap.report.sinks.registry import Style
 def render(report: Report, style: Style) -> str:
     """Return one finding per gate that did not simply pass."""
     checks = checks_of(report)
-    path = _path(report)
+    # The file that findings point to: the detections, as their path was given.
+    paths = [entry["path"] for entry in report.inputs if entry.get("role") == "detections"]
+    path = printable(paths[0]).removeprefix("./") if paths else "detections"
     found = [_finding(check, path) for check in [*checks.failed, *checks.warned]]
     return json.dumps(found, indent=2, allow_nan=False) + "\n"
 
@@ -32,11 +34,3 @@ def _finding(check: Mapping[str, Any], path: str) -> dict[str, Any]:
         "severity": "major" if check["verdict"] in FAILURES else "minor",
         "location": {"path": path, "lines": {"begin": 1}},
     }
-
-
-def _path(report: Report) -> str:
-    """Return the file that a finding points to: the detections, as their path was given."""
-    for entry in report.inputs:
-        if entry.get("role") == "detections":
-            return printable(entry["path"]).removeprefix("./")
-    return "detections"

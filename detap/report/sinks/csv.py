@@ -20,12 +20,9 @@ _ACTING = tuple("=+-@'\t\r\uff1d\uff0b\uff0d\uff20")
 
 def render(report: Report, style: Style) -> str:
     """Return the rows of the main table with every key they have, and a line of headings."""
-    keys = list(report.table.rows[0]) if report.table.rows else _headings(report)
-    return write(keys, ([row[key] for key in keys] for row in report.table.rows))
-
-
-def _headings(report: Report) -> list[str]:
-    return [column.key for column in report.table.columns]
+    table = report.table
+    keys = list(table.rows[0]) if table.rows else [column.key for column in table.columns]
+    return write(keys, ([row[key] for key in keys] for row in table.rows))
 
 
 def write(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> str:

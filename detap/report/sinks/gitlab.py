@@ -17,18 +17,21 @@ Sample = tuple[Mapping[str, str], float]
 def render(report: Report, style: Style) -> str:
     """Return the summary, the numbers of each row and the verdicts of the gates as gauges."""
     unit = "query" if report.kind == "retrieval" else "class"
+    summary = (({"number": name}, value) for name, value in report.summary.items())
+    gates = (
+        (
+            {"gate": check["name"], "kind": check["kind"], "place": str(place)},
+            float(check["verdict"] not in FAILURES),
+        )
+        for place, check in enumerate(checks_of(report).all)
+    )
     lines = [
-        *_family("detap_summary", "A number of the summary.", _summary(report)),
+        *_family("detap_summary", "A number of the summary.", summary),
         *_family(f"detap_{unit}", f"A number of one {unit}.", _rows(report, unit)),
-        *_family("detap_gate_passed", "Whether a gate passed.", _gates(report)),
+        *_family("detap_gate_passed", "Whether a gate passed.", gates),
         "# EOF",
     ]
     return "".join(f"{line}\n" for line in lines)
-
-
-def _summary(report: Report) -> Iterator[Sample]:
-    for name, value in report.summary.items():
-        yield {"number": name}, value
 
 
 def _rows(report: Report, unit: str) -> Iterator[Sample]:
@@ -38,12 +41,6 @@ def _rows(report: Report, unit: str) -> Iterator[Sample]:
                 # Two rows may look alike once printed: their place tells them apart.
                 labels = {unit: printable(row["name"]), "place": str(place), "number": key}
                 yield labels, float(value)
-
-
-def _gates(report: Report) -> Iterator[Sample]:
-    for place, check in enumerate(checks_of(report).all):
-        labels = {"gate": check["name"], "kind": check["kind"], "place": str(place)}
-        yield labels, float(check["verdict"] not in FAILURES)
 
 
 def _family(name: str, about: str, samples: Iterable[Sample]) -> list[str]:

@@ -7,6 +7,7 @@ other characters being ``\u`` escapes, so that no name can act on the terminal t
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, cast
 
 from detap.report.model import Report
@@ -48,15 +49,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         **({"answer": report.answer} if report.answer else {}),
         "summary": report.summary,
         ROWS[report.kind]: report.table.rows,
-        "notes": [
-            {
-                "code": note.code,
-                "message": note.message,
-                "count": note.count,
-                "warning": note.warning,
-            }
-            for note in report.notes
-        ],
+        "notes": [asdict(note) for note in report.notes],
         **{block.key: block.data for block in report.blocks if block.key},
     }
     return cast("dict[str, Any]", plain(record))

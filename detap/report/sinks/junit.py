@@ -5,6 +5,7 @@ evaluated; a warning passes, and says so in its output. What XML cannot hold is 
 """
 
 from collections.abc import Iterator, Mapping
+from math import isnan
 from typing import Any
 
 from detap.names import printable
@@ -25,24 +26,24 @@ def render(report: Report, style: Style) -> str:
         f'tests="{len(checks.all)}" failures="{len(checks.failed) - errors}" '
         f'errors="{errors}" skipped="0" time="0"'
     )
+    properties = {"signature": report.signature}
+    for name, value in report.summary.items():
+        properties[name] = "undefined" if isnan(value) else repr(value)
     lines = [
         '<?xml version="1.0" encoding="UTF-8"?>',
         f'<testsuites name="detap" {counts.replace(" skipped=", " disabled=")}>',
         f'  <testsuite name="detap gates" {counts}>',
         "    <properties>",
-        *(f"      <property name={name} value={value}/>" for name, value in _properties(report)),
+        *(
+            f"      <property name={quoted(name)} value={quoted(text)}/>"
+            for name, text in properties.items()
+        ),
         "    </properties>",
         *(line for check in checks.all for line in _case(check)),
         "  </testsuite>",
         "</testsuites>",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _properties(report: Report) -> Iterator[tuple[str, str]]:
-    yield quoted("signature"), quoted(report.signature)
-    for name, value in report.summary.items():
-        yield quoted(name), quoted("undefined" if value != value else repr(value))  # noqa: PLR0124
 
 
 _RELATIONS = {

@@ -18,13 +18,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from detap.analysis.calibration import calibration
-from detap.analysis.confusion import confusion
-from detap.analysis.errors import TYPES, errors
+from detap.analysis.confusion import Confusion, confusion
+from detap.analysis.errors import ACROSS, errors
 from detap.analysis.operating import sweeps
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.names import printable
+from detap.report.sections.errors import words
 from detap.tables.detection import Floats
 
 if TYPE_CHECKING:
@@ -182,28 +183,24 @@ def _at(grid: Floats, levels: Floats, precision: Floats) -> Floats:
 
 def _errors(outcome: Outcome, result: Result) -> "Figure":
     found = errors(outcome)
-    order = [*found.by_loss(), *TYPES[6:]][::-1]
+    order = [*found.by_loss(), *ACROSS][::-1]
     drawn, axes = _axes(4.6, 3.0)
     values = [100 * found.of_type(name)[0] for name in order]
     bars = axes.barh(range(len(order)), values, height=0.65, color=_BLUE, edgecolor="black")
     for bar, name in zip(bars, order, strict=True):
-        if name in TYPES[6:]:
+        if name in ACROSS:
             bar.set(facecolor="white", hatch="////")
     for place, name in enumerate(order):
         change, count = found.of_type(name)
         text = f" {100 * change:.2f}  ({count})"
         axes.text(max(100 * change, 0), place, text, va="center", fontsize=7)
-    axes.set_yticks(range(len(order)), [_words(name) for name in order])
+    axes.set_yticks(range(len(order)), [words(name) for name in order])
     axes.set_xlim(min(0, *values), max(*values, 0.1) * 1.3)
     axes.set_xlabel("AP gained where repaired, in points (count)")
     title = f"Errors at IoU {outcome.iou:.6g}: AP {100 * found.average_precision:.2f}"
     axes.set_title(title, fontsize=9, loc="left")
     axes.grid(visible=False, axis="y")
     return drawn
-
-
-def _words(name: str) -> str:
-    return f"all {name.replace('_', ' ')}" if name in TYPES[6:] else name
 
 
 # --- operating point
@@ -248,7 +245,7 @@ def _operating_point(outcome: Outcome, result: Result) -> "Figure":
 def _confusion(outcome: Outcome, result: Result) -> "Figure":
     found = confusion(outcome)
     if len(found.classes) >= _MOST_CELLS:
-        return _pairs(outcome, result)
+        return _pairs(outcome, found)
     matrix = found.matrix
     size = len(matrix)
     drawn, axes = _axes(2.2 + 0.28 * size, 1.8 + 0.28 * size, grid=False)
@@ -268,8 +265,7 @@ def _confusion(outcome: Outcome, result: Result) -> "Figure":
     return drawn
 
 
-def _pairs(outcome: Outcome, result: Result) -> "Figure":
-    found = confusion(outcome)
+def _pairs(outcome: Outcome, found: Confusion) -> "Figure":
     pairs = found.largest(_MOST_PAIRS)[::-1]
     drawn, axes = _axes(5.2, 1.2 + 0.2 * max(len(pairs), 4))
     axes.barh(range(len(pairs)), [pair.pairs for pair in pairs], color=_BLUE, edgecolor="black")
