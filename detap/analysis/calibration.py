@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from detap.analysis.outcome import Counts, Outcome
+from detap.core.curves import mean_of_defined
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.tables.detection import Flags, Floats, Integers
@@ -97,9 +98,7 @@ class Calibration:
     @property
     def localised_error(self) -> float:
         """The localisation-aware error, LaECE: the mean over the classes that have detections."""
-        values = np.array([entry.expected_error for entry in self.localised])
-        defined = values[~np.isnan(values)]
-        return float(defined.mean()) if len(defined) else float("nan")
+        return mean_of_defined(np.array([entry.expected_error for entry in self.localised]))
 
 
 def calibration(

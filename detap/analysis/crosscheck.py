@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.curves import mean_of_defined
 from detap.decimals import apart
 from detap.errors import Note, UsageError
 from detap.evaluation.detection import Result
@@ -224,9 +225,7 @@ def _mean(measure: Measure, precision: Floats, recall: Floats) -> float:
     values = precision if measure.quantity == "AP" else recall
     if measure.threshold is not None:
         values = values[[measure.threshold]]
-    values = values[..., [measure.area], [measure.limit]]
-    defined = values[~np.isnan(values)]
-    return float(np.mean(defined)) if len(defined) else float("nan")
+    return mean_of_defined(values[..., [measure.area], [measure.limit]])
 
 
 def _inexact_notes(inexact: int) -> Iterator[Note]:

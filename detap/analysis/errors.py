@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 
 from detap.analysis.outcome import NOT_ANALYSED, USUAL_IOU, Counts, Outcome, surroundings_of
 from detap.core._curves import count_above
-from detap.core.curves import average_precisions
+from detap.core.curves import average_precisions, mean_of_defined
 from detap.core.nearest import CLASSIFICATION, LOCALISATION
 from detap.errors import UsageError
 from detap.evaluation.results import Result, averages_of_absent
@@ -211,14 +211,14 @@ class _Analysis:
         owner = np.zeros(len(self.kind), np.bool_)
         owner[self.owners] = True
         before, changed = repairs.before, np.array([repairs.after(k) for k in range(len(TYPES))])
-        change = np.array([_mean(after) for after in changed]) - _mean(before)
+        change = np.array([mean_of_defined(after) for after in changed]) - mean_of_defined(before)
         if self.convention == "tidecv":
             change[: _MISSED + 1] = np.maximum(change[: _MISSED + 1], 0.0)
         return Errors(
             convention=self.convention,
             iou=outcome.iou,
             classes=outcome.classes,
-            average_precision=_mean(before),
+            average_precision=mean_of_defined(before),
             average_precision_by_class=before,
             change=change,
             change_by_class=changed - before,
@@ -340,11 +340,6 @@ class _Repairs:
         detected = self.outcome.by_class(self.outcome.boxes[0].label) > 0
         before = getattr(self, "before", averages_of_absent(rules, detected))
         return np.where(positives > 0, values, before)
-
-
-def _mean(values: Floats) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
 
 
 def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integers]:

@@ -162,3 +162,9 @@ def average_precisions(
     due, rule = recalls_due(levels, summing), SUMMINGS.index(summing)
     _curves.fill_averages(hits, begin, positives, levels, due, guard, rule, out)
     return out
+
+
+def mean_of_defined(values: Floats) -> float:
+    """Return the mean of the values that are not NaN; NaN where all are."""
+    defined = values[~np.isnan(values)]
+    return float(np.mean(defined)) if len(defined) else float("nan")

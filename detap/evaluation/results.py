@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import curves as core_curves
+from detap.core.curves import mean_of_defined
 from detap.core.finishing import Scores, finish
 from detap.errors import Note
 from detap.evaluation.scene import Scene
@@ -466,14 +467,14 @@ class Result:
     def _mean(self, entry: Measure) -> float:
         rows = _threshold_rows(entry)
         if entry.quantity == "AR":
-            return _mean_of_defined(self.recall[rows, :, entry.area, entry.limit])
+            return mean_of_defined(self.recall[rows, :, entry.area, entry.limit])
         classes: Any = np.flatnonzero(self.in_group(entry.group)) if entry.group else slice(None)
         average = self.average_precision[rows, :, entry.area][:, classes]
         if self.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            return _mean_of_defined(self.precision[rows, :, :, entry.area][:, :, classes])
-        return _mean_of_defined(average)
+            return mean_of_defined(self.precision[rows, :, :, entry.area][:, :, classes])
+        return mean_of_defined(average)
 
     def in_group(self, group: str) -> Flags:
         """Return which classes are in a group, such as ``"rare"``, (K,) bool."""
@@ -548,11 +549,6 @@ def averages_of_absent(protocol: Protocol, detected: Flags) -> Floats:
 def every_cell(protocol: Protocol) -> "tuple[Cell, ...]":
     """Return each area range with each threshold, as numbers."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
-
-
-def _mean_of_defined(values: Floats) -> float:
-    defined = values[~np.isnan(values)]
-    return float(np.mean(defined)) if len(defined) else float("nan")
 
 
 def _threshold_rows(entry: Measure) -> slice:

@@ -7,50 +7,21 @@ NaN and the gradient 0.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
+
+import numpy as np
 
 Array = Any
 """A numpy.ndarray or a torch.Tensor; the formulas use what both have."""
+
+Library = Any
+"""numpy or torch itself; the formulas use functions that both have, arguments by their place."""
 
 _PAIRS = 1 << 22
 """Of so many pairs of items at most the differences are held at once."""
 
 TIE_GUARD = 1e-8
 """What the published code of Revaud et al. adds to denominators that may be 0, with ties."""
-
-
-class Library(Protocol):
-    """The few functions whose names differ between NumPy and PyTorch."""
-
-    def tanh(self, array: Array, /) -> Array:
-        """Return the hyperbolic tangent."""
-
-    def log(self, array: Array, /) -> Array:
-        """Return the natural logarithm."""
-
-    def where(self, condition: Array, yes: Array | float, no: Array | float, /) -> Array:
-        """Choose by element."""
-
-    def clip(self, array: Array, low: float | None, high: float | None, /) -> Array:
-        """Limit every element."""
-
-    def cumsum(self, array: Array, /) -> Array:
-        """Return the running sum over the last axis."""
-
-    def flip(self, array: Array, /) -> Array:
-        """Turn the last axis round."""
-
-    def stack(self, arrays: list[Array], /) -> Array:
-        """Join along a new last axis."""
-
-    def zeros_like(self, array: Array, /) -> Array:
-        """Return zeros of the same kind."""
-
-    def nonzero(self, array: Array, /) -> tuple[Array, Array]:
-        """Return the row and the column of every element that is not 0, row by row."""
-
-    def add_rows(self, target: Array, rows: Array, values: Array, /) -> None:
-        """Add ``values[i]`` to ``target[rows[i]]``, repeated rows included."""
 
 
 class Bins(NamedTuple):
@@ -124,7 +95,7 @@ def of_pairs(
     """Return 1 - mean over relevant k of rank+ / (rank+ + rank-), and its gradient."""
     count = relevant.sum(-1)
     total, gradient = xp.zeros_like(count), xp.zeros_like(scores)
-    query, item = xp.nonzero(relevant)
+    query, item = xp.where(relevant > 0)
     block = max(1, _PAIRS // max(1, scores.shape[1]))
     for start in range(0, len(query), block):
         q, k = query[start : start + block], item[start : start + block]
@@ -145,15 +116,10 @@ class _Pairs(NamedTuple):
     sums: tuple[Array, Array]
 
 
-def _add_pairs(
-    xp: Library,
-    scores: Array,
-    relevant: Array,
-    work: "_Pairs",
-) -> None:
+def _add_pairs(xp: Library, scores: Array, relevant: Array, work: _Pairs) -> None:
     """Add the precision at some relevant items, and its gradient, to the sums of their queries."""
     query, item, steps, sums = work
-    pair = (query * 0 + _count(query), item)
+    pair = ((query * 0 + 1).cumsum(0) - 1, item)  # 0, 1, 2 ... as an array like `query`
     difference = scores[query] - scores[query, item][:, None]
     others = relevant[query]
     irrelevant = 1.0 - others
@@ -166,13 +132,17 @@ def _add_pairs(
     pull = others * slope_up * ((1.0 - precision) / rank)[:, None]
     pull = pull - irrelevant * slope_down * (precision / rank)[:, None]
     pull[pair] = -pull.sum(-1)
-    xp.add_rows(sums[0], query, precision)
-    xp.add_rows(sums[1], query, pull)
+    _add_rows(sums[0], query, precision)
+    _add_rows(sums[1], query, pull)
 
 
-def _count(index: Array) -> Array:
-    """Return 0, 1, 2 ... as an array like `index`."""
-    return (index * 0 + 1).cumsum(0) - 1
+def _add_rows(target: Array, rows: Array, values: Array) -> None:
+    """Add ``values[i]`` to ``target[rows[i]]``, of rows that ascend, repeated ones included."""
+    if not isinstance(target, np.ndarray):
+        target.index_add_(0, rows, values)
+    elif len(rows):
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        target[rows[starts]] += np.add.reduceat(values, starts, axis=0)
 
 
 # --- losses of histograms: scores softly binned, the highest bin first
@@ -182,8 +152,8 @@ def histogram(xp: Library, scores: Array, relevant: Array, bins: Bins) -> tuple[
     """Return how much of all items, and of the relevant ones, is in each bin: two of (B, bins)."""
     weights = [_triangle(xp, scores, number, bins)[0] for number in range(bins.centres)]
     return (
-        xp.stack([weight.sum(-1) for weight in weights]),
-        xp.stack([(weight * relevant).sum(-1) for weight in weights]),
+        xp.stack([weight.sum(-1) for weight in weights], -1),
+        xp.stack([(weight * relevant).sum(-1) for weight in weights], -1),
     )
 
 
@@ -207,7 +177,7 @@ items, and its derivatives by the bin's all and relevant and by the two sums bef
 
 def plain(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
     """Return the product of precision and recall step of each bin."""
-    total, hits = xp.cumsum(every), xp.cumsum(found)
+    total, hits = every.cumsum(-1), found.cumsum(-1)
     total = xp.where(total > 0, total, xp.zeros_like(total) + 1.0)
     falls = -hits * found / total**2
     return hits * found / total, falls, (hits + found) / total, falls, found / total
@@ -215,7 +185,7 @@ def plain(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
 
 def tie_aware(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
     """Return each bin's part of the expected AP over its orders, the sum over ranks by a log."""
-    before, hits = xp.cumsum(every) - every, xp.cumsum(found) - found
+    before, hits = every.cumsum(-1) - every, found.cumsum(-1) - found
     rest = xp.clip(every - 1.0, 0.0, None) + TIE_GUARD
     ratio = xp.clip(found - 1.0, 0.0, None) / rest
     after = before + every + 1.0
@@ -237,8 +207,8 @@ def tie_aware(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
 
 def tie_aware_simple(xp: Library, every: Array, found: Array) -> tuple[Array, ...]:
     """Return each bin's part as if all of it stood at the bin's middle."""
-    total = 2.0 * xp.cumsum(every) - every + 1.0
-    hits = 2.0 * xp.cumsum(found) - found + 1.0
+    total = 2.0 * every.cumsum(-1) - every + 1.0
+    hits = 2.0 * found.cumsum(-1) - found + 1.0
     part = found * hits / total
     return part, -part / total, (hits + found) / total, -2.0 * part / total, 2.0 * found / total
 
@@ -264,7 +234,7 @@ def of_histogram(xp: Library, scores: Array, relevant: Array, form: Form, bins: 
 
 def _later(xp: Library, array: Array) -> Array:
     """Return for each bin the sum over all later ones."""
-    return xp.flip(xp.cumsum(xp.flip(array))) - array
+    return xp.flip(xp.flip(array, (-1,)).cumsum(-1), (-1,)) - array
 
 
 # --- calibration: absolute scores rather than ranks

@@ -88,6 +88,9 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
         if count:
             precision[number] = curves.interpolated_precision(hits, count, levels)
     per_sample = _per_sample(table, rules)
+    counted = per_sample
+    if rules.no_relevant == "zero":
+        counted = {name: np.nan_to_num(values, nan=0.0) for name, values in per_sample.items()}
     return ClassificationResult(
         protocol=rules,
         classes=table.classes,
@@ -99,8 +102,8 @@ def evaluate(table: Samples, protocol: Classification | str = "voc2012") -> Clas
         unscored=(~table.scored & (table.truth >= 0)).sum(axis=0),
         per_sample=per_sample,
         summary={
-            "mAP": _mean(average),
-            **{name: _sample_mean(values, rules) for name, values in per_sample.items()},
+            "mAP": curves.mean_of_defined(average),
+            **{name: curves.mean_of_defined(values) for name, values in counted.items()},
         },
         levels=levels,
         precision_at_levels=precision,
@@ -141,17 +144,6 @@ def _per_sample(table: Samples, rules: Classification) -> dict[str, Floats]:
         for k in rules.cutoffs:
             values[f"AP@{k}"][sample] = ranked.average_precision(k, rules.divisor)
     return values
-
-
-def _mean(values: Floats) -> float:
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else nan
-
-
-def _sample_mean(values: Floats, rules: Classification) -> float:
-    if rules.no_relevant == "left-out":
-        return _mean(values)
-    return float(np.nan_to_num(values, nan=0.0).mean()) if len(values) else nan
 
 
 def _notes(table: Samples, rules: Classification, positives: Counts) -> list[Note]:

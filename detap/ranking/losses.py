@@ -12,7 +12,7 @@ With s the scores of a query, P its relevant items and N the others, the rank of
 """
 
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,46 +43,6 @@ FORMS: dict[str, _formulas.Form] = {
     "tie-aware-simple": _formulas.tie_aware_simple,
 }
 """The ways from a histogram to an average precision, by name."""
-
-
-class _NumPy:
-    """NumPy as the formulas want it."""
-
-    tanh = staticmethod(np.tanh)
-    log = staticmethod(np.log)
-    where = staticmethod(np.where)
-    zeros_like = staticmethod(np.zeros_like)
-
-    @staticmethod
-    def clip(array: Any, low: float | None, high: float | None) -> Any:
-        return np.clip(array, low, high)
-
-    @staticmethod
-    def cumsum(array: Any) -> Any:
-        return np.cumsum(array, axis=-1)
-
-    @staticmethod
-    def flip(array: Any) -> Any:
-        return np.flip(array, axis=-1)
-
-    @staticmethod
-    def stack(arrays: list[Any]) -> Any:
-        return np.stack(arrays, axis=-1)
-
-    @staticmethod
-    def nonzero(array: Any) -> tuple[Any, Any]:
-        rows, columns = np.nonzero(array)
-        return rows, columns
-
-    @staticmethod
-    def add_rows(target: Any, rows: Any, values: Any) -> None:
-        # The rows ascend, so that each one's values lie together.
-        if len(rows):
-            starts = np.flatnonzero(np.diff(rows, prepend=-1))
-            target[rows[starts]] += np.add.reduceat(values, starts, axis=0)
-
-
-_XP: Any = _NumPy()
 
 
 def ap_loss(scores: ArrayLike, relevant: ArrayLike) -> Value:
@@ -197,7 +157,7 @@ def quantised_ap_loss(
     checked = _checked(scores, relevant)
     check_bins(bins, low, high)
     return _as_given(
-        scores, _formulas.of_histogram(_XP, *checked, FORMS[form], Bins(bins, low, high))
+        scores, _formulas.of_histogram(np, *checked, FORMS[form], Bins(bins, low, high))
     )
 
 
@@ -239,7 +199,7 @@ def calibration_loss(
     ----------
     Ramzi et al., NeurIPS 2021.
     """
-    return _as_given(scores, _formulas.calibration(_XP, *_checked(scores, relevant), alpha, beta))
+    return _as_given(scores, _formulas.calibration(np, *_checked(scores, relevant), alpha, beta))
 
 
 def roadmap_loss(
@@ -354,7 +314,7 @@ def _of_pairs(
     checked = _checked(scores, relevant)
     # Differences of scores near the largest float overflow to infinity, which the steps take.
     with np.errstate(over="ignore", invalid="ignore"):
-        found = _formulas.of_pairs(_XP, *checked, step_relevant, step_irrelevant)
+        found = _formulas.of_pairs(np, *checked, step_relevant, step_irrelevant)
     return _as_given(scores, found)
 
 

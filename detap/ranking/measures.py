@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, nan
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,43 +46,6 @@ class Gains(NamedTuple):
     ideal: Floats
 
 
-class RankedList(Protocol):
-    """One query's ranking."""
-
-    @property
-    def relevant(self) -> int:
-        """How many relevant items exist, ranked or not."""
-
-    @property
-    def length(self) -> int:
-        """How many items are ranked."""
-
-    @property
-    def gains(self) -> Gains | None:
-        """What items are worth; None where each relevant one is worth 1."""
-
-    def found(self, k: int) -> float:
-        """Return how many of the first k are relevant."""
-
-    def found_at_ranks(self, ranks: int) -> Floats:
-        """Return how many of the first 1, 2 ... `ranks` are relevant, (ranks,)."""
-
-    def hit(self, k: int) -> float:
-        """Return whether (or how surely) a relevant item is among the first k."""
-
-    def average_precision(self, k: int, divisor: str) -> float:
-        """Return AP@k by a divisor of :data:`detap.protocols.ranking.Divisor`; NaN undefined."""
-
-    def reciprocal_rank(self, k: int) -> float:
-        """Return 1 over the rank of the first relevant item, 0 where it is beyond k."""
-
-    def binary_gains(self) -> tuple[Counts, Counts, Floats]:
-        """Return above, size and gain as :class:`Gains` has them, a relevant item worth 1."""
-
-    def precision_at_levels(self) -> Floats:
-        """Return the interpolated precision at the 11 levels of recall, (11,)."""
-
-
 @dataclass(frozen=True, slots=True)
 class Ordered:
     """A list in one order.
@@ -91,8 +54,12 @@ class Ordered:
     ----------
     hits : (H,) int32
         Of the relevant items that are ranked, as in :mod:`detap.core.curves`.
-    relevant, length, gains :
-        As in :class:`RankedList`.
+    relevant : int
+        How many relevant items exist, ranked or not.
+    length : int
+        How many items are ranked.
+    gains : Gains or None
+        What items are worth; None where each relevant one is worth 1.
     """
 
     hits: NDArray[np.int32]
@@ -146,7 +113,7 @@ class Expected:
     groups : Groups
         As in :mod:`detap.core.ties`.
     relevant, length, gains :
-        As in :class:`RankedList`.
+        As in :class:`Ordered`.
     """
 
     groups: Groups
@@ -197,6 +164,10 @@ class Expected:
                     out[number] = max(out[number], here)
             before += inside
         return out
+
+
+RankedList = Ordered | Expected
+"""One query's ranking."""
 
 
 @lru_cache(maxsize=4)

@@ -7,12 +7,13 @@ read off, and the places forgotten. Memory does not grow with the number of quer
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import nan
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import ranking, ties
+from detap.core.curves import mean_of_defined
 from detap.core.ties import Groups
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.protocols import ranking as protocols
@@ -133,40 +134,24 @@ def evaluate(
             "known which item a query is"
         )
     check_threads(threads)
-    source = _RunLists(table, rules) if isinstance(table, Run) else _lists(table, rules, threads)
+    source: _RunLists | _GalleryLists
+    if isinstance(table, Run):
+        source = _RunLists(table, rules)
+    else:
+        source = _GalleryLists(table, rules, threads)
     depths = [measure.depth for measure in wanted]
     depth = None if None in depths else max(d or 0 for d in depths)
-    return _Tally(source, rules, wanted).result(depth, progress or _untold)
+    return _Tally(source, rules, wanted).result(depth, progress or (lambda _: None))
 
 
-def _untold(_: float) -> None:
-    """Tell nobody how far the work is."""
-
-
-class _Scored(Protocol):
-    """What knows of each query whether it has relevant items and a ranking."""
-
-    @property
-    def protocol(self) -> Retrieval:
-        """The rules."""
-
-    @property
-    def relevant(self) -> NDArray[np.int64]:
-        """How many relevant items exist, (Q,)."""
-
-    @property
-    def missing(self) -> NDArray[np.bool_]:
-        """Whether a query has no ranking, (Q,)."""
-
-
-def _left_out(scored: _Scored) -> NDArray[np.bool_]:
+def _left_out(scored: "RetrievalResult | _Tally") -> NDArray[np.bool_]:
     """Return which queries the rules leave out of every mean, (Q,)."""
     drop_none = (scored.relevant == 0) & (scored.protocol.no_relevant == "left-out")
     drop_missing = scored.missing & (scored.protocol.missing_queries == "left-out")
     return np.asarray(drop_none | drop_missing)
 
 
-def _contributions(values: Floats, scored: _Scored) -> Floats:
+def _contributions(values: Floats, scored: "RetrievalResult | _Tally") -> Floats:
     """Return values of a measure with the rules for undefined ones applied, (Q,)."""
     zero = np.full(len(values), scored.protocol.no_relevant == "zero") | scored.missing
     filled = np.where(np.isnan(values) & zero, 0.0, values)
@@ -234,9 +219,7 @@ class _Tally:
         )
 
     def _mean(self, measure: Measure) -> float:
-        values = _contributions(self.values[measure.key], self)
-        counted = values[~np.isnan(values)]
-        return float(counted.mean()) if len(counted) else nan
+        return mean_of_defined(_contributions(self.values[measure.key], self))
 
     def _notes(self) -> Iterator[Note]:
         ends = {"zero": "counted as 0", "left-out": "left out of the means"}
@@ -325,19 +308,6 @@ def _sums(values: NDArray[np.generic], first: NDArray[np.int64]) -> Floats:
 # --- a gallery: every query ranks every item
 
 
-def _lists(table: Gallery, rules: Retrieval, threads: int | None) -> "_GalleryLists":
-    if rules.exclude_self and len(table.query_labels) != len(table.gallery_labels):
-        raise InputError(
-            Problem(
-                table.files[0].path if table.files else "gallery",
-                "",
-                f"has {len(table.query_labels)} queries and {len(table.gallery_labels)} items",
-                "queries can be left out of their own rankings where both are the same",
-            )
-        )
-    return _GalleryLists(table, rules, threads)
-
-
 class _GalleryLists:
     """The ranked lists of a gallery, made block by block."""
 
@@ -345,6 +315,15 @@ class _GalleryLists:
         self.rules = rules
         self.threads = threads
         queries, items = len(table.query_labels), len(table.gallery_labels)
+        if rules.exclude_self and queries != items:
+            raise InputError(
+                Problem(
+                    table.files[0].path if table.files else "gallery",
+                    "",
+                    f"has {queries} queries and {items} items",
+                    "queries can be left out of their own rankings where both are the same",
+                )
+            )
         order = _tie_order(table, rules)
         self.itself: Integers | None = None
         if rules.exclude_self:
@@ -399,10 +378,11 @@ class _GalleryLists:
     def _all(self, low: int, high: int) -> Iterator[tuple[int, RankedList]]:
         counts = self.known.relevant[low:high]
         if self.codes:
+            whole = high - low == len(self.known.relevant)
             found = ranking.rank_codes(
                 np.ascontiguousarray(self.packed[0][low:high]),
                 self.packed[1],
-                self._relevance(low, high),
+                self.relevance if whole else self.relevance.part(low, high),
                 counts,
                 self.threads,
             )
@@ -417,11 +397,6 @@ class _GalleryLists:
                 yield low + row, Expected(groups, int(counts[row]), length)
             else:
                 yield low + row, Ordered(found.hits[own], int(counts[row]), length)
-
-    def _relevance(self, low: int, high: int) -> ranking.Relevance:
-        if high - low == len(self.known.relevant):
-            return self.relevance
-        return self.relevance.part(low, high)
 
     def _first(self, low: int, high: int, depth: int) -> Iterator[tuple[int, RankedList]]:
         length = int(self.known.ranked[0])

@@ -14,7 +14,7 @@ from typing import Any
 
 from detap.errors import UsageError
 from detap.ranking import _formulas, losses
-from detap.ranking._formulas import Bins, Value
+from detap.ranking._formulas import Bins, Step, Value
 
 try:
     import torch
@@ -35,43 +35,6 @@ __all__ = [
 ]
 
 Formula = Callable[[Tensor, Tensor], Value]
-
-
-class _Torch:
-    """PyTorch as the formulas want it."""
-
-    tanh = staticmethod(torch.tanh)
-    log = staticmethod(torch.log)
-    where = staticmethod(torch.where)
-    zeros_like = staticmethod(torch.zeros_like)
-
-    @staticmethod
-    def clip(array: Tensor, low: float | None, high: float | None) -> Tensor:
-        return torch.clamp(array, low, high)
-
-    @staticmethod
-    def cumsum(array: Tensor) -> Tensor:
-        return torch.cumsum(array, -1)
-
-    @staticmethod
-    def flip(array: Tensor) -> Tensor:
-        return torch.flip(array, (-1,))
-
-    @staticmethod
-    def stack(arrays: list[Tensor]) -> Tensor:
-        return torch.stack(arrays, -1)
-
-    @staticmethod
-    def nonzero(array: Tensor) -> tuple[Tensor, Tensor]:
-        rows, columns = torch.nonzero(array, as_tuple=True)
-        return rows, columns
-
-    @staticmethod
-    def add_rows(target: Tensor, rows: Tensor, values: Tensor) -> None:
-        target.index_add_(0, rows, values)
-
-
-_XP: Any = _Torch()
 
 
 class _Loss(torch.autograd.Function):
@@ -123,9 +86,7 @@ def ap_loss(scores: Tensor, relevant: Tensor, *, reduction: str = "mean") -> Ten
         The mean over the queries that have relevant items, or (B,) with NaN for the others.
     """
     step = _formulas.heaviside
-    return _apply(
-        scores, relevant, lambda s, r: _formulas.of_pairs(_XP, s, r, step, step), reduction
-    )
+    return _apply(scores, relevant, _of_pairs(step, step), reduction)
 
 
 def smooth_ap_loss(
@@ -133,9 +94,7 @@ def smooth_ap_loss(
 ) -> Tensor:
     """Return 1 - SmoothAP. See :func:`detap.ranking.losses.smooth_ap_loss`."""
     step = _formulas.sigmoid(losses.positive("tau", tau))
-    return _apply(
-        scores, relevant, lambda s, r: _formulas.of_pairs(_XP, s, r, step, step), reduction
-    )
+    return _apply(scores, relevant, _of_pairs(step, step), reduction)
 
 
 def sup_ap_loss(
@@ -150,8 +109,8 @@ def sup_ap_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return 1 - SupAP. See :func:`detap.ranking.losses.sup_ap_loss`."""
-    formula = _sup(tau, delta, rho, offset, tie)
-    return _apply(scores, relevant, formula, reduction)
+    step = losses.sup_step(tau, delta, rho, offset, tie)
+    return _apply(scores, relevant, _of_pairs(_formulas.heaviside, step), reduction)
 
 
 def quantised_ap_loss(
@@ -172,7 +131,7 @@ def quantised_ap_loss(
     return _apply(
         scores,
         relevant,
-        lambda s, r: _formulas.of_histogram(_XP, s, r, shape, Bins(bins, low, high)),
+        lambda s, r: _formulas.of_histogram(torch, s, r, shape, Bins(bins, low, high)),
         reduction,
     )
 
@@ -194,7 +153,7 @@ def calibration_loss(
 ) -> Tensor:
     """Return the calibration loss. See :func:`detap.ranking.losses.calibration_loss`."""
     return _apply(
-        scores, relevant, lambda s, r: _formulas.calibration(_XP, s, r, alpha, beta), reduction
+        scores, relevant, lambda s, r: _formulas.calibration(torch, s, r, alpha, beta), reduction
     )
 
 
@@ -213,15 +172,14 @@ def roadmap_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Return the ROADMAP loss. See :func:`detap.ranking.losses.roadmap_loss`."""
-    sup, share = _sup(tau, delta, rho, offset, tie), losses.fraction("weight", weight)
-    return _apply(
-        scores,
-        relevant,
-        lambda s, r: losses.mixed(sup(s, r), _formulas.calibration(_XP, s, r, alpha, beta), share),
-        reduction,
-    )
+    sup = _of_pairs(_formulas.heaviside, losses.sup_step(tau, delta, rho, offset, tie))
+    share = losses.fraction("weight", weight)
+
+    def formula(s: Tensor, r: Tensor) -> Value:
+        return losses.mixed(sup(s, r), _formulas.calibration(torch, s, r, alpha, beta), share)
+
+    return _apply(scores, relevant, formula, reduction)
 
 
-def _sup(tau: float, delta: float, rho: float, offset: float | None, tie: float) -> Formula:
-    step = losses.sup_step(tau, delta, rho, offset, tie)
-    return lambda s, r: _formulas.of_pairs(_XP, s, r, _formulas.heaviside, step)
+def _of_pairs(step_relevant: Step, step_irrelevant: Step) -> Formula:
+    return lambda s, r: _formulas.of_pairs(torch, s, r, step_relevant, step_irrelevant)
