@@ -5,8 +5,9 @@ status that the command line gives it. Anything else that escapes is a defect of
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from detap.records import Value
 
 
 class Problem(NamedTuple):
@@ -35,8 +36,7 @@ class Problem(NamedTuple):
         return f"{text}; {self.remedy}" if self.remedy else text
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(Value):
     """Something true of valid input that its owner may want to know.
 
     Attributes

@@ -41,7 +41,7 @@ FLOORS = (
     ("formats.text", "formats.named", "formats.json", "formats.reading"),
     ("core",),
     ("tables", "protocols"),
-    ("errors", "names", "decimals", "spelling", "_version"),
+    ("errors", "records", "names", "decimals", "spelling", "_version"),
 )
 PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for room in floor)}
 

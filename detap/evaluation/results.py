@@ -1,7 +1,7 @@
 """What an evaluation gives: its numbers as arrays with named axes, and by name."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import nan
@@ -17,6 +17,7 @@ from detap.core.finishing import Scores, finish
 from detap.errors import Note
 from detap.evaluation.scene import Scene
 from detap.protocols import Measure, Protocol
+from detap.records import Record
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
 
 if TYPE_CHECKING:
@@ -114,8 +115,7 @@ class Remains(Interface):
         """Return the result on some of the images, by number."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Record):
     """The numbers of one evaluation. Undefined is NaN.
 
     Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits, N detections.
@@ -169,9 +169,9 @@ class Result:
     duplicates: Counts
     within: Counts
     notes: tuple[Note, ...]
-    _positives: Counts = field(repr=False)
-    _source: Scene | Remains = field(repr=False)
-    _evidence: "Evidence | None" = field(default=None, repr=False)
+    _positives: Counts
+    _source: Scene | Remains
+    _evidence: "Evidence | None" = None
 
     @property
     def ground_truth(self) -> GroundTruth:

@@ -7,7 +7,7 @@ signature, its line of the JSON schema and its row of the docs all derive from i
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, field, fields, replace
 from functools import partial
 from itertools import pairwise
 from math import inf, isfinite, isinf
@@ -15,6 +15,7 @@ from struct import pack, unpack
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
 from detap.errors import UsageError
+from detap.records import Value
 from detap.spelling import is_whole, near, number
 
 FLAGS = ("difficult", "crowd", "ignore", "group_of", "no_keypoints")
@@ -798,8 +799,7 @@ class Presets(Mapping[str, Any]):
         return len(self._recipes)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Rules:
+class Rules(Value, kw_only=True):
     """What detection and ranking protocols share: axes with values, and a signature.
 
     Attributes
@@ -825,22 +825,6 @@ class Rules:
     source: str = field(default="", compare=False)
     tolerance: float | None = field(default=None, compare=False)
     residue: str = field(default="", compare=False)
-
-    # Once for all kinds of protocols: generated for each they would be a 50th of every start.
-    def __eq__(self, other: object) -> bool:
-        if type(other) is not type(self):
-            return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self._compared())
-
-    def __hash__(self) -> int:
-        return hash(tuple(getattr(self, name) for name in self._compared()))
-
-    def __repr__(self) -> str:
-        said = (f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
-        return f"{type(self).__name__}({', '.join(said)})"
-
-    def _compared(self) -> list[str]:
-        return [entry.name for entry in fields(self) if entry.compare]
 
     def __post_init__(self) -> None:
         for entry in axes(type(self)):

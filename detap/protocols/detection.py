@@ -1,7 +1,7 @@
 """How detections are matched and scored, as data: the axes of a detection protocol."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
@@ -75,8 +75,7 @@ _OF_RANKING = (
 """What it does not look at: no detection claims, and none is ranked."""
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Protocol(Rules):
+class Protocol(Rules, kw_only=True):
     """How detections are matched and scored.
 
     Each field is an axis on which implementations differ; its text stands beside it, and

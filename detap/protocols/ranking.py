@@ -1,7 +1,7 @@
 """How rankings are scored, as data: the axes and presets of retrieval and classification."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
@@ -15,8 +15,7 @@ Undefined = Literal["zero", "left-out"]
 Curve = Literal["non-interpolated", "all-point", "11-point", "101-point"]
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class _AtK(Rules):
+class _AtK(Rules, kw_only=True):
     """The axes of measures at k."""
 
     cutoffs: tuple[int, ...] = axis(
@@ -33,8 +32,7 @@ class _AtK(Rules):
     )
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Retrieval(_AtK):
+class Retrieval(_AtK, kw_only=True):
     """How a retrieval is scored.
 
     Each field is an axis on which implementations differ; its text stands beside it, and
@@ -89,8 +87,7 @@ Retrieval.presets = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Classification(_AtK):
+class Classification(_AtK, kw_only=True):
     """How a classification is scored.
 
     Each field is an axis on which implementations differ; its text stands beside it, and

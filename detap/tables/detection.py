@@ -16,7 +16,7 @@ Three widths of a box exist, and they differ in their last bits, so each is kept
 
 from collections import UserString
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.protocols.measures import FREQUENCIES
+from detap.records import Record
 from detap.tables._boxes import encode
 from detap.tables.columns import Columns, Names, check_rows
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
@@ -67,8 +68,7 @@ class SourceFile(NamedTuple):
     sha256: str | UserString = ""
 
 
-@dataclass(frozen=True, init=False, eq=False, repr=False, kw_only=True)
-class _Table:
+class _Table(Record, kw_only=True):
     """What both tables share; N is their number of rows.
 
     Attributes
@@ -158,8 +158,7 @@ class _Table:
         return replace(self, **(absent | dict(columns)), **changes)
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class GroundTruth(_Table):
+class GroundTruth(_Table, kw_only=True):
     """The boxes that exist, G of them.
 
     Attributes
@@ -377,8 +376,7 @@ class GroundTruth(_Table):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Detections(_Table):
+class Detections(_Table, kw_only=True):
     """The boxes that a detector claims, N of them.
 
     Attributes

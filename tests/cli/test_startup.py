@@ -66,6 +66,27 @@ def test_eval_imports_only_what_it_needs(coco: Files) -> None:
     assert not {"numpy.ma", "locale", "detap.tables.masks"} & modules
 
 
+def test_eval_makes_no_dataclass_of_its_own(coco: Files) -> None:
+    """Each would have its methods written and compiled: detap.records has them once."""
+    code = (
+        "import sys\n"
+        "from detap.cli import main\n"
+        "from detap.records import Record\n"
+        "main(sys.argv[1:])\n"
+        "found = {value for name in sorted(sys.modules) if name.startswith('detap')\n"
+        "    for value in vars(sys.modules[name]).values() if isinstance(value, type)}\n"
+        "made = [x for x in found if hasattr(x, '__dataclass_fields__')]\n"
+        "sys.stderr.write(f'\\n{len(made)}\\n')\n"
+        "print(*(x for x in made if not issubclass(x, Record)), file=sys.stderr)\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code, *coco.arguments], capture_output=True, text=True, check=True
+    )
+    *_, count, others = ended.stderr.split("\n")[:-1]
+    assert int(count) > 4
+    assert others == ""
+
+
 def test_a_report_imports_little_more(coco: Files, tmp_path: Path) -> None:
     target = str(tmp_path / "report.json")
     modules = imported_by(*coco.arguments, "-o", target) - imported_by(*coco.arguments)

@@ -11,13 +11,13 @@ import io
 import os
 import stat
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.paths import STDIN as STDIN  # noqa: PLC0414 - readers need it besides
 from detap.formats.reading.paths import is_url
 from detap.formats.reading.paths import shown as shown  # noqa: PLC0414 - and this
+from detap.records import Value
 
 if TYPE_CHECKING:
     from detap.formats.reading.remote import RemoteFile
@@ -30,8 +30,7 @@ MOST_RECORDS = 2**31 - 1
 """Rows are numbered in int32: as `detap.tables.columns.MOST_ROWS`, without importing numpy."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Value):
     """What a reader accepts at most, each checked before memory is spent; and what it notes.
 
     Attributes

@@ -1,0 +1,86 @@
+"""Records: dataclasses whose methods stand here, once.
+
+`dataclass` writes and compiles an ``__init__`` for each class, and what refuses assignment, and
+comparisons: 0.0005 to 0.002 s for a class, at every start. What a plain run makes derives from
+:class:`Record` or :class:`Value` instead; type checkers see a frozen dataclass, and so do
+`dataclasses.fields` and `dataclasses.replace`.
+"""
+
+from dataclasses import MISSING, Field, FrozenInstanceError, dataclass, field, fields
+from typing import Any, ClassVar, NoReturn, dataclass_transform
+
+
+@dataclass_transform(eq_default=False, frozen_default=True, field_specifiers=(field,))
+class Record:
+    """A frozen dataclass that is equal to itself alone.
+
+    Raises
+    ------
+    TypeError
+        Where a field without default is not given, or something is that is no field.
+    FrozenInstanceError
+        Where a field is assigned to.
+    """
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    def __init_subclass__(cls, *, kw_only: bool = False) -> None:
+        dataclass(init=False, repr=False, eq=False, kw_only=kw_only)(cls)
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        values = vars(self)
+        if given:
+            named = self._by_name(given, named)
+        for entry in fields(self):
+            if entry.name in named:
+                values[entry.name] = named.pop(entry.name)
+            elif entry.default is not MISSING:
+                values[entry.name] = entry.default
+            elif entry.default_factory is not MISSING:
+                values[entry.name] = entry.default_factory()
+            else:
+                raise self._wrong(f"missing required argument: {entry.name!r}")
+        for name in named:
+            raise self._wrong(f"got an unexpected keyword argument {name!r}")
+        self.__post_init__()
+
+    def _by_name(self, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
+        """Return all arguments by name, those given by place too."""
+        places = [entry.name for entry in fields(self) if not entry.kw_only]
+        if len(given) > len(places):
+            raise self._wrong(f"takes {len(places)} positional arguments, not {len(given)}")
+        for name in places[: len(given)]:
+            if name in named:
+                raise self._wrong(f"got multiple values for argument {name!r}")
+        return dict(zip(places, given, strict=False)) | named
+
+    def __post_init__(self) -> None:
+        """Check what was given, and complete it."""
+
+    def _wrong(self, what: str) -> TypeError:
+        return TypeError(f"{type(self).__name__}.__init__() {what}")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise FrozenInstanceError(f"cannot assign to field {name!r}")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise FrozenInstanceError(f"cannot delete field {name!r}")
+
+
+class Value(Record):
+    """A record that is equal to others of the same class with equal fields, and shows them."""
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self._compared())
+
+    def __hash__(self) -> int:
+        return hash(tuple(getattr(self, name) for name in self._compared()))
+
+    def __repr__(self) -> str:
+        said = (f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
+        return f"{type(self).__name__}({', '.join(said)})"
+
+    def _compared(self) -> list[str]:
+        return [entry.name for entry in fields(self) if entry.compare]
