@@ -489,6 +489,11 @@ def main(words: Sequence[str] | None = None) -> None:
     if options.docs and not options.report_only:
         # Before hours of measuring, not after.
         refuse_gaps({"machine", *(only or PARTS), *(last_results() if only else ())})
+    if options.report_only and not RESULTS.exists():
+        raise SystemExit(
+            f"there are no results of a last time ({RESULTS}): measure first, with python -m "
+            "benchmarks, or with --quick for small workloads"
+        )
     WORK.mkdir(exist_ok=True)
     prepare()
     if not options.report_only:

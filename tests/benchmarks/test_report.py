@@ -298,3 +298,17 @@ def test_the_drop_in_is_held_to_its_limit_by_each_kind_of_results() -> None:
         "| an (N, 7) array",
     ]
     assert all(line.endswith("| 0.6 | **not met** |") for line in lines)
+
+
+def test_a_report_without_results_says_what_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(run, "RESULTS", tmp_path / "results.json")
+    monkeypatch.setattr(run, "prepare", lambda: pytest.fail("nothing is to be prepared"))
+    with pytest.raises(SystemExit) as ended:
+        run.main(["--report-only"])
+    message = str(ended.value)
+    assert message.startswith("there are no results of a last time (")
+    assert message.endswith(
+        "measure first, with python -m benchmarks, or with --quick for small workloads"
+    )
