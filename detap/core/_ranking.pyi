@@ -17,11 +17,12 @@ class Relevance:
 def use_plain_loops(plain: bool) -> None: ...
 def fill_sums(
     queries: NDArray[np.float64],
-    gallery: NDArray[np.float32] | NDArray[np.float64],
+    panels: NDArray[np.float32] | NDArray[np.float64],
     low: int,
     high: int,
-    out: NDArray[np.float64],
+    out: NDArray[np.float32] | NDArray[np.float64],
     products: bool,
+    single: bool,
 ) -> None: ...
 def count_relevant(relevance: Relevance, low: int, high: int, out: NDArray[np.int64]) -> None: ...
 def rank_codes(

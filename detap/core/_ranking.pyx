@@ -5,7 +5,7 @@ matter, and these are counted; or only the first k, and these are selected.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from detap.core._ordering cimport Keyed, falling, sort_by_key
@@ -52,44 +52,105 @@ cdef extern from *:
     DETAP_DISTANCES(detap_distances_avx512)
     #endif
 
-    /* What a query and GROUP items have, whose components lie side by side: minus the squared
-       distances, their differences coming first, so that nothing cancels; or the products. Each
-       sum is added up in the order of the components, whatever the processor. */
-    #define DETAP_GROUP 64
-    #define DETAP_SUMS(name, term, sign)                                                       \\
-        static void name(const double* query, const double* items, ptrdiff_t width,            \\
-                         double* out) {                                                        \\
-            double sums[DETAP_GROUP] = {0};                                                    \\
-            for (ptrdiff_t d = 0; d < width; d++)                                              \\
-                for (int i = 0; i < DETAP_GROUP; i++) {                                        \\
-                    const double a = query[d], b = items[d * DETAP_GROUP + i];                 \\
-                    sums[i] += term;                                                           \\
-                }                                                                              \\
-            for (int i = 0; i < DETAP_GROUP; i++)                                              \\
-                out[i] = sign sums[i];                                                         \\
-        }
+    /* What queries and a panel of items have, whose components lie side by side: minus the squared
+       distances, their differences coming first, so that nothing cancels; or the products. A lane
+       of a vector is an item, so that each sum is added up in the order of the components,
+       whatever the processor. So many sums as fill the registers are worked on at once. */
+    #define DETAP_PANEL 24
 
-    DETAP_SUMS(detap_squares_plain, (a - b) * (a - b), -)
-    DETAP_SUMS(detap_products_plain, a * b, +)
-    #ifdef DETAP_X86
-    __attribute__((target("avx2")))
-    DETAP_SUMS(detap_squares_avx2, (a - b) * (a - b), -)
-    __attribute__((target("avx2")))
-    DETAP_SUMS(detap_products_avx2, a * b, +)
+    #if defined(__GNUC__) || defined(__clang__)
+    typedef double detap_two __attribute__((vector_size(16)));
+    typedef double detap_four __attribute__((vector_size(32)));
+    typedef double detap_eight __attribute__((vector_size(64)));
+    enum { DETAP_ROWS = 4, DETAP_VECTORS = 2 };
+    #else
+    typedef double detap_two;
+    enum { DETAP_ROWS = 1, DETAP_VECTORS = DETAP_PANEL };
+    #endif
+    #if defined(__GNUC__) && !defined(__clang__)
+    #define DETAP_UNROLL _Pragma("GCC unroll 8")
+    #else
+    #define DETAP_UNROLL
     #endif
 
-    typedef void (*detap_sums)(const double*, const double*, ptrdiff_t, double*);
+    #define DETAP_SQUARE(sum, a, b, difference) difference = a - b, sum -= difference * difference
+    #define DETAP_PRODUCT(sum, a, b, product) product = a * b, sum += product
+    /* The product of two numbers of single precision is exact in double precision: to round after
+       the sum alone is no different. */
+    #define DETAP_EXACT(sum, a, b, unused)                                                     \\
+        for (int lane = 0; lane < LANES; lane++)                                               \\
+            sum[lane] = __builtin_fma(a[lane], b[lane], sum[lane])
 
-    static detap_sums detap_best_sums(int products, int plain) {
+    #define DETAP_SUMS(name, add, vector, ROWS, VECTORS)                                       \\
+        static void name(const double* queries, ptrdiff_t rows, ptrdiff_t width,               \\
+                         const double* items, ptrdiff_t depth, double* out) {                  \\
+            enum { LANES = sizeof(vector) / sizeof(double), STEP = LANES * VECTORS };          \\
+            for (ptrdiff_t row = 0; row < rows; row += ROWS)                                   \\
+                for (int first = 0; first < DETAP_PANEL; first += STEP) {                      \\
+                    const double* query = queries + row * width;                               \\
+                    const double* panel = items + first;                                       \\
+                    double* to = out + row * DETAP_PANEL + first;                              \\
+                    vector sums[ROWS][VECTORS], b[VECTORS], made;                              \\
+                    for (int r = 0; r < ROWS; r++)                                             \\
+                        memcpy(sums[r], to + r * DETAP_PANEL, sizeof(sums[r]));                \\
+                    for (ptrdiff_t d = 0; d < depth; d++, panel += DETAP_PANEL) {              \\
+                        DETAP_UNROLL                                                           \\
+                        for (int v = 0; v < VECTORS; v++)                                      \\
+                            memcpy(&b[v], panel + v * LANES, sizeof(b[v]));                    \\
+                        DETAP_UNROLL                                                           \\
+                        for (int r = 0; r < ROWS; r++) {                                       \\
+                            const vector a = query[r * width + d] - (vector){0};               \\
+                            DETAP_UNROLL                                                       \\
+                            for (int v = 0; v < VECTORS; v++) {                                \\
+                                add(sums[r][v], a, b[v], made);                                \\
+                            }                                                                  \\
+                        }                                                                      \\
+                    }                                                                          \\
+                    for (int r = 0; r < ROWS; r++)                                             \\
+                        memcpy(to + r * DETAP_PANEL, sums[r], sizeof(sums[r]));                \\
+                }                                                                              \\
+        }
+
+    DETAP_SUMS(detap_squares_plain, DETAP_SQUARE, detap_two, DETAP_ROWS, DETAP_VECTORS)
+    DETAP_SUMS(detap_products_plain, DETAP_PRODUCT, detap_two, DETAP_ROWS, DETAP_VECTORS)
+    #ifdef DETAP_X86
+    __attribute__((target("avx2")))
+    DETAP_SUMS(detap_squares_avx2, DETAP_SQUARE, detap_four, 4, 3)
+    __attribute__((target("avx2")))
+    DETAP_SUMS(detap_products_avx2, DETAP_PRODUCT, detap_four, 4, 3)
+    __attribute__((target("avx2,fma")))
+    DETAP_SUMS(detap_exact_avx2, DETAP_EXACT, detap_four, 4, 3)
+    __attribute__((target("avx512f")))
+    DETAP_SUMS(detap_squares_avx512, DETAP_SQUARE, detap_eight, 8, 3)
+    __attribute__((target("avx512f")))
+    DETAP_SUMS(detap_products_avx512, DETAP_PRODUCT, detap_eight, 8, 3)
+    __attribute__((target("avx512f")))
+    DETAP_SUMS(detap_exact_avx512, DETAP_EXACT, detap_eight, 8, 3)
+    #endif
+
+    typedef void (*detap_sums)(const double*, ptrdiff_t, ptrdiff_t, const double*, ptrdiff_t,
+                               double*);
+
+    typedef struct {
+        detap_sums squares, products, exact;
+    } detap_loops;
+
+    static detap_loops detap_best_sums(int plain) {
+        const detap_loops any = {detap_squares_plain, detap_products_plain, detap_products_plain};
     #ifdef DETAP_X86
         if (!plain) {
+            const detap_loops avx2 = {detap_squares_avx2, detap_products_avx2, detap_exact_avx2};
+            const detap_loops avx512 = {detap_squares_avx512, detap_products_avx512,
+                                        detap_exact_avx512};
             __builtin_cpu_init();
-            if (__builtin_cpu_supports("avx2"))
-                return products ? detap_products_avx2 : detap_squares_avx2;
+            if (__builtin_cpu_supports("avx512f"))
+                return avx512;
+            if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+                return avx2;
         }
     #endif
         (void)plain;
-        return products ? detap_products_plain : detap_squares_plain;
+        return any;
     }
 
     typedef void (*detap_distances)(const uint64_t*, const uint64_t*, ptrdiff_t, ptrdiff_t,
@@ -115,28 +176,31 @@ cdef extern from *:
     ) noexcept nogil
     detap_distances detap_best_distances(int plain) noexcept nogil
     ctypedef void (*detap_sums)(
-        const double*, const double*, Py_ssize_t, double*
+        const double*, Py_ssize_t, Py_ssize_t, const double*, Py_ssize_t, double*
     ) noexcept nogil
-    detap_sums detap_best_sums(int products, int plain) noexcept nogil
+    ctypedef struct detap_loops:
+        detap_sums squares, products, exact
+    detap_loops detap_best_sums(int plain) noexcept nogil
 
 cdef enum:
     TILE = 8192  # items at a time: their distances and flags stay in the first cache
     TOGETHER = 16  # queries that share a tile of the gallery while it is in the second
     BRACKETS = 1 << 14
     STRIP = 64  # items of which the least distance is looked at before each one's
-    GROUP = 64  # items whose sums are added up at once: DETAP_GROUP
+    PANEL = 24  # items whose components lie side by side: DETAP_PANEL
+    QUERIES = 8  # queries of whose number the loops take a multiple
+    DEPTH = 128  # components at a time: those of a panel stay in the first cache
+    LINE = 64  # bytes, to which a panel is aligned
 
 cdef detap_distances distances_to = detap_best_distances(0)
-cdef detap_sums squares_to = detap_best_sums(0, 0)
-cdef detap_sums products_with = detap_best_sums(1, 0)
+cdef detap_loops sums_with = detap_best_sums(0)
 
 
 def use_plain_loops(bint plain):
     """Choose the loops that any processor runs, or the best ones; for tests."""
-    global distances_to, squares_to, products_with
+    global distances_to, sums_with
     distances_to = detap_best_distances(plain)
-    squares_to = detap_best_sums(0, plain)
-    products_with = detap_best_sums(1, plain)
+    sums_with = detap_best_sums(plain)
 
 
 cdef class Relevance:
@@ -489,38 +553,57 @@ ctypedef fused Score:
     double
 
 
-def fill_sums(
-    const double[:, ::1] queries, const Score[:, ::1] gallery, Py_ssize_t low, Py_ssize_t high,
-    double[:, ::1] out, bint products,
-):
-    """Write minus the squared distances of all queries to the items from `low` to `high`.
+ctypedef fused Sum:
+    float
+    double
 
-    Or the products with them.
+
+def fill_sums(
+    const double[:, ::1] queries, const Score[:, :, ::1] panels, Py_ssize_t low, Py_ssize_t high,
+    Sum[:, ::1] out, bint products, bint single,
+):
+    """Write minus the squared distances of queries to the items of the panels from `low` to `high`.
+
+    Or the products with them. There is a row of `queries` for each of `out`, and rows of zeros that
+    make them a multiple of 8; `single` says that all components are of single precision.
     """
-    cdef detap_sums sums_of = products_with if products else squares_to
+    cdef detap_sums sums_of = sums_with.squares
+    cdef Py_ssize_t rows = queries.shape[0]
     cdef Py_ssize_t width = queries.shape[1]
-    cdef Py_ssize_t number, first, count, i, d, q
-    cdef double sums[GROUP]
+    cdef Py_ssize_t number, part, first, count, depth, i, q
     cdef double* items
-    if not 0 <= low <= high <= gallery.shape[0] or gallery.shape[1] != width:
+    cdef double* sums
+    cdef const Score* panel
+    cdef void* memory
+    if products:
+        sums_of = sums_with.exact if single else sums_with.products
+    if not 0 <= low <= high <= panels.shape[0] or panels.shape[2] != PANEL:
         raise ValueError("there are no such items")
-    if out.shape[0] != queries.shape[0] or out.shape[1] != gallery.shape[0]:
+    if panels.shape[1] != width or rows != (out.shape[0] + QUERIES - 1) // QUERIES * QUERIES:
+        raise ValueError("queries and items differ in shape")
+    if not (panels.shape[0] - 1) * PANEL < out.shape[1] <= panels.shape[0] * PANEL:
         raise ValueError("the output has another shape")
-    items = <double*>calloc(max(1, width) * GROUP, sizeof(double))
-    if items == NULL:
+    memory = malloc((DEPTH + rows) * PANEL * sizeof(double) + LINE)
+    if memory == NULL:
         raise MemoryError()
     with nogil:
-        for number in range((high - low + GROUP - 1) // GROUP):
-            first = low + number * GROUP
-            count = min(high - first, <Py_ssize_t>GROUP)
-            for i in range(count):
-                for d in range(width):
-                    items[d * GROUP + i] = gallery[first + i, d]
-            for q in range(queries.shape[0]):
-                sums_of(&queries[q, 0], items, width, sums)
+        items = <double*>((<size_t>memory + LINE - 1) // LINE * LINE)
+        sums = items + DEPTH * PANEL
+        for number in range(low, high):
+            memset(sums, 0, rows * PANEL * sizeof(double))
+            for part in range((width + DEPTH - 1) // DEPTH):
+                first = part * DEPTH
+                depth = min(width - first, <Py_ssize_t>DEPTH)
+                panel = &panels[number, first, 0]
+                for i in range(depth * PANEL):
+                    items[i] = panel[i]
+                sums_of(&queries[0, first], rows, width, items, depth, sums)
+            first = number * PANEL
+            count = min(out.shape[1] - first, <Py_ssize_t>PANEL)
+            for q in range(out.shape[0]):
                 for i in range(count):
-                    out[q, first + i] = sums[i]
-        free(items)
+                    out[q, first + i] = <Sum>sums[q * PANEL + i]
+        free(memory)
 
 
 def nearest_scores(

@@ -7,11 +7,11 @@ Memory is what the results need, plus a few rows.
 Axes: Q queries, N items of the gallery, W words of 64 bits.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from detap.core import _ranking
 from detap.core._ranking import Relevance
@@ -19,6 +19,7 @@ from detap.core.threads import share, thread_count
 
 __all__ = [
     "Hits",
+    "Panels",
     "Relevance",
     "count_relevant",
     "make_relevance",
@@ -26,6 +27,7 @@ __all__ = [
     "nearest_scores",
     "nearness",
     "pack_bits",
+    "panels_of",
     "products",
     "rank_codes",
     "rank_lists",
@@ -39,8 +41,14 @@ Scores = NDArray[np.float32] | NDArray[np.float64]
 TOGETHER = 16
 """Queries that the compiled loop takes at a time."""
 
-ITEMS_TOGETHER = 1024
-"""Items whose distances a thread works out at a time; a multiple of the compiled loop's group."""
+PANEL = 24
+"""Items whose components the compiled loop has side by side."""
+
+PANELS_TOGETHER = 42
+"""Panels whose sums a thread works out at a time."""
+
+QUERIES = 8
+"""Queries of whose number the compiled loop takes a multiple, rows of zeros included."""
 
 PAIRS_PER_BOX = 10
 """A pair of query and item is so much less work than a box that thread_count weighs."""
@@ -232,46 +240,94 @@ def nearest_scores(
     return out
 
 
-def nearness(queries: Scores, gallery: Scores, threads: int | None = None) -> NDArray[np.float64]:
-    """Return minus the squared Euclidean distances, (B, N) float64.
+class Panels(NamedTuple):
+    """Vectors of items as they are compared with queries: the components of 24 side by side.
 
-    Of the differences of components, so that vectors far from the origin lose nothing.
+    Attributes
+    ----------
+    values : (P, D, 24) float32 or float64
+        Component d of item 24 p + i is at [p, d, i]; 0 where there is no such item.
+    items : int
+        How many items there are.
+    """
+
+    values: Scores
+    items: int
+
+
+def panels_of(columns: Iterable[Scores], width: int, items: int, kind: DTypeLike) -> Panels:
+    """Return panels of vectors, which come as blocks of columns.
 
     Parameters
     ----------
-    queries, gallery : (B, D) and (N, D) float32 or float64
-        C-contiguous.
+    columns : iterable of (D, b) float arrays
+        The components of b items, block after block; b is a multiple of 24 but in the last one.
+    width, items : int
+        How many components (D) and items there are.
+    kind : dtype
+        float32 or float64.
+    """
+    values = np.zeros((-(-items // PANEL), width, PANEL), kind)
+    first = 0
+    for block in columns:
+        whole = block.shape[1] // PANEL
+        end, rest = first + whole, block.shape[1] - whole * PANEL
+        inner = block[:, : whole * PANEL].reshape(width, whole, PANEL)
+        values[first:end] = inner.transpose(1, 0, 2)
+        if rest:
+            values[end, :, :rest] = block[:, whole * PANEL :]
+        first = end
+    return Panels(values, items)
+
+
+def nearness(
+    queries: Scores, gallery: Panels, out: NDArray[np.float64], threads: int | None = None
+) -> None:
+    """Write minus the squared Euclidean distances.
+
+    Of the differences of components, so that vectors far from the origin lose nothing. Each sum is
+    added up in float64, in the order of the components.
+
+    Parameters
+    ----------
+    queries : (B, D) float32 or float64
+    gallery : Panels
+        Of N items.
+    out : (B, N) float64
     threads : int, optional
         As many as the machine has, by default. The result does not depend on it.
     """
-    return _sums(queries, gallery, threads, products=False)
+    _fill_sums(queries, gallery, out, threads, products=False)
 
 
-def products(queries: Scores, gallery: Scores, threads: int | None = None) -> NDArray[np.float64]:
-    """Return the products of vectors, (B, N) float64.
+def products(queries: Scores, gallery: Panels, out: Scores, threads: int | None = None) -> None:
+    """Write the products of vectors, rounded to the precision of `out`.
 
-    Each is added up in the order of the components. That of a library of linear algebra depends on
-    the machine, and on where a row stands: equal items would get other scores than each other.
+    Each is added up in float64, in the order of the components. That of a library of linear algebra
+    depends on the machine, and on where a row stands: equal items would get other scores than each
+    other.
 
     Parameters
     ----------
     queries, gallery, threads
         As for :func:`nearness`.
+    out : (B, N) float32 or float64
     """
-    return _sums(queries, gallery, threads, products=True)
+    _fill_sums(queries, gallery, out, threads, products=True)
 
 
-def _sums(
-    queries: Scores, gallery: Scores, threads: int | None, *, products: bool
-) -> NDArray[np.float64]:
-    own = np.ascontiguousarray(queries, np.float64)
-    out = np.empty((len(queries), len(gallery)))
+def _fill_sums(
+    queries: Scores, gallery: Panels, out: Scores, threads: int | None, *, products: bool
+) -> None:
+    own = np.zeros((-(-len(queries) // QUERIES) * QUERIES, queries.shape[1]))
+    own[: len(queries)] = queries
+    single = queries.dtype == gallery.values.dtype == np.float32
 
     def work(low: int, high: int) -> None:
-        _ranking.fill_sums(own, gallery, low, high, out, products)
+        _ranking.fill_sums(own, gallery.values, low, high, out, products, single)
 
-    _share(len(gallery), ITEMS_TOGETHER, len(queries) * queries.shape[1], threads, work)
-    return out
+    size = own.size * PANEL
+    _share(len(gallery.values), PANELS_TOGETHER, size, threads, work)
 
 
 def rank_lists(

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from math import nan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.ranking import QUERIES
 from detap.protocols.ranking import Retrieval
 from detap.ranking import losses
 from detap.ranking.similarity import Similarities
@@ -118,9 +120,12 @@ def _of_run(run: Run, rules: Retrieval) -> Iterator[Scored]:
 def _of_gallery(table: Gallery, rules: Retrieval) -> Iterator[Scored]:
     similarities = None if table.kind == "codes" else Similarities(table, rules)
     signs = table.gallery * np.float32(2) - np.float32(1) if similarities is None else None
+    block: NDArray[Any] = np.zeros((0, 0))
     for query in range(len(table.queries)):
         if similarities is not None:
-            scores = similarities.block(query, query + 1)[0].astype(np.float64)
+            if query % QUERIES == 0:
+                block = similarities.block(query, min(query + QUERIES, len(table.queries)))
+            scores = block[query % QUERIES].astype(np.float64)
         else:
             code = table.query[query] * np.float32(2) - np.float32(1)
             scores = (signs @ code).astype(np.float64) / table.query.shape[1]

@@ -1,16 +1,20 @@
 """How alike queries and items are, a block of queries at a time."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.ranking import nearness, products
+from detap.core.ranking import PANEL, QUERIES, Panels, nearness, panels_of, products
 from detap.errors import InputError, Problem
 from detap.protocols.ranking import Retrieval
 from detap.tables.ranking import Gallery
 
 Scores = NDArray[np.float32] | NDArray[np.float64]
+
+_BLOCK = 128 * PANEL
+"""Vectors that are made ready at a time."""
 
 
 class Similarities:
@@ -51,50 +55,71 @@ class Similarities:
         self.items = len(table.gallery_labels)
         self.euclidean = table.kind == "embeddings" and rules.similarity == "euclidean"
         self.query: NDArray[Any] = table.query
-        self.gallery: NDArray[Any] | None = None
+        self.gallery: Panels | None = None
+        self.scored: np.dtype[Any] = np.dtype(np.float64 if self.euclidean else table.query.dtype)
+        self.made: NDArray[Any] = np.empty((0, self.items), self.scored)
         if table.kind == "scores":
             return
-        gallery = table.gallery if order is None else table.gallery[order]
         self.file = table.files[0].path if table.files else "embeddings"
-        if rules.similarity == "cosine":
-            self.query = self._unit(table.query, "query")
-            self.gallery = np.ascontiguousarray(self._unit(gallery, "item"))
+        self.cosine = rules.similarity == "cosine"
+        if self.cosine:
+            own = np.arange(len(table.query))
+            blocks = [block.T for block in self._columns(table.query, own, "query")]
+            self.query = np.concatenate(blocks) if blocks else table.query
         else:
-            self._check_size(table.query, gallery)
-            self.query, self.gallery = table.query, np.ascontiguousarray(gallery)
+            self._check_size(table.query, table.gallery)
+        places = np.arange(self.items) if order is None else order
+        columns = self._columns(table.gallery, places, "item")
+        width, kind = table.query.shape[1], table.gallery.dtype
+        self.gallery = panels_of(columns, width, self.items, kind)
 
     def rows(self, memory: int) -> int:
         """Return how many queries' scores fit into so many bytes; at least 2, at most 256."""
-        size = self.query.dtype.itemsize if self.gallery is None else 8
-        return max(2, min(256, memory // max(1, self.items * size)))
+        most = max(2, min(256, memory // max(1, self.items * self.scored.itemsize)))
+        return most // QUERIES * QUERIES or most
 
     def block(self, low: int, high: int) -> Scores:
-        """Return the scores of the queries from `low` to `high`, (B, N)."""
+        """Return the scores of the queries from `low` to `high`, (B, N), until the next block."""
+        scores = self.query[low:high]
         if self.gallery is None:
-            scores = self.query[low:high]
             scores = scores if self.order is None else scores[:, self.order]
-        elif self.euclidean:
-            scores = nearness(self.query[low:high], self.gallery, self.threads)
         else:
-            scores = products(self.query[low:high], self.gallery, self.threads)
-            scores = scores.astype(self.query.dtype, copy=False)
+            # In the memory of the last block: what is new, the system brings page by page.
+            if len(self.made) < high - low:
+                self.made = np.empty((high - low, self.items), self.scored)
+            made = self.made[: high - low]
+            (nearness if self.euclidean else products)(scores, self.gallery, made, self.threads)
+            scores = made
         if self.single:
             scores = scores.astype(np.float32, copy=False)
-        return np.ascontiguousarray(scores)
+        found: Scores = np.ascontiguousarray(scores)
+        return found
 
-    def _unit(self, vectors: NDArray[Any], what: str) -> NDArray[Any]:
+    def _columns(
+        self, vectors: NDArray[Any], places: NDArray[np.int64], what: str
+    ) -> Iterator[NDArray[Any]]:
+        """Give the vectors at some places as columns, block by block; of length 1 for cosines."""
+        for low in range(0, len(places), _BLOCK):
+            own = places[low : low + _BLOCK]
+            columns = np.ascontiguousarray(vectors[own].T)
+            yield self._unit(columns, own, what) if self.cosine else columns
+
+    def _unit(self, columns: NDArray[Any], places: NDArray[np.int64], what: str) -> NDArray[Any]:
         # By the largest component first, so that no square overflows or vanishes.
-        largest = np.abs(vectors).max(axis=1, initial=0.0)
+        largest = np.abs(columns).max(axis=0, initial=0.0)
         if not (largest > 0).all():
             self._refuse(
-                f"{what} {int(np.argmin(largest > 0))}",
+                f"{what} {places[np.argmin(largest > 0)]}",
                 "is a vector of length 0, which has no cosine",
                 "leave it out, or rank by --similarity dot or euclidean",
             )
-        scaled: NDArray[Any] = vectors / largest[:, None]
-        length = np.sqrt(np.einsum("nd,nd->n", scaled, scaled, dtype=np.float64))
-        scaled /= length[:, None].astype(vectors.dtype)  # in place: a gallery may be large
-        return scaled
+        columns /= largest
+        # Added up in order, as products are.
+        squares = np.zeros(len(places))
+        for column in columns:
+            squares += np.square(column, dtype=np.float64)
+        columns /= np.sqrt(squares).astype(columns.dtype)
+        return columns
 
     def _check_size(self, query: NDArray[Any], gallery: NDArray[Any]) -> None:
         made = np.float64 if self.euclidean else query.dtype

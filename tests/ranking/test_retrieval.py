@@ -96,6 +96,13 @@ def test_distances_do_not_cancel_far_from_the_origin() -> None:
     assert retrieval.evaluate(table, rules).summary["mAP"] == 1.0
 
 
+def side_by_side(items: Any) -> ranking.Panels:
+    """Return rows as panels."""
+    return ranking.panels_of(
+        [np.ascontiguousarray(items.T)], items.shape[1], len(items), items.dtype
+    )
+
+
 @given(st.integers(0, 10**6), st.sampled_from((np.float32, np.float64)), st.integers(1, 9))
 def test_distances_are_those_of_differences(seed: int, kind: Any, width: int) -> None:
     """Exact for small whole numbers, however far away; equal items are equally far."""
@@ -107,24 +114,68 @@ def test_distances_are_those_of_differences(seed: int, kind: Any, width: int) ->
     for plain in (True, False):
         _ranking.use_plain_loops(plain)
         for threads in (1, 2):
-            assert (ranking.nearness(queries, items, threads) == due).all()
+            found = np.empty_like(due)
+            ranking.nearness(queries, side_by_side(items), found, threads)
+            assert (found == due).all()
 
 
 @given(st.integers(0, 10**6), st.sampled_from((np.float32, np.float64)), st.integers(1, 70))
-def test_products_are_added_up_in_order_wherever_rows_stand(
-    seed: int, kind: Any, width: int
-) -> None:
-    """Term by term as Python adds them, so the same on every machine and in every block."""
+def test_sums_are_added_up_in_order_wherever_rows_stand(seed: int, kind: Any, width: int) -> None:
+    """Bit for bit as Python adds them, term by term: the same on every machine, in every block."""
     random = np.random.default_rng(seed)
-    queries = random.normal(size=(random.integers(1, 20), width)).astype(kind)
-    items = random.normal(size=(random.integers(1, 150), width)).astype(kind)
-    due = np.zeros((len(queries), len(items)))
-    for d in range(width):
-        due += queries[:, d, None].astype(float) * items[:, d].astype(float)
+    queries, items = (
+        (random.normal(size=(n, width)) * 10.0 ** random.integers(-17, 17, (n, width))).astype(kind)
+        for n in (random.integers(1, 20), random.integers(1, 150))
+    )
+    place = random.integers(0, len(queries)), random.integers(0, len(items))
+    pair = [x[i].tolist() for x, i in zip((queries, items), place, strict=True)]
+    product = square = 0.0
+    for a, b in zip(*pair, strict=True):
+        product += a * b
+        square += (a - b) * (a - b)
+    # Every place: the last of the sums on the way, which numpy takes one by one.
+    ways = queries[:, None].astype(float) * items, queries[:, None].astype(float) - items
+    products = np.cumsum(ways[0], axis=2)[:, :, -1].astype(kind)
+    squares = -np.cumsum(ways[1] ** 2, axis=2)[:, :, -1]
+    assert products[place] == kind(product)
+    assert squares[place] == -square
+    panels = side_by_side(items)
     for plain in (True, False):
         _ranking.use_plain_loops(plain)
         for threads in (1, 2):
-            assert (ranking.products(queries, items, threads) == due).all()
+            for make, due in ((ranking.products, products), (ranking.nearness, squares)):
+                found = np.empty_like(due)
+                make(queries, panels, found, threads)
+                np.testing.assert_array_equal(found, due)
+
+
+@pytest.mark.parametrize("items", [1, 23, 24, 25, 48, 100])
+def test_panels_hold_blocks_of_any_number_of_items(items: int) -> None:
+    vectors = np.arange(items * 3.0).reshape(items, 3)
+    whole = side_by_side(vectors)
+    columns = np.ascontiguousarray(vectors.T)
+    blocks = [columns[:, low : low + 48] for low in range(0, items, 48)]
+    parts = ranking.panels_of(blocks, 3, items, np.float64)
+    for panels in (whole, parts):
+        rows = panels.values.transpose(0, 2, 1).reshape(-1, 3)
+        assert (rows[:items] == vectors).all()
+        assert not rows[items:].any()
+
+
+def test_sums_refuse_what_does_not_fit_together() -> None:
+    """The compiled loop looks at no bounds within."""
+    queries, panels = np.zeros((8, 3)), np.zeros((2, 3, 24))
+    fill, out = _ranking.fill_sums, np.zeros((5, 30))
+    fill(queries, panels, 0, 2, out, True, False)
+    for bad in ((queries, panels[:, :, :8].copy(), 0, 2, out), (queries, panels, 0, 3, out)):
+        with pytest.raises(ValueError, match="there are no such items"):
+            fill(*bad, True, False)
+    for bad in ((queries[:5], panels, 0, 2, out), (queries[:, :2].copy(), panels, 0, 2, out)):
+        with pytest.raises(ValueError, match="queries and items differ in shape"):
+            fill(*bad, True, False)
+    for items in (24, 49):
+        with pytest.raises(ValueError, match="the output has another shape"):
+            fill(queries, panels, 0, 2, np.zeros((5, items)), True, False)
 
 
 def test_a_gallery_that_is_its_queries_is_said() -> None:
@@ -205,6 +256,20 @@ def test_equal_items_get_equal_scores_wherever_they_stand() -> None:
     )
     result = retrieval.evaluate(table, RULES.with_changes(ties="expected"))
     assert result.summary["mAP"] == 1  # the four are one group, above all others
+
+
+@pytest.mark.parametrize("ties", ["file", "trec"])
+def test_an_item_without_length_is_named_by_its_place_in_the_file(ties: Any) -> None:
+    """trec ranks ties by later names first: in that order the item is the first, not the last."""
+    table = gallery(
+        kind="embeddings",
+        query=np.ones((1, 2)),
+        gallery=np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]),
+        query_labels=np.array([0], np.int32),
+        gallery_labels=np.zeros(3, np.int32),
+    )
+    with pytest.raises(InputError, match="item 2: is a vector of length 0, which has no cosine"):
+        retrieval.evaluate(table, RULES.with_changes(ties=ties))
 
 
 def test_a_query_is_left_out_of_its_own_ranking() -> None:
