@@ -4,6 +4,7 @@ import tracemalloc
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 
 import detap
 from detap.evaluation.detection import score_tables
-from detap.evaluation.partial import Partial
+from detap.evaluation.partial import Partial, merging
 from detap.formats.reading.stream import read_bytes
 from detap.tables.detection import Detections, GroundTruth
 
@@ -80,3 +81,9 @@ def test_bytes_are_held_once(union: Partial) -> None:
 def test_a_file_is_held_once(tmp_path: Path) -> None:
     (tmp_path / "all.part").write_bytes(bytes(16 << 20))
     assert peak(lambda: read_bytes(tmp_path / "all.part")) < 1.3 * (16 << 20)
+
+
+def test_repeats_are_looked_for_in_little_more_than_a_number_an_image() -> None:
+    images = 100_000
+    parts: Any = [SimpleNamespace(images=range(n * images, (n + 1) * images)) for n in range(3)]
+    assert peak(lambda: [*merging._without_repeats(parts, [], identical=False)]) < 3 * images * 48

@@ -79,6 +79,20 @@ def test_what_is_kept_of_a_repeat_depends_on_names_alone() -> None:
     assert [one.sources[n] for n in one.source] == ["b", "a", "a"]
 
 
+def test_images_of_equal_hash_are_no_repeats() -> None:
+    """-1 and -2 have the hash -2 in CPython, and 2^61 - 1 that of 0."""
+    names = -1, -2, 0, 2**61 - 1
+    case = replace(
+        WHOLE,
+        truths=tuple(Truth(image, 7, BOX) for image in names),
+        found=tuple(Found(image, 7, BOX, 0.5) for image in names),
+        images=names,
+    )
+    merged = detap.merge([part(-1, 0, case=case), part(-2, 2**61 - 1, case=case)])
+    assert merged.images == tuple(sorted(names))
+    assert "image 0 is in two partials" in refusal(part(-1, 0, case=case), part(0, -2, case=case))
+
+
 @pytest.mark.parametrize(
     "change",
     [

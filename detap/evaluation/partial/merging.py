@@ -302,8 +302,9 @@ def _without_repeats(
     """Yield which images of each part are kept."""
     owner: dict[Name, tuple[int, int]] = {}
     repeats: dict[Name, list[tuple[int, int]]] = {}
-    for n, part in enumerate(parts):
-        for place, name in enumerate(part.images):
+    for n, (part, suspect) in enumerate(zip(parts, _suspects(parts), strict=True)):
+        for place in suspect.tolist():
+            name = part.images[place]
             if owner.setdefault(name, (n, place)) != (n, place):
                 repeats.setdefault(name, [owner[name]]).append((n, place))
     kept = [np.ones(len(part.images), np.bool_) for part in parts]
@@ -328,6 +329,18 @@ def _without_repeats(
         for n, place in places:
             kept[n][place] = (n, place) == first
     yield from kept
+
+
+def _suspects(parts: Sequence["Partial"]) -> Iterator[NDArray[np.int64]]:
+    """Yield which images of each part may be in another too: those whose hash is not theirs alone.
+
+    They are few, where a dictionary of all images takes 130 bytes for each.
+    """
+    hashes = [np.fromiter(map(hash, part.images), np.int64, len(part.images)) for part in parts]
+    ordered = np.sort(np.concatenate(hashes))
+    shared = ordered[1:][ordered[1:] == ordered[:-1]]
+    for own in hashes:
+        yield np.flatnonzero(np.isin(own, shared))
 
 
 def _source_of(parts: Sequence["Partial"], at: tuple[int, int]) -> str:
