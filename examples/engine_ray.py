@@ -27,10 +27,13 @@ class Engine:
     def __init__(self) -> None:
         ray.init(ignore_reinit_error=True, log_to_driver=False)
         self.workers = max(int(ray.cluster_resources().get("CPU", 1)), 1)
+        self.threads = 1  # Ray gives each call one core
 
-    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def submit(
+        self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
+    ) -> Any:
         """Have a function called; Ray puts the values of what was submitted in their places."""
-        return ray.remote(function).options(name=name, max_retries=3).remote(*arguments)
+        return ray.remote(function).options(name=name, max_retries=3).remote(*arguments, **options)
 
     def gather(self, submitted: Sequence[Any]) -> list[Any]:
         """Return the values of what was submitted."""

@@ -302,6 +302,7 @@ class _Run:
                     rest=rest,
                     rows=self.wants_rows,
                     folder=None if resume is None else os.path.abspath(resume),
+                    threads=self.options["threads"],
                 )
             except InputError as error:
                 files = {problem.file for problem in error.problems}

@@ -17,6 +17,10 @@ cdef extern from *:
     long detap_next(long* place) noexcept nogil
 
 
+cdef enum:
+    AHEAD = 12  # detections whose columns are fetched early: ranked by score, they lie anywhere
+
+
 cdef struct Words:
     # (A, N): a word of so many bytes for each area range and detection.
     uint8_t* bytes
@@ -71,7 +75,7 @@ cdef class Finisher:
     cdef Summing summing
     cdef double guard
     cdef int32_t* queue
-    cdef Py_ssize_t jobs
+    cdef readonly Py_ssize_t jobs
     cdef long next_job
     cdef bint failed
     # Outputs; see finishing.py for their shapes.
@@ -80,7 +84,7 @@ cdef class Finisher:
     cdef double[:, :, :, ::1] recall
     cdef int64_t[:, ::1] positives, counts
 
-    cdef line_up(self, sizes)
+    cdef line_up(self, jobs, sizes)
     cdef void* prepare(self) noexcept nogil
     cdef void release(self, void* scratch) noexcept nogil
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil

@@ -1,3 +1,5 @@
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,7 @@ class Replay:
         ranking: Ranking,
         outcomes: Outcomes,
         code: NDArray[np.uint32],
+        labels: Sequence[int],
     ) -> None: ...
     def work(self) -> None: ...
 
@@ -22,13 +25,14 @@ class Stretch:
         self,
         rules: Rules,
         scores: Scores,
+        all_limits: bool,
         ranking: Ranking,
         outcomes: Outcomes,
         code: NDArray[np.uint32],
     ) -> None: ...
 
 class Stretches:
-    def __init__(self, rules: Rules, scores: Scores, most_hits: int) -> None: ...
+    def __init__(self, rules: Rules, scores: Scores, all_limits: bool, most_hits: int) -> None: ...
     def append(self, stretch: Stretch) -> None: ...
     def count(self) -> None: ...
     def work(self) -> None: ...

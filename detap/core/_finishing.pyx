@@ -20,6 +20,7 @@ from detap.core._curves cimport (
     precision_at_hits,
     read_levels,
 )
+from detap.core._prefetch cimport detap_prefetch
 from detap.tables._words cimport trailing_zeros
 
 from detap.core.rules import SUMMINGS, recalls_due
@@ -57,15 +58,15 @@ cdef class Finisher:
     def __dealloc__(self):
         free(self.queue)
 
-    cdef line_up(self, sizes):
-        """Queue the largest classes first, so that no thread is left with one at the end."""
+    cdef line_up(self, jobs, sizes):
+        """Queue the largest jobs first, so that no thread is left with one at the end."""
         cdef Py_ssize_t place
-        self.jobs = len(sizes)
+        self.jobs = len(jobs)
         self.queue = <int32_t*>malloc((self.jobs + 1) * sizeof(int32_t))
         if self.queue == NULL:
             raise MemoryError()
-        for place, k in enumerate(sorted(range(self.jobs), key=lambda c: -sizes[c])):
-            self.queue[place] = k
+        for place, job in enumerate(sorted(jobs, key=lambda j: -sizes[j])):
+            self.queue[place] = job
 
     def work(self):
         """Take classes until none is left."""
@@ -247,6 +248,8 @@ cdef class Replay(Finisher):
         Their columns are those of the detections, or those that `code` names.
     code : (N,) uint32
         The column of each detection; (0,) where each has its own.
+    labels : sequence of int
+        The classes that are wanted.
     """
 
     cdef const int32_t[::1] start, ranked
@@ -256,7 +259,7 @@ cdef class Replay(Finisher):
     cdef Words found, neutral
     cdef bint coded
 
-    def __init__(self, rules, scores, all_limits, ranking, outcomes, code):
+    def __init__(self, rules, scores, all_limits, ranking, outcomes, code, labels):
         Finisher.__init__(self, rules, scores, all_limits)
         self.start, self.ranked = ranking.start, ranking.rows
         self.code, self.coded = code, len(code) > 0
@@ -265,7 +268,7 @@ cdef class Replay(Finisher):
         self.neutral_bytes = outcomes.neutral.view(np.uint8)
         self.found = words_of(self.found_bytes, len(outcomes.limit))
         self.neutral = words_of(self.neutral_bytes, len(outcomes.limit))
-        self.line_up(np.diff(ranking.start).tolist())
+        self.line_up(labels, np.diff(ranking.start).tolist())
 
     cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
         cdef Lanes* s = <Lanes*>scratch
@@ -284,6 +287,8 @@ cdef class Replay(Finisher):
         cdef uint64_t found, right
         cdef int64_t duplicates = 0
         for i in range(self.start[k], self.start[k + 1]):
+            if i + AHEAD < self.start[k + 1]:
+                self._fetch(self._column(i + AHEAD))
             row = self._column(i)
             duplicates += self.duplicate[row]
             for a in range(self.A):
@@ -298,6 +303,14 @@ cdef class Replay(Finisher):
                 for m in range(self.limit[row], self.M):
                     s.seen[m * self.A + a] += 1
         return duplicates
+
+    cdef inline void _fetch(self, Py_ssize_t row) noexcept nogil:
+        cdef Py_ssize_t a
+        for a in range(self.A):
+            detap_prefetch(self.found.bytes + (a * self.found.rows + row) * self.found.width)
+            detap_prefetch(self.neutral.bytes + (a * self.neutral.rows + row) * self.neutral.width)
+        detap_prefetch(&self.limit[row])
+        detap_prefetch(&self.duplicate[row])
 
     cdef inline Py_ssize_t _column(self, Py_ssize_t place) noexcept nogil:
         return self.code[self.ranked[place]] if self.coded else self.ranked[place]
@@ -321,16 +334,16 @@ cdef class Stretch(Replay):
 
     Parameters
     ----------
-    as for Replay
+    as for Replay, of which there is one class
     """
 
     cdef Lanes* lanes
     cdef Py_ssize_t most
     cdef int64_t within, duplicates
 
-    def __init__(self, rules, scores, ranking, outcomes, code):
+    def __init__(self, rules, scores, all_limits, ranking, outcomes, code):
         cdef bint ready
-        Replay.__init__(self, rules, scores, False, ranking, outcomes, code)
+        Replay.__init__(self, rules, scores, all_limits, ranking, outcomes, code, [0])
         with nogil:
             self.lanes = <Lanes*>self.prepare()
             self.most = self._most_hits(0)
@@ -351,12 +364,12 @@ cdef class Stretch(Replay):
 cdef class Stretches(Finisher):
     """One class, of which a stretch after another was gone down; `work` writes its curves.
 
-    No score is in two stretches: false positives above a hit are those above it in its own
-    stretch, and those of all stretches before.
+    False positives above a hit are those above it in its own stretch, and those of all stretches
+    before.
 
     Parameters
     ----------
-    rules, scores
+    rules, scores, all_limits
         As for finish.
     most_hits : int
         How many detections of all stretches are a hit anywhere.
@@ -366,12 +379,12 @@ cdef class Stretches(Finisher):
     cdef Py_ssize_t most
     cdef int64_t within, duplicates
 
-    def __init__(self, rules, scores, most_hits):
-        Finisher.__init__(self, rules, scores, False)
+    def __init__(self, rules, scores, all_limits, most_hits):
+        Finisher.__init__(self, rules, scores, all_limits)
         self.most = most_hits
         if not (self.prepare_lanes(&self.lanes) and self.begin(self.most, &self.lanes)):
             raise MemoryError()
-        self.line_up([0] * (self.A * self.T))
+        self.line_up(range(self.A * self.T), [0] * (self.A * self.T))
 
     def __dealloc__(self):
         self.release_lanes(&self.lanes)

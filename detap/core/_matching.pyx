@@ -2,7 +2,9 @@
 
 For each class its detections are ranked by score; one pass over them finds overlaps, claims
 ground truths, and counts. Classes are independent, so that threads take them one by one, and no
-result depends on how many threads there are.
+result depends on how many threads there are. So are images: a class that would keep the other
+threads waiting is dealt out to them in stretches of its images, of which they keep evidence, and is
+finished from that.
 
 What happens at the T thresholds is held as the bits of one word, so that a detection is matched at
 all of them at once: the order in which it prefers ground truths is the same at each, and it takes,
@@ -19,15 +21,11 @@ from libc.string cimport memcpy
 
 import numpy as np
 
-from detap.core._finishing cimport Finisher, Lanes, Words, put_word, words_of
+from detap.core._finishing cimport AHEAD, Finisher, Lanes, Words, put_word, words_of
 from detap.core._ordering cimport Keyed, falling, group_rows, put_in_order, sort_by_key
 from detap.core._overlap cimport overlap
 from detap.core._prefetch cimport detap_prefetch
 from detap.tables._words cimport trailing_zeros
-
-
-cdef enum:
-    AHEAD = 12  # detections whose columns are fetched early: ranked by score, they lie anywhere
 
 
 cdef struct Truth:
@@ -55,6 +53,7 @@ cdef struct Scratch:
     uint64_t* claimed         # per ground truth and area range: the thresholds, as bits
     uint8_t* neutral          # per ground truth and area range
     Near* near                # ground truths that the detection at hand reaches, best first
+    bint count, keep          # of the piece at hand: its numbers, and its evidence
 
 
 cdef inline Py_ssize_t insert_near(
@@ -93,23 +92,25 @@ cdef class Scorer(Finisher):
     cdef const int64_t[::1] limits
     cdef bint strict, best_free, last_of_equal, ties_by_image
     cdef double edge
-    # Groups by class.
-    cdef int32_t* dt_start
+    # Groups by piece: a class, or a stretch of the images of one that is dealt out. Of such a one
+    # no numbers are written.
+    cdef int32_t[::1] dt_start, gt_start, label
+    cdef uint8_t[::1] whole
     cdef int32_t* dt_order
-    cdef int32_t* gt_start
     cdef int32_t* gt_order
+    cdef readonly list dealt          # classes that are, and where each stands in `ranked`
     # Evidence; see evidence.py.
-    cdef bint keep
+    cdef bint keep_all
     cdef Words found, neutral
     cdef uint8_t[::1] limit, duplicate
     cdef double[::1] overlap
     cdef int32_t[:, ::1] truth
-    cdef int32_t[::1] ranked          # rows of each class by falling score, class by class
+    cdef int32_t[::1] ranked          # rows of each class by falling score, class by class, if kept
     cdef const int32_t[:, ::1] cell   # per area range and threshold: a row of `truth`, or -1
 
     def __init__(
         self, detections, truths, flags, pairs, rank, rules, limits, images, scores, all_limits,
-        ranked,
+        ranked, most, stretch,
     ):
         Finisher.__init__(self, rules, scores, all_limits)
         self.dt_image, self.dt_label, self.dt_rank = detections.image, detections.label, rank
@@ -130,13 +131,12 @@ cdef class Scorer(Finisher):
         self.strict, self.best_free = rules.strict, rules.best_free
         self.last_of_equal, self.ties_by_image = rules.last_of_equal, rules.ties_by_image
         self.edge = 1.0 if rules.pixel_edge else 0.0
-        self.keep = scores.evidence is not None
-        if self.keep:
-            self._keep(scores.evidence, ranked)
-        self._group()
-
-    cdef _keep(self, evidence, ranked):
         self.ranked = ranked
+        self._group(most, stretch)
+
+    def keep(self, evidence, every):
+        """Keep evidence of `every` class, or of those that are dealt out; these need it."""
+        self.keep_all = every
         self.found = words_of(evidence.found.view(np.uint8), len(evidence))
         self.neutral = words_of(evidence.neutral.view(np.uint8), len(evidence))
         self.limit, self.duplicate = evidence.limit, evidence.duplicate.view(np.uint8)
@@ -147,38 +147,82 @@ cdef class Scorer(Finisher):
         self.cell = cell
 
     def __dealloc__(self):
-        free(self.dt_start)
         free(self.dt_order)
-        free(self.gt_start)
         free(self.gt_order)
         free(self.truth_place)
 
-    cdef _group(self):
+    cdef _group(self, most, stretch):
         cdef Py_ssize_t n = self.dt_label.shape[0]
         cdef Py_ssize_t g = self.gt_label.shape[0]
         cdef Py_ssize_t k = self.K
-        self.dt_start = <int32_t*>malloc((k + 1) * sizeof(int32_t))
-        self.gt_start = <int32_t*>malloc((k + 1) * sizeof(int32_t))
+        self.dt_start, self.gt_start = np.zeros(k + 1, np.int32), np.zeros(k + 1, np.int32)
         self.dt_order = <int32_t*>malloc((n + 1) * sizeof(int32_t))
         self.gt_order = <int32_t*>malloc((g + 1) * sizeof(int32_t))
         self.truth_place = <int32_t*>malloc((g + 1 if self.paired else 1) * sizeof(int32_t))
-        if (
-            self.dt_start == NULL or self.gt_start == NULL or self.dt_order == NULL
-            or self.gt_order == NULL or self.truth_place == NULL
-        ):
+        if self.dt_order == NULL or self.gt_order == NULL or self.truth_place == NULL:
             raise MemoryError()
         cdef const int32_t* dt_label = &self.dt_label[0] if n else NULL
         cdef const int32_t* gt_label = &self.gt_label[0] if g else NULL
         with nogil:
-            group_rows(dt_label, n, k, self.dt_start, self.dt_order)
-            group_rows(gt_label, g, k, self.gt_start, self.gt_order)
-        cdef Py_ssize_t c
-        self.line_up(
-            [
-                self.dt_start[c + 1] - self.dt_start[c] + self.gt_start[c + 1] - self.gt_start[c]
-                for c in range(k)
-            ]
-        )
+            group_rows(dt_label, n, k, &self.dt_start[0], self.dt_order)
+            group_rows(gt_label, g, k, &self.gt_start[0], self.gt_order)
+        sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64)
+        self.label, self.whole = np.arange(k, dtype=np.int32), np.ones(k, np.uint8)
+        large = np.flatnonzero(sizes > most).tolist()
+        self.dealt = [(label, self.dt_start[label], self.dt_start[label + 1]) for label in large]
+        for label in reversed(large):
+            self._deal_out(label, stretch)
+        sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64)
+        self.line_up(range(len(sizes)), sizes.tolist())
+
+    cdef _deal_out(self, Py_ssize_t k, stretch):
+        """Make pieces of a class, each of a stretch of its images, in which detections stand ranked.
+
+        Classes before it are whole yet.
+        """
+        dt_rows = np.asarray(<int32_t[: self.dt_image.shape[0] + 1]>self.dt_order)
+        gt_rows = np.asarray(<int32_t[: self.gt_image.shape[0] + 1]>self.gt_order)
+        dt_rows = dt_rows[self.dt_start[k] : self.dt_start[k + 1]]
+        gt_rows = gt_rows[self.gt_start[k] : self.gt_start[k + 1]]
+        self._rank_rows(dt_rows)
+        np.asarray(self.ranked)[self.dt_start[k] : self.dt_start[k + 1]] = dt_rows
+        dt_image, gt_image = np.asarray(self.dt_image)[dt_rows], np.asarray(self.gt_image)[gt_rows]
+        held = np.bincount(dt_image, minlength=self.images)
+        held += np.bincount(gt_image, minlength=self.images)
+        number = ((np.cumsum(held) - held) // stretch).astype(np.int32)
+        pieces = int(number[-1]) + 1
+        self.dt_start = self._cut(k, self.dt_start, dt_rows, number[dt_image], pieces)
+        self.gt_start = self._cut(k, self.gt_start, gt_rows, number[gt_image], pieces)
+        self.label = np.insert(self.label, k, np.full(pieces - 1, k, np.int32))
+        self.whole = np.insert(self.whole, k, np.zeros(pieces - 1, np.uint8))
+        self.whole[k + pieces - 1] = False
+
+    cdef _cut(self, Py_ssize_t k, start, rows, const int32_t[::1] number, Py_ssize_t pieces):
+        """Put rows of a class piece by piece; return where each piece begins."""
+        cdef Py_ssize_t n = number.shape[0]
+        cdef int32_t[::1] found = np.zeros(pieces + 1, np.int32)
+        cdef int32_t[::1] order = np.zeros(n + 1, np.int32)
+        with nogil:
+            group_rows(&number[0] if n else NULL, n, pieces, &found[0], &order[0])
+        rows[:] = rows[np.asarray(order)[:n]]
+        return np.insert(start, k + 1, np.asarray(found)[1:-1] + start[k])
+
+    cdef _rank_rows(self, int32_t[::1] rows):
+        """Put rows of a class in the order of its ranking."""
+        cdef Py_ssize_t i, n = rows.shape[0]
+        cdef Keyed* items = <Keyed*>malloc((n + 1) * sizeof(Keyed))
+        cdef Keyed* spare = <Keyed*>malloc((n + 1) * sizeof(Keyed))
+        cdef const Keyed* ranked
+        cdef bint ready = items != NULL and spare != NULL
+        if ready and n:
+            with nogil:
+                ranked = self._rank(&rows[0], n, items, spare)
+                for i in range(n):
+                    rows[i] = ranked[i].row
+        free(items)
+        free(spare)
+        if not ready:
+            raise MemoryError()
 
     cdef void* prepare(self) noexcept nogil:
         cdef Scratch* s = <Scratch*>calloc(1, sizeof(Scratch))
@@ -189,7 +233,7 @@ cdef class Scorer(Finisher):
 
     cdef bint _prepare(self, Scratch* s) noexcept nogil:
         cdef Py_ssize_t k, n, most_detections = 1, most_truths = 1
-        for k in range(self.K):
+        for k in range(self.jobs):
             n = self.dt_start[k + 1] - self.dt_start[k]
             most_detections = n if n > most_detections else most_detections
             n = self.gt_start[k + 1] - self.gt_start[k]
@@ -227,15 +271,18 @@ cdef class Scorer(Finisher):
         free(s.near)
         free(s)
 
-    cdef bint run(self, Py_ssize_t k, void* scratch) noexcept nogil:
+    cdef bint run(self, Py_ssize_t piece, void* scratch) noexcept nogil:
         cdef Scratch* s = <Scratch*>scratch
-        cdef Py_ssize_t g = self.gt_start[k + 1] - self.gt_start[k]
+        cdef Py_ssize_t g = self.gt_start[piece + 1] - self.gt_start[piece]
+        s.count = self.whole[piece]
+        s.keep = self.keep_all or not s.count
         # Each ground truth is found once at most.
-        if not self.begin(g, &s.lanes):
+        if not self.begin(g if s.count else 0, &s.lanes):
             return False
-        self._lay_out_truths(k, g, s)
-        self._walk(k, g, s)
-        self.write_curves(k, g, &s.lanes)
+        self._lay_out_truths(piece, g, s)
+        self._walk(piece, g, s)
+        if s.count:
+            self.write_curves(self.label[piece], g, &s.lanes)
         return True
 
     cdef Keyed* _by_image(
@@ -249,9 +296,10 @@ cdef class Scorer(Finisher):
             items[i].key = image[rows[i]]
         return put_in_order(items, spare, count)
 
-    cdef void _lay_out_truths(self, Py_ssize_t k, Py_ssize_t g, Scratch* s) noexcept nogil:
-        """Put the class's ground truths side by side, and say which count in which area range."""
+    cdef void _lay_out_truths(self, Py_ssize_t piece, Py_ssize_t g, Scratch* s) noexcept nogil:
+        """Put the piece's ground truths side by side, and say which count in which area range."""
         cdef Py_ssize_t areas = self.A
+        cdef Py_ssize_t k = self.label[piece]
         cdef Py_ssize_t i, a
         cdef int32_t row
         cdef double area
@@ -259,7 +307,7 @@ cdef class Scorer(Finisher):
         if g == 0:
             return
         ordered = self._by_image(
-            self.gt_order + self.gt_start[k], g, &self.gt_image[0], s.ranked, s.spare
+            self.gt_order + self.gt_start[piece], g, &self.gt_image[0], s.ranked, s.spare
         )
         for i in range(g):
             row = ordered[i].row
@@ -280,21 +328,21 @@ cdef class Scorer(Finisher):
                 s.neutral[i * areas + a] = (
                     self.gt_neutral[row] or area < self.area_low[a] or area > self.area_high[a]
                 )
-                if not s.neutral[i * areas + a]:
+                if s.count and not s.neutral[i * areas + a]:
                     self.positives[a, k] += 1
 
-    cdef Keyed* _rank(self, Py_ssize_t k, Py_ssize_t n, Scratch* s) noexcept nogil:
-        """Return the class's detections by falling score, equal ones in the protocol's order."""
-        cdef const int32_t* rows = self.dt_order + self.dt_start[k]
-        cdef Keyed* ranked = s.ranked
-        cdef Keyed* spare
+    cdef Keyed* _rank(
+        self, const int32_t* rows, Py_ssize_t n, Keyed* ranked, Keyed* spare
+    ) noexcept nogil:
+        """Return a class's detections by falling score, equal ones in the protocol's order."""
+        cdef Keyed* items = ranked
         cdef Py_ssize_t i
         if self.ties_by_image:
-            ranked = self._by_image(rows, n, &self.dt_image[0], s.ranked, s.spare)
+            ranked = self._by_image(rows, n, &self.dt_image[0], ranked, spare)
+            spare = spare if ranked == items else items
         else:
             for i in range(n):
                 ranked[i].row = rows[i]
-        spare = s.spare if ranked == s.ranked else s.ranked
         for i in range(n):
             ranked[i].key = falling(self.dt_score[ranked[i].row])
         return sort_by_key(ranked, spare, n)
@@ -357,10 +405,11 @@ cdef class Scorer(Finisher):
                 )
         return found if self.best_free or found == 0 else 1
 
-    cdef void _walk(self, Py_ssize_t k, Py_ssize_t g, Scratch* s) noexcept nogil:
-        """Let the class's detections claim ground truths by falling score."""
+    cdef void _walk(self, Py_ssize_t piece, Py_ssize_t g, Scratch* s) noexcept nogil:
+        """Let the piece's detections claim ground truths by falling score."""
         cdef Py_ssize_t areas = self.A, limits = self.M
-        cdef Py_ssize_t n = self.dt_start[k + 1] - self.dt_start[k]
+        cdef Py_ssize_t k = self.label[piece]
+        cdef Py_ssize_t n = self.dt_start[piece + 1] - self.dt_start[piece]
         cdef Py_ssize_t i, a, m, m_from, near
         cdef int32_t row, rank
         cdef int64_t within = 0
@@ -368,7 +417,13 @@ cdef class Scorer(Finisher):
         cdef bint inside
         cdef double best, area
         cdef uint64_t missed
-        cdef Keyed* ranked = self._rank(k, n, s) if n else NULL
+        cdef const int32_t* rows = self.dt_order + self.dt_start[piece]
+        cdef Keyed* ranked = s.ranked
+        if not s.count:
+            for i in range(n):
+                ranked[i].row = rows[i]
+        elif n:
+            ranked = self._rank(rows, n, s.ranked, s.spare)
         for i in range(n):
             if i + AHEAD < n and not self.paired:
                 row = ranked[i + AHEAD].row
@@ -387,7 +442,7 @@ cdef class Scorer(Finisher):
             while m_from > 0 and rank < self.limits[m_from - 1]:
                 m_from -= 1
             near = self._read_near(row, s, &best) if self.paired else self._find_near(row, s, &best)
-            if self.keep:
+            if s.keep:
                 self.limit[row] = <uint8_t>m_from
                 self.overlap[row] = best
             area = self.dt_area[row]
@@ -397,19 +452,21 @@ cdef class Scorer(Finisher):
                     missed = self._claim(row, a, near, m_from, g, inside, s)
                     if a == 0 and inside and (missed & 1) and self._is_duplicate(near, s):
                         duplicates += 1
-                        if self.keep:
+                        if s.keep:
                             self.duplicate[row] = 1
                 if inside:
                     for m in range(m_from, limits):
                         s.lanes.seen[m * areas + a] += 1
-                elif self.keep and near == 0:
+                elif s.keep and near == 0:
                     put_word(&self.neutral, a, row, self.every)
         for i in range(n):
             s.image_rank[self.dt_image[ranked[i].row]] = 0
-            if self.keep:
-                self.ranked[self.dt_start[k] + i] = ranked[i].row
+            if s.keep and s.count:
+                self.ranked[self.dt_start[piece] + i] = ranked[i].row
         for i in range(g):
             s.truth_count[self.gt_image[s.truths[i].row]] = 0
+        if not s.count:
+            return
         self.write_counts(k, within, duplicates, &s.lanes)
         self.counts[1, k] = g - self.positives[0, k]
         self.counts[2, k] = n
@@ -446,13 +503,13 @@ cdef class Scorer(Finisher):
                     excused |= taken
                 elif not s.truths[s.near[i].truth].void:
                     good |= taken
-                if self.keep and not s.truths[s.near[i].truth].void:
+                if s.keep and self.truth.shape[0] and not s.truths[s.near[i].truth].void:
                     self._keep_truth(row, a, taken, s.truths[s.near[i].truth].row)
-        if good:
+        if good and s.count:
             self.record(a, good, m_from, g, &s.lanes)
-        if inside:
+        if inside and s.count:
             self.excuse(a, good | excused, m_from, &s.lanes)
-        if self.keep:
+        if s.keep:
             put_word(&self.found, a, row, good)
             put_word(&self.neutral, a, row, excused if inside else self.every & ~good)
         return open_bits

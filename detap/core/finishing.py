@@ -4,6 +4,7 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limit
 """
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 
 from detap.core import _finishing
 from detap.core.rules import Rules
-from detap.core.threads import share, thread_count
+from detap.core.threads import fair_share, share, thread_count
 
 if TYPE_CHECKING:  # a plain run keeps none
     from detap.core.evidence import Evidence, Outcomes, Ranking
 
 Floats = NDArray[np.float64]
+
+_PIECES = 4
+"""Pieces of a ranking for each thread, so that none waits long for another."""
 
 
 class Scores(NamedTuple):
@@ -59,6 +63,14 @@ class Scores(NamedTuple):
             positives=np.zeros((a, classes), np.int64),
             counts=np.zeros((7, classes), np.int64),
         )
+
+    def put(self, classes: slice, scores: "Scores") -> None:
+        """Write the scores of some classes in their place."""
+        self.precision[..., classes] = scores.precision
+        self.average[:, classes] = scores.average
+        self.recall[:, classes] = scores.recall
+        self.positives[:, classes] = scores.positives
+        self.counts[:, classes] = scores.counts
 
 
 class Coded(NamedTuple):
@@ -106,7 +118,13 @@ def finish(
     all_limits : bool
         Whether precision is wanted at every detection limit, not only the largest.
     """
-    coded = Coded(
+    coded = _coded(evidence)
+    scores = _replayed(coded, evidence.ranking, rules or evidence.rules, threads, all_limits)
+    return scores._replace(evidence=evidence if rules is None else None)
+
+
+def _coded(evidence: "Evidence") -> Coded:
+    return Coded(
         evidence.label,
         evidence.score,
         np.zeros(0, np.uint32),
@@ -114,8 +132,35 @@ def finish(
         evidence.positives,
         np.bincount(evidence.truth_label, minlength=evidence.classes),
     )
-    scores = _replayed(coded, evidence.ranking, rules or evidence.rules, threads, all_limits)
-    return scores._replace(evidence=evidence if rules is None else None)
+
+
+def finish_class(
+    evidence: "Evidence",
+    label: int,
+    ranked: NDArray[np.int32],
+    *,
+    scores: Scores,
+    rules: Rules,
+    threads: int,
+    all_limits: bool,
+) -> None:
+    """Write the scores of one class, which all threads go down, some of its ranking each.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        No other class need be there.
+    label : int
+    ranked : (n,) int32
+        All rows of the class by falling score.
+    scores : Scores
+        Of all classes.
+    rules, threads, all_limits
+        As for :func:`finish`.
+    """
+    rows = ranked[evidence.counted[ranked]]
+    part = _by_ranks(_coded(evidence), label, rows, rules=rules, threads=threads, every=all_limits)
+    scores.put(slice(label, label + 1), part)
 
 
 def finish_coded(coded: Coded, rules: Rules, *, threads: int | None = None) -> Scores:
@@ -132,12 +177,16 @@ def finish_coded(coded: Coded, rules: Rules, *, threads: int | None = None) -> S
 
 
 def finish_stretches(
-    stretches: Iterable[Callable[[], Coded]], rules: Rules, *, most_hits: int, threads: int
+    stretches: Iterable[Callable[[], Coded]],
+    rules: Rules,
+    *,
+    most_hits: int,
+    threads: int,
 ) -> Scores:
     """Return the scores of one class whose detections come by falling score, some at a time.
 
-    Each stretch is made, ranked and gone down by one thread. No score is in two: false positives
-    above those of one are those of the ones before.
+    Each stretch is made, ranked and gone down by one thread: false positives above those of one are
+    those of the ones before.
 
     Parameters
     ----------
@@ -151,7 +200,58 @@ def finish_stretches(
         The result does not depend on it.
     """
     scores = Scores.undefined(rules, 1, all_limits=False)
-    whole = _finishing.Stretches(rules, scores, most_hits)
+    sizes: list[int] = []
+
+    def gone_down(make: Callable[[], Coded]) -> _finishing.Stretch:
+        coded = make()
+        sizes.append(len(coded.label))
+        scores.positives[:] = coded.positives
+        scores.counts[1] = coded.truths - coded.positives[0]
+        ranking = _ranked(coded, rules)
+        return _finishing.Stretch(rules, scores, False, ranking, coded.outcomes, coded.code)
+
+    whole = _finishing.Stretches(rules, scores, False, most_hits)
+    _join((partial(gone_down, make) for make in stretches), whole, threads)
+    scores.counts[2] = sum(sizes)
+    return scores
+
+
+def _by_ranks(
+    coded: Coded,
+    label: int,
+    rows: NDArray[np.int32],
+    *,
+    rules: Rules,
+    threads: int,
+    every: bool,
+) -> Scores:
+    """Return the scores of one class, of which these are the rows by falling score."""
+    from detap.core.evidence import Ranking  # noqa: PLC0415 - likewise
+
+    here = slice(label, label + 1)
+    scores = Scores.undefined(rules, 1, all_limits=every)
+    scores.positives[:] = coded.positives[:, here]
+
+    def gone_down(few: NDArray[np.int32]) -> _finishing.Stretch:
+        ranking = Ranking(np.array([0, len(few)], np.int32), few)
+        return _finishing.Stretch(rules, scores, every, ranking, coded.outcomes, coded.code)
+
+    hit: NDArray[np.bool_] = np.any(coded.outcomes.found, axis=0)
+    hits = int(np.count_nonzero(hit[coded.code[rows] if len(coded.code) else rows]))
+    pieces = np.array_split(rows, _PIECES * threads)
+    whole = _finishing.Stretches(rules, scores, every, hits)
+    _join((partial(gone_down, few) for few in pieces), whole, threads)
+    scores.counts[1] = coded.truths[here] - scores.positives[0]
+    scores.counts[2] = np.count_nonzero(coded.label == label)
+    return scores
+
+
+def _join(
+    stretches: Iterable[Callable[[], _finishing.Stretch]],
+    whole: _finishing.Stretches,
+    threads: int,
+) -> None:
+    """Let threads go down stretches of a ranking, and write what comes of them together."""
     rest, lock = enumerate(stretches), Lock()
     waiting: dict[int, _finishing.Stretch] = {}
     below = 0
@@ -163,13 +263,8 @@ def finish_stretches(
                 place, make = next(rest, (0, None))
             if make is None:
                 return
-            coded = make()
-            ranking = _ranked(coded, rules)
-            stretch = _finishing.Stretch(rules, scores, ranking, coded.outcomes, coded.code)
+            stretch = make()
             with lock:
-                scores.positives[:] = coded.positives
-                scores.counts[1] = coded.truths - coded.positives[0]
-                scores.counts[2] += len(coded.label)
                 waiting[place] = stretch
                 while below in waiting:
                     whole.append(waiting.pop(below))
@@ -178,7 +273,6 @@ def finish_stretches(
     share(go_down, threads)
     whole.count()
     share(whole.work, threads)
-    return scores
 
 
 def _ranked(coded: Coded, rules: Rules) -> "Ranking":
@@ -194,9 +288,17 @@ def _replayed(
     classes = len(coded.truths)
     scores = Scores.undefined(rules, classes, all_limits=all_limits)
     scores.positives[:] = coded.positives
-    replay = _finishing.Replay(rules, scores, all_limits, ranking, coded.outcomes, coded.code)
     wanted = threads or thread_count(len(coded.label))
-    share(replay.work, min(wanted, max(classes, 1)))
+    large = np.diff(ranking.start) > fair_share(len(ranking.rows), wanted)
+    labels = np.flatnonzero(~large).tolist()
+    replay = _finishing.Replay(
+        rules, scores, all_limits, ranking, coded.outcomes, coded.code, labels
+    )
+    share(replay.work, min(wanted, max(len(labels), 1)))
     scores.counts[1] = coded.truths - scores.positives[0]
     scores.counts[2] = np.bincount(coded.label, minlength=classes)
+    for label in np.flatnonzero(large).tolist():
+        rows = ranking.of_class(label)
+        part = _by_ranks(coded, label, rows, rules=rules, threads=wanted, every=all_limits)
+        scores.put(slice(label, label + 1), part)
     return scores

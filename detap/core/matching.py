@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _matching
-from detap.core.finishing import Scores
+from detap.core.finishing import Scores, finish_class
 from detap.core.rules import Rules
-from detap.core.threads import share, thread_count
+from detap.core.threads import fair_share, share, thread_count
 
 if TYPE_CHECKING:  # a plain run keeps none
     from detap.core.evidence import Cell, Evidence
@@ -25,6 +25,9 @@ Flags = NDArray[np.bool_]
 
 UNLIMITED = np.iinfo(np.int32).max
 """More than any count of rows; what has this very rank is beyond every limit."""
+
+STRETCH = 1 << 15
+"""So many rows of a class that is dealt out are matched at once: a core's own cache holds them."""
 
 
 class Boxes(NamedTuple):
@@ -136,6 +139,9 @@ def score(
 ) -> Scores:
     """Match detections to ground truths, class by class, and score them.
 
+    A class of more than a thread's share is dealt out in stretches of its images, and finished from
+    the evidence of these.
+
     Parameters
     ----------
     detections, truths : Boxes
@@ -177,10 +183,9 @@ def score(
         pairs.check(detections, truths)
     taken = rules if curves else rules._replace(levels=rules.levels[:1])
     scores = Scores.undefined(taken, classes, all_limits=all_limits)
-    if evidence is not None:
-        kept = _nothing_yet(detections, truths, neutral, rules, tuple(evidence))
-        scores = scores._replace(evidence=replace(kept, images=images, classes=classes))
-    ranked = np.zeros(0 if evidence is None else len(detections.image), np.int32)
+    rows = len(detections.image) + len(truths.image)
+    wanted = threads or thread_count(rows)
+    ranked = np.zeros(len(detections.image), np.int32)
     scorer = _matching.Scorer(
         detections,
         truths,
@@ -193,12 +198,31 @@ def score(
         scores,
         all_limits,
         ranked,
+        fair_share(rows, wanted),
+        STRETCH,
     )
-    wanted = threads or thread_count(len(detections.image) + len(truths.image))
-    share(scorer.work, min(wanted, max(classes, 1)))
-    if scores.evidence is not None:
-        scores.evidence.closed().know_ranking(ranked, within=scores.counts[6])
-    return scores
+    if evidence is None and not scorer.dealt:
+        share(scorer.work, min(wanted, max(classes, 1)))
+        return scores
+    kept = _nothing_yet(detections, truths, neutral, rules, tuple(evidence or ()))
+    kept = replace(kept, images=images, classes=classes)
+    scorer.keep(kept, evidence is not None)
+    share(scorer.work, min(wanted, max(scorer.jobs, 1)))
+    kept.closed()
+    for label, begin, end in scorer.dealt:
+        finish_class(
+            kept,
+            label,
+            ranked[begin:end],
+            scores=scores,
+            rules=taken,
+            threads=wanted,
+            all_limits=all_limits,
+        )
+    if evidence is None:
+        return scores
+    kept.know_ranking(ranked, within=scores.counts[6])
+    return scores._replace(evidence=kept)
 
 
 def _nothing_yet(

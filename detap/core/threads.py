@@ -12,6 +12,9 @@ SMALL_WORK = 20_000
 """Below so many boxes a second thread costs more than it brings."""
 
 
+LARGE = 1 << 16
+"""Rows up to which a class is never taken apart."""
+
 TIGHT = 2 << 30
 """Bytes of address space below which no thread is begun."""
 
@@ -35,6 +38,16 @@ def thread_count(work: int) -> int:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on macOS and Windows
         return os.cpu_count() or 1
+
+
+def fair_share(rows: int, threads: int) -> int:
+    """Return how many rows of a class one thread may take: of more, the others would wait.
+
+    Taking a class apart costs up to a quarter of its time.
+    """
+    if threads == 1 or memory_is_tight():
+        return rows
+    return max(LARGE, rows * 5 // (4 * threads))
 
 
 def share(work: Callable[[], None], threads: int) -> None:

@@ -15,11 +15,16 @@ class Engine(Protocol):
     ----------
     workers : int
         How many there are.
+    threads : int
+        How many threads a function may use that runs while no other does.
     """
 
     workers: int
+    threads: int
 
-    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    def submit(
+        self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
+    ) -> Any:
         """Have a function called with values, or with what :meth:`submit` has returned.
 
         `name` is what an error calls it.

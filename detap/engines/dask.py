@@ -116,13 +116,28 @@ class Engine:
     @property
     def workers(self) -> int:
         """How many there are."""
-        return max(len(self._client.scheduler_info(n_workers=-1)["workers"]), 1)
+        return max(len(self._workers), 1)
 
-    def submit(self, name: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    @property
+    def threads(self) -> int:
+        """How many a function may use that runs alone: its worker's, and of our own workers all."""
+        allowed = [worker["nthreads"] for worker in self._workers.values()]
+        return max(sum(allowed) if self._cluster is not None else min(allowed, default=1), 1)
+
+    @property
+    def _workers(self) -> dict[str, Any]:
+        found: dict[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]
+        return found
+
+    def submit(
+        self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
+    ) -> Any:
         """Have a function called with values, or with what this has returned."""
         key = f"{function.__name__}-{uuid4().hex}"
         self._names[key] = name
-        return self._client.submit(function, *arguments, key=key, pure=False, retries=RETRIES)
+        return self._client.submit(
+            function, *arguments, key=key, pure=False, retries=RETRIES, **options
+        )
 
     def gather(self, submitted: Sequence[Any]) -> list[Any]:
         """Return the values of what was submitted."""

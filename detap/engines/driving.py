@@ -42,6 +42,7 @@ def evaluate(
     rest: Shard | None = None,
     rows: bool = False,
     folder: str | None = None,
+    threads: int | None = None,
 ) -> Partial:
     """Return the union of shards' partials, of which an engine makes each and finishes the classes.
 
@@ -57,6 +58,8 @@ def evaluate(
         or to be written.
     folder : str, optional
         Where partials are kept for a run that is resumed.
+    threads : int, optional
+        At most so many in a process; by default as many as the engine allows.
     """
     blobs = [_submit(engine, shard, folder) for shard in shards]
     heads = _heads(engine, shards, blobs)
@@ -73,6 +76,8 @@ def evaluate(
     if not union.protocol.class_agnostic:
         groups = _groups(heads, engine.workers * _GROUPS)
     names = [shard.name for shard in (*shards, *([rest] if rest else []))]
+    # Many groups are finished side by side, one alone by all the threads of its worker.
+    allowed = min(engine.threads, threads or engine.threads) if len(groups) == 1 else 1
     finished = []
     for group in groups:
         pieces = blobs
@@ -81,7 +86,8 @@ def evaluate(
                 engine.submit(name, of_classes, blob, group)
                 for name, blob in zip(names, blobs, strict=True)
             ]
-        finished.append(engine.submit(f"{len(group)} classes", finish_classes, *pieces))
+        name = f"{len(group)} classes"
+        finished.append(engine.submit(name, finish_classes, *pieces, threads=allowed))
     return _put_together(union, engine.gather(finished))
 
 

@@ -229,16 +229,18 @@ class Classes(NamedTuple):
     scores: Scores
 
 
-def finish_classes(*blobs: bytes) -> Classes:
+def finish_classes(*blobs: bytes, threads: int = 1) -> Classes:
     """Return the scores of the classes that partials have.
 
     Parameters
     ----------
     *blobs : bytes
         One of each shard, with all of its rows of these classes.
+    threads : int
+        The scores do not depend on it.
     """
     union = merge(blobs)
-    return Classes(union.class_ids, union.finished(threads=1))
+    return Classes(union.class_ids, union.finished(threads=threads))
 
 
 class Head(NamedTuple):

@@ -550,13 +550,7 @@ class Partial:
             return self._of_classes(chunks[0], rules, threads)
         whole = Scores.undefined(rules, len(self.classes), all_limits=False)
         for classes in chunks:
-            scores = self._of_classes(classes, rules, threads)
-            here = slice(classes.start, classes.stop)
-            whole.precision[..., here] = scores.precision
-            whole.average[:, here] = scores.average
-            whole.recall[:, here] = scores.recall
-            whole.positives[:, here] = scores.positives
-            whole.counts[:, here] = scores.counts
+            whole.put(slice(classes.start, classes.stop), self._of_classes(classes, rules, threads))
         return whole
 
     def _of_classes(self, classes: range, rules: Rules, threads: int | None) -> Scores:

@@ -1,0 +1,56 @@
+"""How many threads a share of the classes is finished by."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap.engines.driving import evaluate
+from detap.engines.shards import Reading, Shard, finish_classes
+from detap.protocols import protocol
+from tests.cli.test_shards import shards
+
+__all__ = ["shards"]
+
+
+class Here:
+    """An engine of this process, which notes by how many threads classes are finished."""
+
+    workers = 2
+    threads = 4
+
+    def __init__(self) -> None:
+        self.noted: list[int] = []
+
+    def submit(
+        self, name: str, function: Callable[..., Any], *arguments: Any, **options: Any
+    ) -> Any:
+        if function is finish_classes:
+            self.noted.append(options["threads"])
+        return function(*arguments, **options)
+
+    def gather(self, submitted: Sequence[Any]) -> list[Any]:
+        return list(submitted)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("one_class", "threads", "due"),
+    [(True, None, {4}), (True, 3, {3}), (True, 9, {4}), (False, None, {1}), (False, 3, {1})],
+)
+def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
+    shards: Path, one_class: bool, threads: int | None, due: set[int]
+) -> None:
+    engine = Here()
+    rules = replace(protocol("coco"), class_agnostic=one_class)
+    truth = Reading("coco", ("gt.json",), folder=str(shards))
+    inputs = [
+        Shard(truth, Reading("coco", (str(path),), folder=str(shards)), rules)
+        for path in sorted(shards.glob("dts/*.json"))
+    ]
+    evaluate(engine, inputs, rest=Shard(truth, None, rules), threads=threads)
+    assert set(engine.noted) == due

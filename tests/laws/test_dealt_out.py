@@ -1,0 +1,98 @@
+"""A class that is dealt out to threads by its images: the bits of the one pass that deals none."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.core import matching, threads
+from detap.core.finishing import finish
+from detap.evaluation.detection import score_tables
+from detap.protocols import Protocol
+from tests.cases import EVERY_RANKED, Case, cases, crowded_cases
+from tests.laws.test_evidence import any_rules, assert_same_scores
+from tests.parity.compare import assert_same_bits
+
+COUNTS = (2, 3, 8)
+
+
+@contextmanager
+def dealing_out(stretch: int) -> Iterator[None]:
+    """Deal out whatever is more than a thread's share, in stretches of so many rows."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(threads, "LARGE", 1)
+        patch.setattr(matching, "STRETCH", stretch)
+        yield
+
+
+def assert_dealing_changes_nothing(
+    case: Case, rules: Protocol, one_class: bool, stretch: int
+) -> None:
+    truth, found = case.tables_for(rules)
+    if one_class:
+        truth = replace(truth, label=truth.label * 0)
+        found = replace(found, label=found.label * 0)
+    else:
+        # Lists of what was looked for are said class by class.
+        every: dict[str, Any] = {
+            "class_agnostic": True,
+            "verified": "all",
+            "not_exhaustive": "counted",
+        }
+        rules = replace(rules, **every)
+    scene = score_tables(truth, found, rules)._scene
+    scene.threads = 1
+    plain = scene.score()
+    evidence = scene.evidence()
+    levels = finish(evidence, threads=1, all_limits=True)
+    with dealing_out(stretch):
+        for count in COUNTS:
+            scene.threads = count
+            assert_same_scores(scene.score(), plain)
+            kept = scene.evidence()
+            for name in ("limit", "found", "neutral", "duplicate", "overlap", "truth"):
+                assert_same_bits(getattr(kept, name), getattr(evidence, name), name)
+            for ours, theirs in zip(kept.ranking, evidence.ranking, strict=True):
+                assert_same_bits(ours, theirs, "ranking")
+            assert_same_scores(finish(kept, threads=count, all_limits=True), levels)
+
+
+@given(cases(), any_rules, st.booleans(), st.integers(1, 4))
+def test_few_boxes(case: Case, rules: Protocol, one_class: bool, stretch: int) -> None:
+    assert_dealing_changes_nothing(case, rules, one_class, stretch)
+
+
+@pytest.mark.parametrize("name", EVERY_RANKED)
+@given(cases(), st.booleans())
+def test_every_preset(name: str, case: Case, one_class: bool) -> None:
+    assert_dealing_changes_nothing(case, EVERY_RANKED[name], one_class, 2)
+
+
+@given(crowded_cases(), any_rules, st.booleans(), st.integers(1, 200))
+def test_many_equal_scores(case: Case, rules: Protocol, one_class: bool, stretch: int) -> None:
+    assert_dealing_changes_nothing(case, rules, one_class, stretch)
+
+
+@given(cases(), any_rules, st.integers(1, 4))
+def test_large_classes_among_others(case: Case, rules: Protocol, stretch: int) -> None:
+    """Some classes are dealt out, others are not."""
+    scene = score_tables(*case.tables_for(rules), rules)._scene
+    scene.threads = 1
+    plain, evidence = scene.score(), scene.evidence()
+    with dealing_out(stretch):
+        for count in COUNTS:
+            scene.threads = count
+            assert_same_scores(scene.score(), plain)
+            kept = scene.evidence()
+            assert_same_bits(kept.found, evidence.found, "found")
+            assert_same_bits(kept.ranking.rows, evidence.ranking.rows, "ranking")
+
+
+def test_shares() -> None:
+    assert threads.fair_share(10**6, 1) == 10**6
+    assert threads.fair_share(10**6, 4) == 312_500
+    assert threads.fair_share(1000, 4) == threads.LARGE
