@@ -29,6 +29,7 @@ class Stretch:
         ranking: Ranking,
         outcomes: Outcomes,
         code: NDArray[np.uint32],
+        most_hits: int,
     ) -> None: ...
 
 class Stretches:

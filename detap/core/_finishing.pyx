@@ -288,7 +288,7 @@ cdef class Replay(Finisher):
         cdef int64_t duplicates = 0
         for i in range(self.start[k], self.start[k + 1]):
             if i + AHEAD < self.start[k + 1]:
-                self._fetch(self._column(i + AHEAD))
+                self._fetch(self.ranked[i + AHEAD])
             row = self._column(i)
             duplicates += self.duplicate[row]
             for a in range(self.A):
@@ -306,6 +306,9 @@ cdef class Replay(Finisher):
 
     cdef inline void _fetch(self, Py_ssize_t row) noexcept nogil:
         cdef Py_ssize_t a
+        if self.coded:
+            detap_prefetch(&self.code[row])
+            return
         for a in range(self.A):
             detap_prefetch(self.found.bytes + (a * self.found.rows + row) * self.found.width)
             detap_prefetch(self.neutral.bytes + (a * self.neutral.rows + row) * self.neutral.width)
@@ -335,18 +338,20 @@ cdef class Stretch(Replay):
     Parameters
     ----------
     as for Replay, of which there is one class
+    most_hits : int
+        How many detections are a hit anywhere.
     """
 
     cdef Lanes* lanes
     cdef Py_ssize_t most
     cdef int64_t within, duplicates
 
-    def __init__(self, rules, scores, all_limits, ranking, outcomes, code):
+    def __init__(self, rules, scores, all_limits, ranking, outcomes, code, most_hits):
         cdef bint ready
         Replay.__init__(self, rules, scores, all_limits, ranking, outcomes, code, [0])
+        self.most = most_hits
         with nogil:
             self.lanes = <Lanes*>self.prepare()
-            self.most = self._most_hits(0)
             ready = self.lanes != NULL and self.begin(self.most, self.lanes)
             if ready:
                 self.duplicates = self.run_down(0, self.most, self.lanes)

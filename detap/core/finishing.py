@@ -5,6 +5,7 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limit
 
 from collections.abc import Callable, Iterable
 from functools import partial
+from itertools import pairwise
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -158,8 +159,13 @@ def finish_class(
     rules, threads, all_limits
         As for :func:`finish`.
     """
+    from detap.core.packing import distinct  # noqa: PLC0415 - seldom needed
+
+    # Ranked rows lie anywhere: better to look up a number of each than ten columns.
+    code, columns = distinct(*evidence.outcomes)
+    coded = _coded(evidence)._replace(code=code, outcomes=evidence.outcomes.of(columns))
     rows = ranked[evidence.counted[ranked]]
-    part = _by_ranks(_coded(evidence), label, rows, rules=rules, threads=threads, every=all_limits)
+    part = _by_ranks(coded, label, rows, rules=rules, threads=threads, every=all_limits)
     scores.put(slice(label, label + 1), part)
 
 
@@ -208,7 +214,10 @@ def finish_stretches(
         scores.positives[:] = coded.positives
         scores.counts[1] = coded.truths - coded.positives[0]
         ranking = _ranked(coded, rules)
-        return _finishing.Stretch(rules, scores, False, ranking, coded.outcomes, coded.code)
+        hits = np.count_nonzero(coded.outcomes.hit[coded.code[ranking.rows]])
+        return _finishing.Stretch(
+            rules, scores, False, ranking, coded.outcomes, coded.code, int(hits)
+        )
 
     whole = _finishing.Stretches(rules, scores, False, most_hits)
     _join((partial(gone_down, make) for make in stretches), whole, threads)
@@ -232,15 +241,16 @@ def _by_ranks(
     scores = Scores.undefined(rules, 1, all_limits=every)
     scores.positives[:] = coded.positives[:, here]
 
-    def gone_down(few: NDArray[np.int32]) -> _finishing.Stretch:
-        ranking = Ranking(np.array([0, len(few)], np.int32), few)
-        return _finishing.Stretch(rules, scores, every, ranking, coded.outcomes, coded.code)
+    hit = coded.outcomes.hit[coded.code[rows] if len(coded.code) else rows]
 
-    hit: NDArray[np.bool_] = np.any(coded.outcomes.found, axis=0)
-    hits = int(np.count_nonzero(hit[coded.code[rows] if len(coded.code) else rows]))
-    pieces = np.array_split(rows, _PIECES * threads)
-    whole = _finishing.Stretches(rules, scores, every, hits)
-    _join((partial(gone_down, few) for few in pieces), whole, threads)
+    def gone_down(few: slice) -> _finishing.Stretch:
+        there, hits = rows[few], int(np.count_nonzero(hit[few]))
+        ranking = Ranking(np.array([0, len(there)], np.int32), there)
+        return _finishing.Stretch(rules, scores, every, ranking, coded.outcomes, coded.code, hits)
+
+    ends = np.linspace(0, len(rows), _PIECES * threads + 1, dtype=np.int64).tolist()
+    whole = _finishing.Stretches(rules, scores, every, int(np.count_nonzero(hit)))
+    _join((partial(gone_down, slice(*few)) for few in pairwise(ends)), whole, threads)
     scores.counts[1] = coded.truths[here] - scores.positives[0]
     scores.counts[2] = np.count_nonzero(coded.label == label)
     return scores
