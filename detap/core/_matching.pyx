@@ -445,6 +445,8 @@ cdef class Scorer(Finisher):
             if s.keep:
                 self.limit[row] = <uint8_t>m_from
                 self.overlap[row] = best
+            if not s.count:
+                m_from = limits  # at no limit is anything counted
             area = self.dt_area[row]
             for a in range(areas):
                 inside = self.area_low[a] <= area <= self.area_high[a]
@@ -505,9 +507,9 @@ cdef class Scorer(Finisher):
                     good |= taken
                 if s.keep and self.truth.shape[0] and not s.truths[s.near[i].truth].void:
                     self._keep_truth(row, a, taken, s.truths[s.near[i].truth].row)
-        if good and s.count:
+        if good:
             self.record(a, good, m_from, g, &s.lanes)
-        if inside and s.count:
+        if inside:
             self.excuse(a, good | excused, m_from, &s.lanes)
         if s.keep:
             put_word(&self.found, a, row, good)
