@@ -29,7 +29,6 @@ class Stretch:
         ranking: Ranking,
         outcomes: Outcomes,
         code: NDArray[np.uint32],
-        most_hits: int,
     ) -> None: ...
 
 class Stretches:

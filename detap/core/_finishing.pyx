@@ -338,19 +338,17 @@ cdef class Stretch(Replay):
     Parameters
     ----------
     as for Replay, of which there is one class
-    most_hits : int
-        How many detections are a hit anywhere.
     """
 
     cdef Lanes* lanes
     cdef Py_ssize_t most
     cdef int64_t within, duplicates
 
-    def __init__(self, rules, scores, all_limits, ranking, outcomes, code, most_hits):
+    def __init__(self, rules, scores, all_limits, ranking, outcomes, code):
         cdef bint ready
         Replay.__init__(self, rules, scores, all_limits, ranking, outcomes, code, [0])
-        self.most = most_hits
         with nogil:
+            self.most = self._most_hits(0)
             self.lanes = <Lanes*>self.prepare()
             ready = self.lanes != NULL and self.begin(self.most, self.lanes)
             if ready:

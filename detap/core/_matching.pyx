@@ -98,7 +98,9 @@ cdef class Scorer(Finisher):
     cdef uint8_t[::1] whole
     cdef int32_t* dt_order
     cdef int32_t* gt_order
+    cdef Py_ssize_t pieces
     cdef readonly list dealt          # classes that are, and where each stands in `ranked`
+    cdef int32_t[:, ::1] dealt_rows   # the latter
     # Evidence; see evidence.py.
     cdef bint keep_all
     cdef Words found, neutral
@@ -172,19 +174,18 @@ cdef class Scorer(Finisher):
         self.dealt = [(label, self.dt_start[label], self.dt_start[label + 1]) for label in large]
         for label in reversed(large):
             self._deal_out(label, stretch)
-        sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64)
-        self.line_up(range(len(sizes)), sizes.tolist())
+        self.dealt_rows = np.array(self.dealt, np.int32).reshape(-1, 3)[:, 1:].copy()
+        self.pieces = len(self.label)
+        sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64).tolist()
+        sizes += [end - begin for _, begin, end in self.dealt]  # to be ranked as a whole
+        self.line_up(range(len(sizes)), sizes)
 
     cdef _deal_out(self, Py_ssize_t k, stretch):
-        """Make pieces of a class, each of a stretch of its images, in which detections stand ranked.
-
-        Classes before it are whole yet.
-        """
+        """Make pieces of a class, each of a stretch of its images. Classes before it are whole yet."""
         dt_rows = np.asarray(<int32_t[: self.dt_image.shape[0] + 1]>self.dt_order)
         gt_rows = np.asarray(<int32_t[: self.gt_image.shape[0] + 1]>self.gt_order)
         dt_rows = dt_rows[self.dt_start[k] : self.dt_start[k + 1]]
         gt_rows = gt_rows[self.gt_start[k] : self.gt_start[k + 1]]
-        self._rank_rows(dt_rows)
         np.asarray(self.ranked)[self.dt_start[k] : self.dt_start[k + 1]] = dt_rows
         dt_image, gt_image = np.asarray(self.dt_image)[dt_rows], np.asarray(self.gt_image)[gt_rows]
         held = np.bincount(dt_image, minlength=self.images)
@@ -207,23 +208,6 @@ cdef class Scorer(Finisher):
         rows[:] = rows[np.asarray(order)[:n]]
         return np.insert(start, k + 1, np.asarray(found)[1:-1] + start[k])
 
-    cdef _rank_rows(self, int32_t[::1] rows):
-        """Put rows of a class in the order of its ranking."""
-        cdef Py_ssize_t i, n = rows.shape[0]
-        cdef Keyed* items = <Keyed*>malloc((n + 1) * sizeof(Keyed))
-        cdef Keyed* spare = <Keyed*>malloc((n + 1) * sizeof(Keyed))
-        cdef const Keyed* ranked
-        cdef bint ready = items != NULL and spare != NULL
-        if ready and n:
-            with nogil:
-                ranked = self._rank(&rows[0], n, items, spare)
-                for i in range(n):
-                    rows[i] = ranked[i].row
-        free(items)
-        free(spare)
-        if not ready:
-            raise MemoryError()
-
     cdef void* prepare(self) noexcept nogil:
         cdef Scratch* s = <Scratch*>calloc(1, sizeof(Scratch))
         if s != NULL and not self._prepare(s):
@@ -233,7 +217,7 @@ cdef class Scorer(Finisher):
 
     cdef bint _prepare(self, Scratch* s) noexcept nogil:
         cdef Py_ssize_t k, n, most_detections = 1, most_truths = 1
-        for k in range(self.jobs):
+        for k in range(self.pieces):
             n = self.dt_start[k + 1] - self.dt_start[k]
             most_detections = n if n > most_detections else most_detections
             n = self.gt_start[k + 1] - self.gt_start[k]
@@ -273,7 +257,10 @@ cdef class Scorer(Finisher):
 
     cdef bint run(self, Py_ssize_t piece, void* scratch) noexcept nogil:
         cdef Scratch* s = <Scratch*>scratch
-        cdef Py_ssize_t g = self.gt_start[piece + 1] - self.gt_start[piece]
+        cdef Py_ssize_t g
+        if piece >= self.pieces:
+            return self._rank_dealt(piece - self.pieces)
+        g = self.gt_start[piece + 1] - self.gt_start[piece]
         s.count = self.whole[piece]
         s.keep = self.keep_all or not s.count
         # Each ground truth is found once at most.
@@ -347,6 +334,22 @@ cdef class Scorer(Finisher):
             ranked[i].key = falling(self.dt_score[ranked[i].row])
         return sort_by_key(ranked, spare, n)
 
+    cdef bint _rank_dealt(self, Py_ssize_t place) noexcept nogil:
+        """Rank the rows of a class that is dealt out, while others match them."""
+        cdef Py_ssize_t begin = self.dealt_rows[place, 0]
+        cdef Py_ssize_t i, n = self.dealt_rows[place, 1] - begin
+        cdef Keyed* items = <Keyed*>malloc((n + 1) * sizeof(Keyed))
+        cdef Keyed* spare = <Keyed*>malloc((n + 1) * sizeof(Keyed))
+        cdef const Keyed* ranked
+        cdef bint ready = items != NULL and spare != NULL
+        if ready and n:
+            ranked = self._rank(&self.ranked[begin], n, items, spare)
+            for i in range(n):
+                self.ranked[begin + i] = ranked[i].row
+        free(items)
+        free(spare)
+        return ready
+
     cdef inline uint64_t _reach(self, double value) noexcept nogil:
         """Return the thresholds that an overlap reaches, as bits; they ascend."""
         cdef Py_ssize_t thresholds = self.T
@@ -418,12 +421,7 @@ cdef class Scorer(Finisher):
         cdef double best, area
         cdef uint64_t missed
         cdef const int32_t* rows = self.dt_order + self.dt_start[piece]
-        cdef Keyed* ranked = s.ranked
-        if not s.count:
-            for i in range(n):
-                ranked[i].row = rows[i]
-        elif n:
-            ranked = self._rank(rows, n, s.ranked, s.spare)
+        cdef const Keyed* ranked = self._rank(rows, n, s.ranked, s.spare) if n else NULL
         for i in range(n):
             if i + AHEAD < n and not self.paired:
                 row = ranked[i + AHEAD].row

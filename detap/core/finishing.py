@@ -161,11 +161,8 @@ def finish_class(
     """
     from detap.core.packing import distinct  # noqa: PLC0415 - seldom needed
 
-    # Ranked rows lie anywhere: better to look up a number of each than ten columns.
-    code, columns = distinct(*evidence.outcomes)
-    coded = _coded(evidence)._replace(code=code, outcomes=evidence.outcomes.of(columns))
     rows = ranked[evidence.counted[ranked]]
-    part = _by_ranks(coded, label, rows, rules=rules, threads=threads, every=all_limits)
+    part = _by_ranks(_coded(evidence), label, rows, rules=rules, threads=threads, every=all_limits)
     scores.put(slice(label, label + 1), part)
 
 
@@ -214,10 +211,7 @@ def finish_stretches(
         scores.positives[:] = coded.positives
         scores.counts[1] = coded.truths - coded.positives[0]
         ranking = _ranked(coded, rules)
-        hits = np.count_nonzero(coded.outcomes.hit[coded.code[ranking.rows]])
-        return _finishing.Stretch(
-            rules, scores, False, ranking, coded.outcomes, coded.code, int(hits)
-        )
+        return _finishing.Stretch(rules, scores, False, ranking, coded.outcomes, coded.code)
 
     whole = _finishing.Stretches(rules, scores, False, most_hits)
     _join((partial(gone_down, make) for make in stretches), whole, threads)
@@ -241,15 +235,18 @@ def _by_ranks(
     scores = Scores.undefined(rules, 1, all_limits=every)
     scores.positives[:] = coded.positives[:, here]
 
-    hit = coded.outcomes.hit[coded.code[rows] if len(coded.code) else rows]
+    none = np.zeros(0, np.uint32)
 
     def gone_down(few: slice) -> _finishing.Stretch:
-        there, hits = rows[few], int(np.count_nonzero(hit[few]))
-        ranking = Ranking(np.array([0, len(there)], np.int32), there)
-        return _finishing.Stretch(rules, scores, every, ranking, coded.outcomes, coded.code, hits)
+        there = rows[few]
+        # Ranked rows lie anywhere: gathered column by column, each is found in a cache.
+        outcomes = coded.outcomes.of(coded.code[there] if len(coded.code) else there)
+        ranking = Ranking(np.array([0, len(there)], np.int32), np.arange(len(there), dtype=np.int32))
+        return _finishing.Stretch(rules, scores, every, ranking, outcomes, none)
 
     ends = np.linspace(0, len(rows), _PIECES * threads + 1, dtype=np.int64).tolist()
-    whole = _finishing.Stretches(rules, scores, every, int(np.count_nonzero(hit)))
+    # Each ground truth is found once at most.
+    whole = _finishing.Stretches(rules, scores, every, int(coded.truths[label]))
     _join((partial(gone_down, slice(*few)) for few in pairwise(ends)), whole, threads)
     scores.counts[1] = coded.truths[here] - scores.positives[0]
     scores.counts[2] = np.count_nonzero(coded.label == label)
