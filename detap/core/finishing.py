@@ -159,8 +159,6 @@ def finish_class(
     rules, threads, all_limits
         As for :func:`finish`.
     """
-    from detap.core.packing import distinct  # noqa: PLC0415 - seldom needed
-
     rows = ranked[evidence.counted[ranked]]
     part = _by_ranks(_coded(evidence), label, rows, rules=rules, threads=threads, every=all_limits)
     scores.put(slice(label, label + 1), part)
@@ -241,7 +239,9 @@ def _by_ranks(
         there = rows[few]
         # Ranked rows lie anywhere: gathered column by column, each is found in a cache.
         outcomes = coded.outcomes.of(coded.code[there] if len(coded.code) else there)
-        ranking = Ranking(np.array([0, len(there)], np.int32), np.arange(len(there), dtype=np.int32))
+        ranking = Ranking(
+            np.array([0, len(there)], np.int32), np.arange(len(there), dtype=np.int32)
+        )
         return _finishing.Stretch(rules, scores, every, ranking, outcomes, none)
 
     ends = np.linspace(0, len(rows), _PIECES * threads + 1, dtype=np.int64).tolist()

@@ -92,8 +92,10 @@ def test_a_worker_killed_at_any_stage_changes_no_number(
     submit = Engine.submit
     killed: list[int] = []
 
-    def submit_and_kill(self: Engine, name: str, function: Any, *arguments: Any, **options: Any) -> Any:
-        submitted = submit(self, name, function, *arguments)
+    def submit_and_kill(
+        self: Engine, name: str, function: Any, *arguments: Any, **options: Any
+    ) -> Any:
+        submitted = submit(self, name, function, *arguments, **options)
         if function.__name__ == stage and not killed:
             victim = next(iter(self._client.run(os.getpid).values()))
             os.kill(victim, signal.SIGKILL)
