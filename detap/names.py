@@ -5,7 +5,7 @@ the cursor or recolours the screen, a bidirectional one reorders the line, a zer
 two names look the same. All of these are shown as escapes, ``\x1b`` or ``\u202e``.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain
 
 # Invisible although their category is that of a letter or a mark: fillers, joiners and selectors.
@@ -18,6 +18,8 @@ _INVISIBLE = frozenset(
     )
 )
 _BREAKS = " _-/.,:"
+_OWN = frozenset("\N{EN DASH}\N{HORIZONTAL ELLIPSIS}\N{BOX DRAWINGS LIGHT HORIZONTAL}")
+"""Marks of detap's own texts: of one column, which takes no tables of Unicode to know."""
 
 
 def printable(name: object) -> str:
@@ -68,11 +70,19 @@ def _escape(character: str) -> str:
 
 def width(text: str) -> int:
     """Return how many columns printable text takes on a terminal."""
-    return len(text) if text.isascii() else sum(map(_columns, text))
+    if text.isascii():
+        return len(text)
+    return len(text) + sum(_columns(mark) - 1 for mark in text if not mark.isascii())
+
+
+def widest(texts: Collection[str]) -> int:
+    """Return how many columns the widest of printable texts takes; 0 where there is none."""
+    of = len if all(map(str.isascii, texts)) else width
+    return max(map(of, texts), default=0)
 
 
 def _columns(character: str) -> int:
-    if character.isascii():
+    if character.isascii() or character in _OWN:
         return 1
     import unicodedata  # most names are ASCII and need no tables
 

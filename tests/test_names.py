@@ -1,8 +1,10 @@
+import unicodedata
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.names import fold, printable, printable_lines, width
+from detap.names import _OWN, fold, printable, printable_lines, widest, width
 
 
 @pytest.mark.parametrize(
@@ -54,6 +56,19 @@ def test_lines_stay_lines() -> None:
 )
 def test_width_is_that_of_a_terminal(text: str, columns: int) -> None:
     assert width(text) == columns
+
+
+def test_the_marks_of_our_own_texts_take_one_column() -> None:
+    for mark in _OWN:
+        assert unicodedata.category(mark) not in ("Mn", "Me")
+        assert unicodedata.east_asian_width(mark) not in "WF"
+
+
+@pytest.mark.parametrize(
+    ("texts", "columns"), [([], 0), (["ab", "a"], 2), (["猫猫", "abc"], 4), (["e\u0301", ""], 1)]
+)
+def test_the_widest_of_texts(texts: list[str], columns: int) -> None:
+    assert widest(texts) == columns
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def test_eval_imports_only_what_it_needs(coco: Files) -> None:
     assert modules & (HEAVY - {"numpy"}) == set()
     assert not {"hashlib", "csv", "json", "difflib", "detap.analysis.crosscheck"} & modules
     assert not {"detap.formats.voc.tables", "detap.formats.coco.careful"} & modules
-    assert not {"numpy.ma", "locale", "detap.tables.masks"} & modules
+    assert not {"numpy.ma", "locale", "unicodedata", "detap.tables.masks"} & modules
 
 
 def test_eval_makes_no_dataclass_of_its_own(coco: Files) -> None:

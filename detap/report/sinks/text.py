@@ -9,7 +9,7 @@ from itertools import zip_longest
 from math import isnan
 from typing import NamedTuple
 
-from detap.names import fold, printable, width
+from detap.names import fold, printable, widest, width
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import RULE, UNDEFINED, in_column, share
 from detap.report.sinks.registry import Style
@@ -112,7 +112,7 @@ def _summary_lines(
     report: Report, style: Style, failed: Collection[str] = frozenset()
 ) -> list[Line]:
     names = list(report.summary)
-    most = max(width(name) for name in names)
+    most = widest(names)
     indent = most + 2 + 6 + 2
     titles = [report.titles.get(name, ()) for name in names]
     lines: list[Line] = []
@@ -162,7 +162,7 @@ def _without_ending(titles: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, 
 
 
 def _part_sizes(titles: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(width, parts)) for parts in zip_longest(*titles, fillvalue="")]
+    return [widest(parts) for parts in zip_longest(*titles, fillvalue="")]
 
 
 def _title_width(titles: Sequence[Sequence[str]]) -> int:
@@ -228,7 +228,7 @@ class _Cells:
         if key not in self._known:
             values = [row.get(column.key) for row in self._rows]
             texts = [_cell(column.kind, value, decimals) for value in values]
-            self._known[key] = texts, max(map(width, texts), default=0)
+            self._known[key] = texts, widest(texts)
         return self._known[key]
 
     def sizes(self, shape: _Shape, columns: Sequence[Column]) -> list[int]:
@@ -239,10 +239,18 @@ class _Cells:
         ]
 
     def fit(self, shape: _Shape, room: int) -> bool:
-        """Return whether all columns fit; where headings are too wide, no cell is made for that."""
+        """Return whether all columns fit.
+
+        Where headings are too wide, or the last row, no other cell is made for that.
+        """
         columns = shape.columns(self.table)
-        headings = [width(heading) for heading in shape.headings(columns)]
-        return shape.fits(headings, room) and shape.fits(self.sizes(shape, columns), room)
+        sizes = [width(heading) for heading in shape.headings(columns)]
+        if not shape.fits(sizes, room):
+            return False
+        for row in self._rows[-1:]:
+            cells = (_cell(c.kind, row.get(c.key), shape.decimals) for c in columns)
+            sizes = [*map(max, sizes, map(width, cells))]
+        return shape.fits(sizes, room) and shape.fits(self.sizes(shape, columns), room)
 
 
 def _cell(kind: str, value: Cell, decimals: int) -> str:
@@ -329,7 +337,9 @@ def _grid(
 
 def _failed(columns: Sequence[Column], prefix: str, failed: Collection[str]) -> set[str]:
     """Return the keys of the columns whose number failed a gate, which calls it so."""
-    return {column.key for column in columns if failed and f"{prefix}{column.key}" in failed}
+    if not failed:
+        return set()
+    return {column.key for column in columns if f"{prefix}{column.key}" in failed}
 
 
 def _roles(
