@@ -1,6 +1,7 @@
 """Records behave as the frozen dataclasses whose place they take."""
 
 import copy
+import inspect
 import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 from typing import Any, ClassVar
@@ -114,3 +115,20 @@ def test_they_can_be_replaced_copied_and_pickled() -> None:
     assert vars(replace(point, y=7)) == {"x": 1, "y": 7, "label": "a"}
     for other in (copy.copy(point), copy.deepcopy(point), pickle.loads(pickle.dumps(point))):
         assert vars(other) == vars(point)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlainShape:
+    sides: int = 3
+    tags: list[str] = field(default_factory=list)
+
+
+@pytest.mark.parametrize(("ours", "plain"), [(Point, PlainPoint), (Shape, PlainShape)])
+def test_help_shows_the_arguments_of_a_dataclass(ours: type, plain: type) -> None:
+    shown = inspect.signature(ours).parameters.values()
+    due = inspect.signature(plain).parameters.values()
+    assert [(one.name, one.kind, one.annotation) for one in shown] == [
+        (one.name, one.kind, one.annotation) for one in due
+    ]
+    assert inspect.signature(Point).parameters["y"].default == 2
+    assert inspect.signature(Solid).parameters["height"].default is inspect.Parameter.empty
