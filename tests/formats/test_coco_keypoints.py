@@ -72,7 +72,7 @@ def test_what_is_read(tmp_path: Path) -> None:
     assert found.keypoints.tolist() == [[[3, 4], [5.5, 6], [0, 0]]] * 2
     assert found.corners.tolist() == [[0, 0, 5.5, 6], [1, 2, 4, 6]]
     assert found.box_area.tolist() == [33, 12]
-    assert not noted(truth)
+    assert noted(truth) == {"num-keypoints-disagrees": 1}
 
 
 def test_labelled_keypoints_are_counted_where_no_number_is_given(tmp_path: Path) -> None:
@@ -81,6 +81,20 @@ def test_labelled_keypoints_are_counted_where_no_number_is_given(tmp_path: Path)
     assert truth.no_keypoints is not None
     assert truth.no_keypoints.tolist() == [False, True]
     assert noted(truth) == {"missing-num-keypoints": 1}
+
+
+@pytest.mark.parametrize("v", [-1, 3, 0.5])
+def test_a_v_that_is_none_is_noted(tmp_path: Path, v: float) -> None:
+    truth, _ = read(tmp_path, keypoints=[*POSE[:5], v, *POSE[6:]])
+    assert noted(truth) == {"odd-visibility": 1}
+
+
+@pytest.mark.parametrize(("number", "pose"), [(0, POSE), (2, [1, 2, 0] * 3)])
+def test_a_number_of_keypoints_that_disagrees_is_noted(
+    tmp_path: Path, number: int, pose: Any
+) -> None:
+    truth, _ = read(tmp_path, num_keypoints=number, keypoints=pose)
+    assert noted(truth) == {"num-keypoints-disagrees": 1}
 
 
 def test_what_has_no_box_has_that_around_its_keypoints(tmp_path: Path) -> None:
@@ -170,6 +184,7 @@ WRONG = [
     ([*POSE[:8], "2"], 'keypoints[8] is "2"', "give a number"),
     ([*POSE[:8], None], "keypoints[8] is null", "give a number"),
     ([*POSE[:8], True], "keypoints[8] is true", "give a number"),
+    ([[3, 4, 2], [5, 6, 1]], "keypoints[0] is [3, 4, 2]", "give a number"),
     ([[3, 4, 2], [5, 6, 1], [0, 0, 0]], "keypoints[0] is [3, 4, 2]", "give a number"),
     ([2e8, *POSE[1:]], "keypoints[0] is 200000000.0", "give a coordinate in pixels"),
     ([float("nan"), *POSE[1:]], "keypoints[0] is NaN", "give a finite number"),

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from detap import __version__
-from tests.reliability import coco_cases, kills, mask_cases, voc_cases
+from tests.reliability import coco_cases, keypoint_cases, kills, mask_cases, voc_cases
 from tests.reliability.cases import BOTH, ROWS
 from tests.reliability.runner import ROOT
 
@@ -34,9 +34,8 @@ def run_kills(count: int, seed: int) -> int:
 
 def run_rows() -> int:
     """Write the table of what each kind of input gets."""
-    cases = Counter(
-        (case.row, case.format) for case in [*coco_cases.CASES, *mask_cases.CASES, *voc_cases.CASES]
-    )
+    parts = coco_cases, mask_cases, keypoint_cases, voc_cases
+    cases = Counter((case.row, case.format) for part in parts for case in part.CASES)
     lines = ["| row | what it gets | COCO cases | VOC cases |", "|---|---|---:|---:|"]
     for row, (text, formats) in ROWS.items():
         counts = [str(cases[row, name]) if name in formats else "-" for name in BOTH]

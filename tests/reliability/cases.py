@@ -77,6 +77,15 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mask-mixed": ("results of which some have boxes, masks, or both: each by what it has", COCO),
     "mask-beyond-image": ("mask beyond the image: cut off", COCO),
     "mask-empty": ("mask without a pixel: as a box without area", COCO),
+    "pose-forms": ("keypoints of any v in results, of v 0 anywhere: as they are", COCO),
+    "pose-length": (
+        "keypoints empty, not in threes, or of another number than others: error",
+        COCO,
+    ),
+    "pose-number": ("keypoint that is no number or no place in pixels: error", COCO),
+    "no-pose": ("keypoints missing, null, something else: error", COCO),
+    "pose-visibility": ("v other than 0, 1 and 2: labelled above 0, warning", COCO),
+    "pose-count": ("num_keypoints no number: error; missing or disagreeing: warning", COCO),
     "unsized-image": ("image without size: that of its run lengths; error for polygons", COCO),
 }
 """Of each row what it says, and the formats that it applies to."""

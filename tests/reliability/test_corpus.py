@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.reliability import coco_cases, mask_cases, voc_cases
+from tests.reliability import coco_cases, keypoint_cases, mask_cases, voc_cases
 from tests.reliability.cases import ROWS, Case, Refused, Scored
 from tests.reliability.judge import faults, universal_faults
 from tests.reliability.runner import OLD, Worker, run_command
 
-CASES = [*coco_cases.CASES, *mask_cases.CASES, *voc_cases.CASES]
+CASES = [
+    case for part in (coco_cases, mask_cases, keypoint_cases, voc_cases) for case in part.CASES
+]
 
 FIRST_OF_ROW = list({(case.format, case.row, type(case.expect)): case for case in CASES}.values())
 

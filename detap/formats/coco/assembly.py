@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.coco.columns import LISTS, DetectionColumns, TruthColumns
+from detap.formats.coco.columns import LISTS, DetectionColumns, Poses, TruthColumns
 from detap.formats.coco.shift import category_shift, sampled_classes
 from detap.formats.reading._surveys import survey_boxes, survey_values
 from detap.formats.reading.stream import STDIN, Limits, shown
@@ -116,11 +116,28 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
     )
 
 
+def _pose_notes(poses: Poses) -> Iterator[Note]:
+    v = poses.keypoints[:, :, 2]
+    odd = int(np.count_nonzero(((v != 0) & (v != 1) & (v != 2)).any(axis=1)))
+    if odd:
+        message = "annotations have a v other than 0, 1 and 2; keypoints of v above 0 are labelled"
+        yield Note("odd-visibility", message, odd)
+    disagreeing = int(np.count_nonzero((v > 0).any(axis=1) == poses.without))
+    if disagreeing:
+        message = (
+            "annotations have labelled keypoints and a num_keypoints of 0, or none and another; "
+            "num_keypoints decides which are to be found"
+        )
+        yield Note("num-keypoints-disagrees", message, disagreeing)
+
+
 def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
     counts = columns.counts
     for code, message in _TRUTH_NOTES.items():
         if counts.get(code):
             yield Note(code, message, counts[code])
+    if columns.poses is not None:
+        yield from _pose_notes(columns.poses)
     for part, ids in columns.repeated.items():
         if ids:
             message = f"{part} repeat an earlier one and are counted once: id {some(ids)}"

@@ -97,9 +97,9 @@ def pose_of(record: Record) -> list[float]:
         raise WrongError(f"keypoints is {spelt(values)}", _REMEDY)
     if not values:
         raise WrongError("keypoints is an empty list", _REMEDY)
-    if len(values) % 3:
-        raise WrongError(f"keypoints has {len(values)} numbers", "give an x, a y and a v of each")
     found = [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
+    if len(found) % 3:
+        raise WrongError(f"keypoints has {len(found)} numbers", "give an x, a y and a v of each")
     for i, value in enumerate(found):
         if not abs(value) <= FARTHEST:
             message = f"keypoints[{i}] is {spelt(values[i])}"

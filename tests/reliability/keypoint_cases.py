@@ -1,0 +1,282 @@
+"""The corpus for keypoints of COCO files: the pair of `coco_cases`, each box with a skeleton in it.
+
+All 17 keypoints are labelled. Those of a detection on its object are the object's own, so that
+object keypoint similarity is 1, and of any other some 50 pixels off, so that it is 0: every number
+is that of the boxes.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from tests.reliability import coco_cases
+from tests.reliability.cases import Case, Refused, Scored
+from tests.reliability.coco_cases import (
+    BASE,
+    DT,
+    GT,
+    Results,
+    Truth,
+    edit,
+    edit_all,
+    edit_result,
+    replaced,
+)
+
+KEYPOINTS = 17
+CASES: list[Case] = []
+
+
+def pose(box: list[Any], v: Any = 2, *, count: int = KEYPOINTS) -> list[Any]:
+    """Return keypoints that a box holds."""
+    x, y, width, height = box
+    return [
+        value
+        for i in range(count)
+        for value in (x + width * (i % 4) // 4, y + height * (i // 4) // 5, v)
+    ]
+
+
+def truth() -> Truth:
+    value = coco_cases.truth()
+    for annotation in value["annotations"]:
+        annotation["keypoints"] = pose(annotation["bbox"])
+        annotation["num_keypoints"] = KEYPOINTS
+    return value
+
+
+def results() -> Results:
+    return [row | {"keypoints": pose(row["bbox"])} for row in coco_cases.results()]
+
+
+def files(gt: Any = None, dt: Any = None) -> Callable[[Path], None]:
+    """Return what builds the two files, as that of `coco_cases` does."""
+    build: Callable[[Path], None] = coco_cases.files(gt, dt, usual=(truth, results))
+    return build
+
+
+def _add(row: str, name: str, build: Callable[[Path], None], expect: Refused | Scored) -> None:
+    CASES.append(Case(row, name, "coco", build, expect, gt=GT, dt=DT, iou_type="keypoints"))
+
+
+def refused(
+    row: str, name: str, file: str, place: str, says: str, *, gt: Any = None, dt: Any = None
+) -> None:
+    _add(row, name, files(gt, dt), Refused(file, place, says))
+
+
+def scored(
+    row: str,
+    name: str,
+    ap: float | None,
+    notes: tuple[str, ...] = (),
+    *,
+    gt: Any = None,
+    dt: Any = None,
+) -> None:
+    _add(row, name, files(gt, dt), Scored({"AP": ap, "AP50": ap}, notes))
+
+
+def both(row: str, name: str, keypoints: Any, says: str) -> None:
+    """Add two cases of wrong keypoints: of a ground truth and of a detection."""
+    refused(
+        row,
+        f"{name}-in-truth",
+        GT,
+        r"annotations\[1\]",
+        says,
+        gt=edit("annotations", 1, keypoints=keypoints),
+    )
+    refused(row, f"{name}-in-results", DT, r"\[2\]", says, dt=edit_result(2, keypoints=keypoints))
+
+
+def each(make: Callable[[list[Any]], list[Any]]) -> Callable[[Any], None]:
+    """Return what gives every record of a file other keypoints."""
+
+    def change(value: Any) -> None:
+        for row in value["annotations"] if isinstance(value, dict) else value:
+            row["keypoints"] = make(row["bbox"])
+
+    return change
+
+
+BOX = [10, 10, 20, 20]
+"""That of the records which cases change: the second ground truth and its detection."""
+POSE = pose(BOX)
+
+
+def seen(v: Any) -> Callable[[Any], None]:
+    """Return what gives every keypoint of a file this v."""
+    return each(lambda box: pose(box, v))
+
+
+# --- what is right, in every form
+
+scored("pose-forms", "usual", BASE)
+scored(
+    "pose-forms",
+    "results-without-boxes",
+    BASE,
+    dt=lambda rows: [{key: value for key, value in row.items() if key != "bbox"} for row in rows],
+)
+scored("pose-forms", "hidden", BASE, gt=seen(1))
+scored("pose-forms", "floats", BASE, gt=each(lambda box: [*map(float, pose(box))]))
+# Of a detection v is not looked at, be it a score or nothing at all.
+for _name, _v in (("zero", 0), ("score", 0.93), ("negative", -1), ("large", 50)):
+    scored("pose-forms", f"v-of-results-{_name}", BASE, dt=seen(_v))
+# One keypoint that is not labelled may lie anywhere.
+scored(
+    "pose-forms",
+    "unlabelled-anywhere",
+    BASE,
+    gt=edit("annotations", 1, keypoints=[0, 0, 0, *POSE[3:]], num_keypoints=16),
+)
+
+# --- of another length
+
+for _name, _pose, _says in (
+    ("empty", [], "keypoints is an empty list"),
+    ("one-number", POSE[:1], "keypoints has 1 numbers"),
+    ("without-last-v", POSE[:-1], "keypoints has 50 numbers"),
+    ("without-v", [x for i, x in enumerate(POSE) if i % 3 < 2], "keypoints has 34 numbers"),
+    ("fewer", POSE[:-3], "keypoints has 16 keypoints, and .* 17"),
+    ("more", [*POSE, 1, 1, 2], "keypoints has 18 keypoints, and .* 17"),
+    ("triples", [POSE[i : i + 3] for i in range(0, 51, 3)], r"keypoints\[0\] is \[10, 10, 2\]"),
+):
+    both("pose-length", _name, _pose, _says)
+refused(
+    "pose-length",
+    "skeleton-of-the-truth",
+    DT,
+    r"\[0\]",
+    "keypoints has 5 keypoints, and the ground truth has 17",
+    dt=each(lambda box: pose(box, count=5)),
+)
+# --- of what is no number of pixels
+
+for _name, _value, _says in (
+    ("null", None, r"keypoints\[1\] is null"),
+    ("bool", True, r"keypoints\[1\] is true"),
+    ("text", "10", r'keypoints\[1\] is "10"'),
+    ("nested", [10], r"keypoints\[1\] is \[10\]"),
+    ("huge", 10**400, r"keypoints\[1\]"),
+    ("farther-than-pixels", 1e12, r"keypoints\[1\] is 1"),
+):
+    both("pose-number", _name, [POSE[0], _value, *POSE[2:]], _says)
+both("pose-number", "v-null", [*POSE[:2], None, *POSE[3:]], r"keypoints\[2\] is null")
+for _name, _text in (
+    ("nan", "NaN"),
+    ("infinity", "Infinity"),
+    ("minus", "-Infinity"),
+    ("1e999",) * 2,
+):
+    for _file, _make in ((GT, truth), (DT, results)):
+        for _what, _old, _new in (
+            ("x", '"keypoints": [10,', f'"keypoints": [{_text},'),
+            ("v", '"keypoints": [10, 10, 2,', f'"keypoints": [10, 10, {_text},'),
+        ):
+            _given = replaced(_old, _new, _make)
+            refused(
+                "pose-number",
+                f"{_what}-{_name}-in-{_file[:2]}",
+                _file,
+                r"(annotations)?\[0\]",
+                r"keypoints\[[02]\] is ",
+                gt=_given if _file == GT else None,
+                dt=_given if _file == DT else None,
+            )
+
+# --- no keypoints at all
+
+for _name, _nothing, _says in (
+    ("missing", ..., "keypoints is missing"),
+    ("null", None, "keypoints is null"),
+    ("number", 5, "keypoints is 5"),
+    ("object", {}, r"keypoints is \{"),
+    ("text", "10,10,2", 'keypoints is "10'),
+):
+    both("no-pose", _name, _nothing, _says)
+refused(
+    "no-pose",
+    "of-boxes-alone",
+    GT,
+    r"annotations\[0\]",
+    "keypoints is missing.*--iou-type bbox",
+    gt=edit_all("annotations", keypoints=..., num_keypoints=...),
+)
+refused(
+    "no-pose",
+    "no-box-in-truth",
+    GT,
+    r"annotations\[1\]",
+    "bbox",
+    gt=edit("annotations", 1, bbox=...),
+)
+
+# --- v that is none
+
+for _name, _v in (("three", 3), ("fraction", 0.5), ("score", 0.93)):
+    scored("pose-visibility", _name, BASE, ("odd-visibility",), gt=seen(_v))
+# Below 0 none is labelled, as 0 is none: the object is 17 other keypoints, of which one is off.
+scored(
+    "pose-visibility",
+    "negative",
+    BASE,
+    ("odd-visibility",),
+    gt=edit("annotations", 1, keypoints=[90, 90, -1, *POSE[3:]], num_keypoints=16),
+)
+
+# --- num_keypoints
+
+for _name, _count in (
+    ("negative", -1),
+    ("fraction", 1.5),
+    ("null", None),
+    ("text", "17"),
+    ("bool", True),
+    ("list", []),
+):
+    refused(
+        "pose-count",
+        _name,
+        GT,
+        r"annotations\[1\]",
+        "num_keypoints is ",
+        gt=edit("annotations", 1, num_keypoints=_count),
+    )
+for _text in ("NaN", "1e999"):
+    refused(
+        "pose-count",
+        _text,
+        GT,
+        r"annotations\[0\]",
+        "num_keypoints is ",
+        gt=replaced('"num_keypoints": 17', f'"num_keypoints": {_text}', truth),
+    )
+scored(
+    "pose-count",
+    "missing",
+    BASE,
+    ("missing-num-keypoints",),
+    gt=edit_all("annotations", num_keypoints=...),
+)
+scored("pose-count", "fewer", BASE, gt=edit("annotations", 1, num_keypoints=3))
+scored("pose-count", "more", BASE, gt=edit("annotations", 1, num_keypoints=18))
+# num_keypoints decides. Of 0 the object is neutral, and so is the detection on it: of cat one
+# ground truth remains, found first: AP 1.
+scored(
+    "pose-count",
+    "none-of-17",
+    1.0,
+    ("num-keypoints-disagrees",),
+    gt=edit("annotations", 1, num_keypoints=0),
+)
+# The other way round it is an object without a labelled keypoint: what lies within the box with its
+# own width and height added on every side is on it.
+scored(
+    "pose-count",
+    "17-of-none",
+    BASE,
+    ("num-keypoints-disagrees",),
+    gt=edit("annotations", 1, keypoints=pose(BOX, 0)),
+)
