@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -23,6 +23,7 @@ from detap.gates.demands import (
 )
 from detap.names import printable
 from detap.protocols.measures import AT_THRESHOLD
+from detap.records import Record
 
 if TYPE_CHECKING:
     from detap.gates.verdicts import Kind, Limit
@@ -204,7 +205,7 @@ def say(judged: Judged, session: Session) -> int:
     return GATE_FAILED if judged.failed else 0
 
 
-class Gates(NamedTuple):
+class Gates(Record):
     """The gates of a run, and the files that they need.
 
     Attributes

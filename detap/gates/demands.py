@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from detap.errors import Note, UsageError
+from detap.records import Record
 from detap.spelling import share
 
 if TYPE_CHECKING:
@@ -180,7 +181,7 @@ def _check_ranges(
             raise UsageError(f"{spell(name)}: {value!r} is no whole number from {least} to {most}")
 
 
-class Kept(NamedTuple):
+class Kept(Record):
     """An earlier report.
 
     Attributes
@@ -195,7 +196,7 @@ class Kept(NamedTuple):
     record: dict[str, Any]
 
 
-class Judged(NamedTuple):
+class Judged(Record):
     """What came of the gates.
 
     Attributes

@@ -157,9 +157,11 @@ def test_the_options_of_a_command_are_what_is_asked() -> None:
     gates = Gates.from_options(options)
     assert options == {"another": 1}
     assert gates.demands == Demands(tuple(limit.values()), 0.9, 200, 7, 3, True, OPTIONS)
-    assert gates[1:] == ("base.json", "before", "tags.csv", None)
+    assert (gates.baseline, gates.before) == ("base.json", "before")
+    assert (gates.slices, gates.slice_by) == ("tags.csv", None)
     assert gates.paths() == ["base.json", "before", "tags.csv"]
-    assert Gates.from_options({"slice_by": "time"})[1:] == (None, None, None, "time")
+    by_time = Gates.from_options({"slice_by": "time"})
+    assert (by_time.slices, by_time.slice_by, by_time.paths()) == (None, "time", [])
 
 
 # --- one grammar, whoever asks

@@ -7,10 +7,11 @@ those of the same name. Paths are relative to the file's folder.
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from detap.errors import UsageError
 from detap.formats.reading.paths import is_url
+from detap.records import Record
 from detap.spelling import near
 
 PYPROJECT, OWN = "pyproject.toml", "detap.toml"
@@ -22,7 +23,7 @@ SECTIONS = ("rank-retrieval", "rank-classification")
 """Tables of commands whose settings are their own."""
 
 
-class Setting(NamedTuple):
+class Setting(Record):
     """What may be set.
 
     Attributes
@@ -55,7 +56,7 @@ class Setting(NamedTuple):
     bare: str | None = None
 
 
-class Settings(NamedTuple):
+class Settings(Record):
     """What a file sets.
 
     Attributes

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.protocols.measures import FREQUENCIES
+from detap.records import Record
 from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
 
 SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
 SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
 
 
-class Outlines(NamedTuple):
+class Outlines(Record):
     """The segmentations of a file, M of its N rows having one.
 
     Attributes
@@ -39,7 +40,7 @@ class Outlines(NamedTuple):
     listed: int
 
 
-class Poses(NamedTuple):
+class Poses(Record):
     """The keypoints of G annotations, P each.
 
     Attributes

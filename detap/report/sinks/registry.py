@@ -7,12 +7,12 @@ one, write the module and a line in :data:`SINKS`.
 from collections.abc import Callable
 from importlib import import_module
 from os.path import splitext
-from typing import NamedTuple
 
+from detap.records import Record
 from detap.report.model import Report
 
 
-class Style(NamedTuple):
+class Style(Record):
     """How a report is laid out, where its format leaves that open.
 
     Attributes
@@ -30,7 +30,7 @@ class Style(NamedTuple):
     colour: bool = False
 
 
-class Sink(NamedTuple):
+class Sink(Record):
     """A format.
 
     Attributes
