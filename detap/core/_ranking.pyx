@@ -73,11 +73,15 @@ cdef extern from *:
     #define DETAP_UNROLL
     #endif
 
-    #define DETAP_SQUARE(sum, a, b, difference) difference = a - b, sum -= difference * difference
-    #define DETAP_PRODUCT(sum, a, b, product) product = a * b, sum += product
+    #define DETAP_SQUARE(vector, sum, a, b)                                                    \\
+        const vector difference = a - b;                                                       \\
+        sum -= difference * difference
+    #define DETAP_PRODUCT(vector, sum, a, b)                                                   \\
+        const vector product = a * b;                                                          \\
+        sum += product
     /* The product of two numbers of single precision is exact in double precision: to round after
        the sum alone is no different. */
-    #define DETAP_EXACT(sum, a, b, unused)                                                     \\
+    #define DETAP_EXACT(vector, sum, a, b)                                                     \\
         for (int lane = 0; lane < LANES; lane++)                                               \\
             sum[lane] = __builtin_fma(a[lane], b[lane], sum[lane])
 
@@ -90,7 +94,7 @@ cdef extern from *:
                     const double* query = queries + row * width;                               \\
                     const double* panel = items + first;                                       \\
                     double* to = out + row * DETAP_PANEL + first;                              \\
-                    vector sums[ROWS][VECTORS], b[VECTORS], made;                              \\
+                    vector sums[ROWS][VECTORS], b[VECTORS];                                    \\
                     for (int r = 0; r < ROWS; r++)                                             \\
                         memcpy(sums[r], to + r * DETAP_PANEL, sizeof(sums[r]));                \\
                     for (ptrdiff_t d = 0; d < depth; d++, panel += DETAP_PANEL) {              \\
@@ -102,7 +106,7 @@ cdef extern from *:
                             const vector a = query[r * width + d] - (vector){0};               \\
                             DETAP_UNROLL                                                       \\
                             for (int v = 0; v < VECTORS; v++) {                                \\
-                                add(sums[r][v], a, b[v], made);                                \\
+                                add(vector, sums[r][v], a, b[v]);                              \\
                             }                                                                  \\
                         }                                                                      \\
                     }                                                                          \\
