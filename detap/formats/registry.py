@@ -106,7 +106,7 @@ class Format(NamedTuple):
     by_ids : bool
         Whether ids call its images and classes, which another such format has too.
     sniff : str
-        A module with ``fits(path, side)``, which looks into a folder whether it is of this format,
+        A module with ``fits(path)``, which looks into a folder whether it is of this format,
         for those that are told by no name. It raises nothing. Formats whose sniffer says so win
         over those without.
     sniffs_files : bool
@@ -154,7 +154,7 @@ class Format(NamedTuple):
         UsageError
             Where they may be of two others.
         """
-        found = _fitting(os.fspath(path), DETECTIONS)
+        found = _fitting(os.fspath(path))
         return self if self.name in found else _the_one(path, found, DETECTIONS) or self
 
     def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
@@ -334,16 +334,7 @@ ANGLE_UNIT = Option(
     choices=("degrees", "radians"),
 )
 
-FORMATS: dict[str, Format] = {}
-"""The formats by name, in the order in which they are told from files."""
-
-
-def register(entry: Format) -> None:
-    """Add a format, before the command line is built."""
-    FORMATS[entry.name] = entry
-
-
-register(
+_FORMATS = (
     Format(
         "coco",
         "COCO",
@@ -356,9 +347,7 @@ register(
         ahead="detap.formats.coco.prefetch",
         by_ids=True,
         beside=BESIDE,
-    )
-)
-register(
+    ),
     Format(
         "voc",
         "VOC",
@@ -369,9 +358,7 @@ register(
         folders=True,
         options=(IMAGE_SET, LAYOUT, BOXES, CLASS_NAMES, DT_CLASS_NAMES),
         aside="detap.formats.voc.aside",
-    )
-)
-register(
+    ),
     Format(
         "yolo",
         "YOLO",
@@ -383,9 +370,7 @@ register(
         aside="detap.formats.yolo.aside",
         sniff="detap.formats.yolo.sniff",
         sniffs_files=True,
-    )
-)
-register(
+    ),
     Format(
         "arrow",
         "Parquet/Arrow",
@@ -397,9 +382,7 @@ register(
         aside="detap.formats.arrow.aside",
         ahead="detap.formats.arrow.ahead",
         by_ids=True,
-    )
-)
-register(
+    ),
     Format(
         "jsonl",
         "JSON Lines",
@@ -409,9 +392,7 @@ register(
         options=(BOXES, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
         aside="detap.formats.jsonl.aside",
         by_ids=True,
-    )
-)
-register(
+    ),
     Format(
         "cvat",
         "CVAT",
@@ -423,9 +404,7 @@ register(
         aside="detap.formats.cvat.aside",
         sniff="detap.formats.cvat.sniff",
         sniffs_files=True,
-    )
-)
-register(
+    ),
     Format(
         "labelme",
         "LabelMe",
@@ -437,9 +416,7 @@ register(
         aside="detap.formats.labelme.aside",
         sniff="detap.formats.labelme.sniff",
         sniffs_files=True,
-    )
-)
-register(
+    ),
     Format(
         "openimages",
         "Open Images",
@@ -449,10 +426,7 @@ register(
         heads=(b"ImageID,",),
         options=(IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
         aside="detap.formats.openimages.aside",
-    )
-)
-
-register(
+    ),
     Format(
         "kitti",
         "KITTI",
@@ -463,9 +437,7 @@ register(
         options=(IMAGE_SET,),
         aside="detap.formats.kitti.aside",
         sniff="detap.formats.kitti.sniff",
-    )
-)
-register(
+    ),
     Format(
         "dota",
         "DOTA",
@@ -476,8 +448,16 @@ register(
         options=(IMAGE_SET, ANGLE_UNIT),
         aside="detap.formats.dota.aside",
         sniff="detap.formats.dota.sniff",
-    )
+    ),
 )
+
+FORMATS = {entry.name: entry for entry in _FORMATS}
+"""The formats by name, in the order in which they are told from files."""
+
+
+def register(entry: Format) -> None:
+    """Add a format, before the command line is built."""
+    FORMATS[entry.name] = entry
 
 
 def format_named(name: str) -> Format:
@@ -551,7 +531,7 @@ def told(
     sides = {TRUTH: ground_truth, DETECTIONS: detections}
     for side, path in sides.items():
         if path is not None:
-            found = _the_one(path, _fitting(os.fspath(path), side), side)
+            found = _the_one(path, _fitting(os.fspath(path)), side)
             if found is not None:
                 return found
     named = " and ".join(os.fspath(path) for path in sides.values() if path is not None)
@@ -568,7 +548,7 @@ def _the_one(path: str | os.PathLike[str], fitting: list[str], side: str) -> For
     return FORMATS[fitting[0]] if fitting else None
 
 
-def _fitting(path: str, side: str) -> list[str]:
+def _fitting(path: str) -> list[str]:
     """Return the names of the formats that a path may be of: of those that look, if any fit."""
     if path == STDIN:
         return []
@@ -577,18 +557,18 @@ def _fitting(path: str, side: str) -> list[str]:
     except (OSError, ValueError):
         mode = 0  # what is absent is reported by its reader
     if stat.S_ISDIR(mode):
-        return _fitting_folder(path, side)
+        return _fitting_folder(path)
     name = shown(path).removesuffix("?...").lower()
     named = [entry for entry in FORMATS.values() if name.endswith(entry.suffixes)]
     if stat.S_ISREG(mode):
         looking = [entry for entry in named if entry.sniffs_files]
         named = named or _of_content(path)
-        return _sniffed(path, side, looking) or _plain(named)
+        return _sniffed(path, looking) or _plain(named)
     return _plain(named) or [entry.name for entry in named[:1]]
 
 
-def _sniffed(path: str, side: str, formats: Iterable[Format]) -> list[str]:
-    return [entry.name for entry in formats if import_module(entry.sniff).fits(path, side)]
+def _sniffed(path: str, formats: Iterable[Format]) -> list[str]:
+    return [entry.name for entry in formats if import_module(entry.sniff).fits(path)]
 
 
 def _plain(formats: Iterable[Format]) -> list[str]:
@@ -596,7 +576,7 @@ def _plain(formats: Iterable[Format]) -> list[str]:
     return [entry.name for entry in formats if not entry.sniff][:1]
 
 
-def _fitting_folder(path: str, side: str) -> list[str]:
+def _fitting_folder(path: str) -> list[str]:
     """Return the formats of a folder: a data set's, or that of the files in it."""
     names, folders = _entries(path)
     looking = [
@@ -606,7 +586,7 @@ def _fitting_folder(path: str, side: str) -> list[str]:
         and entry.folders
         and (folders or any(name.endswith(entry.suffixes) for name in names))
     ]
-    found = [] if "annotations" in folders else _sniffed(path, side, looking)
+    found = [] if "annotations" in folders else _sniffed(path, looking)
     plain = _plain(_of_members(names, folders))
     return found + [name for name in plain if _as_well(FORMATS[name], found, names)]
 

@@ -89,9 +89,9 @@ def test_a_folder_of_detections_is_looked_into_once(
     looked: list[str] = []
     real = sniff.fits
 
-    def fits(path: str, side: str) -> bool:
+    def fits(path: str) -> bool:
         looked.append(path)
-        return real(path, side)
+        return real(path)
 
     monkeypatch.setattr(sniff, "fits", fits)
     ended = detap(*files.arguments)

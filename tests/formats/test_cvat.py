@@ -193,9 +193,9 @@ def test_it_is_told_by_its_root(tmp_path: Path) -> None:
     path = written(tmp_path, document(image(BOX)))
     assert told(path).name == "cvat"
     assert told(tmp_path).name == "cvat"
-    assert not fits(str(tmp_path / "absent.xml"), "")
+    assert not fits(str(tmp_path / "absent.xml"))
     voc = written(tmp_path, "<annotation><object/></annotation>", "b.xml")
-    assert not fits(str(voc), "")
+    assert not fits(str(voc))
     assert told(voc).name == "voc"
 
 

@@ -284,8 +284,8 @@ def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> 
     assert told(None, results(tmp_path)).name == "kitti"
     for text in ("car 1 2 3 4", "0 .1 .2 .3 .4", "0 " + ".5 " * 14, ""):
         other = written(tmp_path / "other", {"1.txt": text})
-        assert not fits(str(other), "ground truth")
-    assert not fits(str(tmp_path / "absent"), "ground truth")
+        assert not fits(str(other))
+    assert not fits(str(tmp_path / "absent"))
 
 
 def test_without_the_preset_it_is_boxes_and_difficult_ones(

@@ -200,8 +200,8 @@ def test_it_is_told_by_its_keys(tmp_path: Path) -> None:
     coco: dict[str, Any] = {"images": [], "annotations": [], "categories": []}
     written(tmp_path, {"instances.json": coco})
     assert told(tmp_path / "instances.json").name == "coco"
-    assert not fits(str(tmp_path / "absent.json"), "")
-    assert not fits(str(tmp_path / "c.jpg"), "")
+    assert not fits(str(tmp_path / "absent.json"))
+    assert not fits(str(tmp_path / "c.jpg"))
 
 
 def test_the_command(tmp_path: Path, detap: Run) -> None:

@@ -156,9 +156,9 @@ def test_a_folder_of_two_formats_is_refused_with_both(
         registry.told(tmp_path)
 
 
-def fits(path: str, side: str) -> bool:
-    """Sniff, as a format of this module: it fits all folders but one of a truth of its own."""
-    return os.path.isdir(path) and side in (registry.TRUTH, registry.DETECTIONS)
+def fits(path: str) -> bool:
+    """Sniff, as a format of this module: it fits all folders."""
+    return os.path.isdir(path)
 
 
 def test_assertions_take_two_formats(beside: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 import detap
 from detap.errors import DetapWarning, InputError, UsageError
-from detap.formats.registry import TRUTH
 from detap.formats.yolo.sniff import fits
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.test_image_headers import exif, jpeg
@@ -430,16 +429,16 @@ def test_columns_are_never_guessed(tmp_path: Path) -> None:
 )
 def test_what_looks_like_it(files: dict[str, str], expected: bool, tmp_path: Path) -> None:
     folder = write(tmp_path, files)
-    assert fits(str(folder), TRUTH) is expected
+    assert fits(str(folder)) is expected
     if files.keys() == {"a.txt"}:
-        assert fits(str(folder / "a.txt"), TRUTH) is expected
+        assert fits(str(folder / "a.txt")) is expected
 
 
 def test_what_is_not_there_looks_like_nothing(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="does not exist"):
         truth_of(tmp_path / "data.yaml")
-    assert not fits(str(tmp_path / "absent"), TRUTH)
-    assert fits("some/data.yaml", TRUTH)
+    assert not fits(str(tmp_path / "absent"))
+    assert fits("some/data.yaml")
 
 
 def test_sizes_that_contradict_the_images(tmp_path: Path) -> None:

@@ -7,16 +7,8 @@ from detap.formats.reading.sniffing import first_line
 from detap.formats.text.lines import NUMBER
 
 
-def fits(path: str, side: str) -> bool:
-    """Return whether the first line found has the eight coordinates of DOTA's, in pixels.
-
-    Parameters
-    ----------
-    path : str
-    side : str
-        It makes no difference: what is on the wrong side is for the reader to say.
-    """
-    del side
+def fits(path: str) -> bool:
+    """Return whether the first line found has the eight coordinates of DOTA's, in pixels."""
     below = (os.path.join(path, name) for name in ("labelTxt", ""))
     return any(_fits(first_line(folder, without_head).split()) for folder in below)
 

@@ -7,7 +7,7 @@ from detap.formats.kitti.lines import one_spelling
 from detap.formats.kitti.tables import results_folder
 from detap.formats.reading.named import Path, empty_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
-from detap.tables.detection import GroundTruth, Name
+from detap.tables.detection import GroundTruth
 
 
 def named(
@@ -21,9 +21,3 @@ def named(
     )
     types = {columns[0] for text in texts for line in text.split("\n") if (columns := line.split())}
     return {**options, "limits": limits}, empty_truth(folder.members, one_spelling(types))
-
-
-def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return nothing: labels say nothing of an image."""
-    del truth, name
-    return {}

@@ -9,16 +9,8 @@ _BELOW = ("label_2", os.path.join("training", "label_2"), "data", "")
 _COUNTS = (15, 16)
 
 
-def fits(path: str, side: str) -> bool:
-    """Return whether the first line found begins with a word, and 14 or 15 numbers follow.
-
-    Parameters
-    ----------
-    path : str
-    side : str
-        It makes no difference: what is on the wrong side is for the reader to say.
-    """
-    del side
+def fits(path: str) -> bool:
+    """Return whether the first line found begins with a word, and 14 or 15 numbers follow."""
     return any(_fits(first_line(os.path.join(path, below))) for below in _BELOW)
 
 

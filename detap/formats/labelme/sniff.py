@@ -9,9 +9,8 @@ _LOOKED_AT = 3
 _TAIL = 1024
 
 
-def fits(path: str, side: str) -> bool:
+def fits(path: str) -> bool:
     """Return whether a JSON file, or the first few of a folder, have LabelMe's keys."""
-    del side  # both are alike
     if not os.path.isdir(path):
         return path.lower().endswith(".json") and _fits(path)
     try:

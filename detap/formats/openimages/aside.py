@@ -10,7 +10,7 @@ from detap.formats.openimages.tables import Path
 from detap.formats.reading.image_sizes import stem_of
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.tables.detection import GroundTruth, Name
+from detap.tables.detection import GroundTruth
 
 
 def named(
@@ -23,9 +23,3 @@ def named(
     classes = {names.name(label) or label for label in rows.labels}
     truth = empty_truth(set(map(stem_of, rows.images)), classes)
     return {**options, "limits": limits}, truth
-
-
-def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
-    """Return nothing: the file says nothing of images."""
-    del truth, name
-    return {}

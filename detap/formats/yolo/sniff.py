@@ -12,16 +12,8 @@ _HEAD = 4096
 _NUMBER = re.compile(rb"-?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
-def fits(path: str, side: str) -> bool:
-    """Return whether a path is or holds a `data.yaml`, or text of numbered classes and fractions.
-
-    Parameters
-    ----------
-    path : str
-    side : str
-        It makes no difference: what is on the wrong side is for the reader to say.
-    """
-    del side
+def fits(path: str) -> bool:
+    """Return whether a path is or holds a `data.yaml`, or lines of a class and fractions."""
     if path.lower().endswith((".yaml", ".yml")):
         return True
     with suppress(OSError, ValueError):
