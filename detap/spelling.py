@@ -64,10 +64,11 @@ def some(names: Iterable[object]) -> str:
     more.
     """  # noqa: D205 - one thought
     known = list(dict.fromkeys(names))
-    return ", ".join(map(_quoted, known[:3])) + (", ..." if len(known) > 3 else "")
+    return ", ".join(map(quoted, known[:3])) + (", ..." if len(known) > 3 else "")
 
 
-def _quoted(name: object) -> str:
+def quoted(name: object) -> str:
+    """Return a name as messages quote it: escaped, and cut when long."""
     return repr(f"{name[:57]}..." if isinstance(name, str) and len(name) > 60 else name)
 
 

@@ -4,7 +4,7 @@ numpy casts without a word: text to numbers, NaN to a flag, whole numbers beyond
 float, a masked entry to what lies below the mask. Each of these would change what is counted.
 """
 
-from collections.abc import Sequence, Sized
+from collections.abc import Iterable, Sequence, Sized
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -249,6 +249,19 @@ def name_of(value: object) -> Name | None:
     return None
 
 
+def places(names: Iterable[Name], order: Iterable[Name]) -> NDArray[np.int32]:
+    """Return the place of each of n names in an order, (n,); -1 where it has none there."""
+    place = {name: at for at, name in enumerate(order)}
+    return np.array([place.get(name, -1) for name in names], np.int32)
+
+
+def renumbered(
+    numbers: NDArray[np.int32], names: Sequence[Name], order: Sequence[Name]
+) -> NDArray[np.int32]:
+    """Return `numbers`, which count in `names`, counting in `order` instead, which has them all."""
+    return numbers if order[: len(names)] == names else places(names, order)[numbers]
+
+
 def _looked_up(offset: NDArray[np.intp], low: int) -> Names:
     """Return names that are whole numbers from `low` on, by how far beyond it they are."""
     there = np.zeros(int(offset.max()) + 1, np.bool_)
@@ -260,8 +273,7 @@ def _looked_up(offset: NDArray[np.intp], low: int) -> Names:
 def _numbered(names: Sequence[Name]) -> Names:
     """Return names of one kind, numbered in sorted order."""
     distinct = sorted(set(names))
-    number = {name: at for at, name in enumerate(distinct)}
-    return Names(distinct, np.fromiter(map(number.__getitem__, names), np.int32, len(names)))
+    return Names(distinct, places(names, distinct))
 
 
 def _are_whole(column: NDArray[Any]) -> bool:

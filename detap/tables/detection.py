@@ -26,7 +26,7 @@ from detap.errors import InputError, Note, Problem
 from detap.protocols.measures import FREQUENCIES
 from detap.records import Record
 from detap.tables._boxes import encode
-from detap.tables.columns import Columns, Names, check_rows
+from detap.tables.columns import Columns, Names, check_rows, places
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.doubts import AS_IS, backward, backward_note, too_many
 
@@ -332,7 +332,7 @@ class GroundTruth(_Table, kw_only=True):
         else:
             areas = rows.numbers("area", area, (rows.length,))
             rows.refuse("area", areas, ~(np.isfinite(areas) & (areas >= 0)), "finite and >= 0")
-        flags = {
+        flags: dict[str, Any] = {
             name: np.zeros(rows.length, np.bool_)
             if values is None
             else rows.flags(name, values, rows.length)
@@ -360,10 +360,7 @@ class GroundTruth(_Table, kw_only=True):
             classes=names,
             class_ids=ids,
             area=areas,
-            crowd=flags["crowd"],
-            difficult=flags["difficult"],
-            ignore=flags["ignore"],
-            group_of=flags["group_of"],
+            **flags,
             extra=more,
             listed={
                 name: rows.listed(name, pairs, all_images, ids)
@@ -469,13 +466,8 @@ class Detections(_Table, kw_only=True):
             return self
         _called_alike("image", self.images, truth.images)
         _called_alike("class", self.class_ids, truth.class_ids)
-        image_number = {name: number for number, name in enumerate(truth.images)}
-        class_number = {name: number for number, name in enumerate(truth.class_ids)}
-        strangers = [
-            self.images[number]
-            for number in np.unique(self.image)
-            if self.images[number] not in image_number
-        ]
+        image = places(self.images, truth.images)
+        strangers = [self.images[number] for number in np.unique(self.image) if image[number] < 0]
         if strangers:
             raise InputError(
                 Problem(
@@ -486,21 +478,16 @@ class Detections(_Table, kw_only=True):
                     _STRANGE_IMAGES,
                 )
             )
-        ids, names = list(truth.class_ids), list(truth.classes)
-        for identifier, name in zip(self.class_ids, self.classes, strict=True):
-            if identifier not in class_number:
-                class_number[identifier] = len(ids)
-                ids.append(identifier)
-                names.append(name)
-        new_image = np.array([image_number.get(name, -1) for name in self.images], np.int32)
-        new_label = np.array([class_number[name] for name in self.class_ids], np.int32)
+        known = set(truth.class_ids)
+        more = [number for number, name in enumerate(self.class_ids) if name not in known]
+        ids = truth.class_ids + tuple(self.class_ids[number] for number in more)
         return replace(
             self,
-            image=new_image[self.image] if len(self) else self.image,
-            label=new_label[self.label] if len(self) else self.label,
+            image=image[self.image] if len(self) else self.image,
+            label=places(self.class_ids, ids)[self.label] if len(self) else self.label,
             images=truth.images,
-            classes=tuple(names),
-            class_ids=tuple(ids),
+            classes=truth.classes + tuple(self.classes[number] for number in more),
+            class_ids=ids,
         )
 
 

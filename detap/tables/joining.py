@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
+from detap.tables.columns import places, renumbered
 from detap.tables.detection import (
     Detections,
     Floats,
@@ -209,11 +210,10 @@ def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | No
     """Return the sizes of the images, each from the first input that has it."""
     if all(table.image_sizes is None for table in tables):
         return None
-    number = {name: n for n, name in enumerate(images)}
     sizes = np.full((len(images), 2), np.nan)
     for table in reversed(tables):
         if table.image_sizes is not None:
-            rows = np.array([number[name] for name in table.images], np.intp)
+            rows = places(table.images, images)
             known = ~np.isnan(table.image_sizes).any(axis=1)
             sizes[rows[known]] = table.image_sizes[known]
     return sizes
@@ -229,8 +229,8 @@ def _lists(
             pairs = [
                 np.stack(
                     [
-                        _renumbered(table.listed[name][:, 0], table.images, images),
-                        _renumbered(table.listed[name][:, 1], table.class_ids, ids),
+                        renumbered(table.listed[name][:, 0], table.images, images),
+                        renumbered(table.listed[name][:, 1], table.class_ids, ids),
                     ],
                     axis=1,
                 )
@@ -272,8 +272,8 @@ def _stacked(
         more["masks"] = Masks.joined([table.masks for table in tables if table.masks is not None])
     return tables[0].with_columns(
         columns,
-        image=np.concatenate([_renumbered(t.image, t.images, images) for t in tables]),
-        label=np.concatenate([_renumbered(t.label, t.class_ids, classes[0]) for t in tables]),
+        image=np.concatenate([renumbered(t.image, t.images, images) for t in tables]),
+        label=np.concatenate([renumbered(t.label, t.class_ids, classes[0]) for t in tables]),
         images=images,
         classes=classes[1],
         class_ids=classes[0],
@@ -294,11 +294,3 @@ def _joined(tables: Sequence[Table], name: str) -> NDArray[Any]:
             message = f"objects have {here} {name} here and {there} in {_input(filled[0])}"
             raise InputError(Problem(_input(table), "", message, "give inputs of one skeleton"))
     return np.concatenate([table.columns()[name] for table in filled])
-
-
-def _renumbered(column: Integers, names: tuple[Name, ...], union: tuple[Name, ...]) -> Integers:
-    """Return a column of indices into `names` as one of indices into `union`, which has them."""
-    if union[: len(names)] == names:
-        return column
-    number = {name: n for n, name in enumerate(union)}
-    return np.array([number[name] for name in names], np.int32)[column]

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from detap.formats.arrow.table import Table, dense
+from detap.formats.arrow.table import Table
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.json.text import spelt
+from detap.tables.columns import places
 from detap.tables.detection import GroundTruth, Integers, Name
 from detap.tables.doubts import INSIST
 
@@ -21,10 +22,10 @@ def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detectio
     table.check_given("score", score)
     table.check_finite("score", score)
     table.problems.raise_any()
-    places = dense(table.rows.image, truth.images)
-    _check_known(table, places, truth.images)
+    place = places(table.rows.image.number, truth.images)
+    _check_known(table, place, truth.images)
     table.problems.raise_any()
-    image = table.image(places)
+    image = table.image(place)
     return DetectionColumns(image, label, corners, box_area, score, unknown, {})
 
 
@@ -53,7 +54,7 @@ def _known_classes(
             f"{describe_ids(unknown)} here, {describe_ids(known)} there",
             f"use the ground truth's names; or, if all are of other classes indeed, give {INSIST}",
         )
-    label = found.rows(dense(found, (*known, *unknown)))
+    label = found.rows(places(found.number, (*known, *unknown)))
     counts = np.bincount(label)[len(known) :].tolist() if unknown else []
     return label, dict(zip(unknown, counts, strict=True))
 
@@ -87,13 +88,13 @@ def _check_kind(table: Table, column: str, codes: Any, known: Sequence[Name]) ->
         )
 
 
-def _check_known(table: Table, places: Integers, known: tuple[Name, ...]) -> None:
+def _check_known(table: Table, place: Integers, known: tuple[Name, ...]) -> None:
     """Note detections on images that the ground truth has not."""
     _check_kind(table, "image_id", table.rows.image, known)
-    if table.problems.count or (places >= 0).all():
+    if table.problems.count or (place >= 0).all():
         return
     image, names = table.image(), list(table.rows.image.number)
-    rows = np.flatnonzero(places[image] < 0)
+    rows = np.flatnonzero(place[image] < 0)
     if len(rows) == len(image):
         from detap.formats.coco.careful import describe_ids  # seldom needed
 

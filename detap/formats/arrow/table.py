@@ -1,7 +1,7 @@
 """A Parquet or Arrow file that was read: its columns, and what is wrong with them."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from math import isfinite, isnan
 from typing import Any
 
@@ -184,12 +184,6 @@ class Table:
 def but(rows: Any, others: Any) -> Any:
     """Return the rows that are not among others."""
     return np.setdiff1d(rows, others) if len(rows) else rows  # the first call takes 0.007 s
-
-
-def dense(codes: Any, names: Sequence[Name]) -> Integers:
-    """Return the place among `names` of each number of a column; -1 where it has none."""
-    places = {name: place for place, name in enumerate(names)}
-    return np.array([places.get(name, -1) for name in codes.number], np.int32)
 
 
 def said(value: Any) -> str:

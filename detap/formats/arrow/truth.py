@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.arrow.table import Table, dense, said
+from detap.formats.arrow.table import Table, said
 from detap.formats.coco.columns import TruthColumns
 from detap.formats.json.text import spelt
+from detap.tables.columns import places
 from detap.tables.detection import Flags, Floats, Integers, Name
 
 _FLAGS = {"crowd": "iscrowd", "difficult": "difficult", "ignore": "ignore", "group_of": "group_of"}
@@ -32,7 +33,7 @@ def truth_columns(table: Table) -> TruthColumns:
     ids = _ids(table)
     table.problems.raise_any()
     names = tuple(sorted(table.rows.image.number))
-    columns["image"] = table.image(dense(table.rows.image, names))
+    columns["image"] = table.image(places(table.rows.image.number, names))
     kept = np.ones(len(label), np.bool_)
     kept[bare] = False
     records = int(np.count_nonzero(kept))
@@ -85,7 +86,7 @@ def _classes(table: Table, bare: Any) -> tuple[Integers, tuple[Name, ...], tuple
     listed = table.shape.class_names
     if column == "category" and table.shape.id_column and listed is not None:
         ids: tuple[Name, ...] = tuple(range(len(listed)))
-        label = found.rows(dense(found, ids))
+        label = found.rows(places(found.number, ids))
         label[bare] = 0
         table.report(
             np.flatnonzero(label < 0),
@@ -100,7 +101,7 @@ def _classes(table: Table, bare: Any) -> tuple[Integers, tuple[Name, ...], tuple
     if others:
         called = table.called(bare)
         names = tuple(called.get(identifier) for identifier in ids)
-    return found.rows(dense(found, ids)), ids, names
+    return found.rows(places(found.number, ids)), ids, names
 
 
 def _areas(table: Table, box_area: Floats) -> tuple[Floats, Any]:
@@ -166,6 +167,6 @@ def _sizes(table: Table, names: tuple[Name, ...]) -> Floats:
     """Return the width and height of each image, NaN where unknown."""
     sizes = np.full((len(names), 2), np.nan)
     if table.rows.sizes is not None and len(names):
-        places = dense(table.rows.image, names)
-        sizes[places[table.rows.image.rows()]] = table.rows.sizes
+        place = places(table.rows.image.number, names)
+        sizes[place[table.rows.image.rows()]] = table.rows.sizes
     return sizes

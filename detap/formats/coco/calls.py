@@ -21,6 +21,7 @@ from detap.formats.reading.paths import shown
 from detap.formats.reading.stream import Limits
 from detap.formats.registry import FORMATS
 from detap.formats.text.class_names import ClassNames, Path
+from detap.spelling import is_whole
 from detap.tables.detection import GroundTruth, Name, distinct_name
 from detap.tables.doubts import INSIST
 
@@ -121,9 +122,7 @@ def _by_file(words: Sequence[str], files: Mapping[Any, str]) -> dict[Name, int]:
 def _by_number(words: Sequence[str]) -> dict[Name, int]:
     """Return the number of the image of each id, where that is the number in its stem."""
     digits = {
-        at: int(word)
-        for at, word in enumerate(words)
-        if word.isascii() and word.isdigit() and len(word) <= _LONGEST
+        at: int(word) for at, word in enumerate(words) if is_whole(word) and len(word) <= _LONGEST
     }
     often = Counter(digits.values())
     return {value: at for at, value in digits.items() if often[value] == 1}

@@ -13,13 +13,14 @@ from typing import Any
 from xml.parsers import expat
 
 from detap.formats.calling import without_suffix
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.reading.digest import started
-from detap.formats.reading.paths import shown as called
+from detap.formats.reading.paths import shown
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
 from detap.formats.shapes.gathering import FaultError, Gathered, number_of
 from detap.formats.text.lines import looks_like
+from detap.spelling import quoted
 
 CORNERS = ("xtl", "ytl", "xbr", "ybr")
 
@@ -139,7 +140,7 @@ class Annotations:
             self._add(place, f"is no XML: {reason}", "export it again")
 
     def _add(self, place: str, message: str, remedy: str) -> None:
-        self.problems.add(called(self.path), place, message, remedy)
+        self.problems.add(shown(self.path), place, message, remedy)
 
     def _here(self) -> str:
         return f"line {self._parser.CurrentLineNumber}"
@@ -180,7 +181,7 @@ class Annotations:
         elif self._part == "image" and self._depth < 4 and text.strip():
             # expat hands text over where it stands behind it.
             line = self._parser.CurrentLineNumber - text.lstrip().count("\n")
-            message = f"has text between its elements: {shown(text.strip())}"
+            message = f"has text between its elements: {quoted(text.strip())}"
             self._add(f"line {line}", message, "write it as an element, or remove it")
 
     def _end(self, _: str) -> None:
@@ -221,10 +222,10 @@ class Annotations:
             self._add(f"line {line}", "<image> has no name", "give the name of its file")
         elif stem in self.lines:
             other = self.attributes[stem]["name"]
-            alike = "" if other == file else f" ({shown(other)}, without its suffix)"
+            alike = "" if other == file else f" ({quoted(other)}, without its suffix)"
             self._add(
                 f"line {line}",
-                f"image {shown(file)} stands on line {self.lines[stem]} already{alike}",
+                f"image {quoted(file)} stands on line {self.lines[stem]} already{alike}",
                 "keep one of them; of a project with several tasks, export one by one",
             )
         # Boxes of an image without a name of its own are read for their faults alone.
@@ -234,7 +235,7 @@ class Annotations:
             size = _side("width", attributes), _side("height", attributes)
         except FaultError as fault:
             size = math.nan, math.nan
-            self._add(f"line {line}", f"image {shown(file)}: {fault.message}", fault.remedy)
+            self._add(f"line {line}", f"image {quoted(file)}: {fault.message}", fault.remedy)
         self.gathered.images.setdefault(stem, size)
 
     def _take(self, name: str, attributes: Attributes, line: int) -> None:
@@ -251,7 +252,7 @@ class Annotations:
             self.gathered.add(line, label, box, score, flags)
         except FaultError as fault:
             self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.remedy)
-        if self.gathered.too_many(called(self.path), self.problems):
+        if self.gathered.too_many(shown(self.path), self.problems):
             raise _StopError
 
     def _flag(self, attribute: tuple[str, str]) -> str:
@@ -260,7 +261,7 @@ class Annotations:
         except ValueError:
             name, value = attribute
             raise FaultError(
-                f"has an attribute {name} of {shown(value)}, which is to be a flag",
+                f"has an attribute {name} of {quoted(value)}, which is to be a flag",
                 "true or false, yes or no, 1 or 0 is due",
             ) from None
 
@@ -337,7 +338,7 @@ def _read_points(name: str, attributes: Attributes, shapes: str) -> list[float]:
     for pair in filter(None, attributes.get("points", "").split(";")):
         numbers = pair.split(",")
         if len(numbers) != 2:
-            raise FaultError(f"has a point {shown(pair)}", "write points as x,y;x,y")
+            raise FaultError(f"has a point {quoted(pair)}", "write points as x,y;x,y")
         points.append([number_of("point", text.strip()) for text in numbers])
     if len(points) < _POINTS[name]:
         due = _POINTS[name]

@@ -6,9 +6,9 @@ import numpy as np
 
 from detap.core.polygons import bounds, turned
 from detap.errors import UsageError
-from detap.formats.named.problems import shown
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.text.lines import LineFault, LineForm, columns_of, numbers_of
+from detap.spelling import quoted
 from detap.tables.detection import Flags, Floats
 
 CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
@@ -50,7 +50,7 @@ class DotaForm(LineForm):
         width = len(self.shape)
         difficult = columns[width + 1] if len(columns) == due else "0"
         if difficult not in {"0", "1"}:
-            message = f"difficult {shown(difficult)} is neither 0 nor 1"
+            message = f"difficult {quoted(difficult)} is neither 0 nor 1"
             raise LineFault(message, f"write `{' '.join(self.columns)}`")
         return columns[width], numbers_of(self.shape, columns[:width]), difficult == "1"
 

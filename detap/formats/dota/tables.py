@@ -37,8 +37,8 @@ from detap.formats.text.rows import (
     merge,
     no_rows,
     read_text,
-    renumbered,
 )
+from detap.tables.columns import renumbered
 from detap.tables.detection import Detections, Floats, GroundTruth
 
 LABELS = ("labelTxt", "")

@@ -16,6 +16,7 @@ from detap.formats.named.notes import images_without_objects, told
 from detap.formats.reading._surveys import survey_boxes
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
+from detap.tables.columns import places
 from detap.tables.detection import (
     Detections,
     Floats,
@@ -70,7 +71,7 @@ def read_ground_truth(
     images = tuple(_sorted(lines.path, "images", lines.sizes))
     classes = tuple(_sorted(lines.path, "classes", lines.label))
     sizes = np.array([lines.sizes[image] for image in images], np.float64).reshape(-1, 2)
-    image = _numbers(lines.image, images)
+    image = places(lines.image, images)
     corners, box_area, encoding = _boxes(lines, boxes, image, sizes)
     area = np.array(lines.area)
     crowd, ignore, group_of, difficult = (np.array(lines.flags[name], np.bool_) for name in FLAGS)
@@ -80,7 +81,7 @@ def read_ground_truth(
         class_ids=classes,
         class_names=tuple(_class_name(lines.path, name, names) for name in classes),
         image=image,
-        label=_numbers(lines.label, classes),
+        label=places(lines.label, classes),
         corners=corners,
         box_area=box_area,
         area=np.where(np.isnan(area), box_area, area),
@@ -133,7 +134,7 @@ def read_detections(
     corners, box_area, encoding = _boxes(lines, boxes, image, sizes)
     known = () if by_name else truth.class_ids
     strangers = [name for name in dict.fromkeys(lines.label) if name not in set(known)]
-    label = _numbers(lines.label, (*known, *strangers))
+    label = places(lines.label, (*known, *strangers))
     counts = np.bincount(label, minlength=len(known) + len(strangers))[len(known) :].tolist()
     columns = DetectionColumns(
         image=image,
@@ -161,11 +162,6 @@ def _sorted(path: str, what: str, names: object) -> list[Name]:
         message = f"the {what} are partly numbers and partly text"
         raise InputError(Problem(path, "", message, "use one of the two"))
     return sorted(found, key=lambda name: (isinstance(name, str), name))
-
-
-def _numbers(names: list[Name], order: tuple[Name, ...]) -> Integers:
-    number = {name: at for at, name in enumerate(order)}
-    return np.array([number[name] for name in names], np.int32)
 
 
 def _class_name(path: str, name: Name, names: ClassNames) -> str | None:

@@ -21,13 +21,14 @@ from detap.formats.kitti.lines import (
 )
 from detap.formats.named.notes import left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
-from detap.formats.named.problems import Problems, refuse_empty, shown
+from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import Folder, Path, first_folder, select_images
 from detap.formats.text.notes import folder_notes
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text
+from detap.spelling import quoted
 from detap.tables.detection import Detections, Floats, GroundTruth
 
 LABELS = (os.path.join("training", "label_2"), "label_2", "")
@@ -168,7 +169,7 @@ def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> N
         problems.add(
             folder.file(f"{name}.txt"),
             "",
-            f"is missing: image {shown(name)} has no results",
+            f"is missing: image {quoted(name)} has no results",
             "write an empty file if nothing was detected, or leave the image out (image_set, "
             "--image-set)",
         )

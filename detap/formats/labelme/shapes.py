@@ -11,11 +11,12 @@ from detap.errors import InputError
 from detap.formats.calling import without_suffix
 from detap.formats.coco._scan import nesting
 from detap.formats.json.text import LongInteger, NotJsonError, spelt, text_of
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.reading.problems import Problems as FileProblems
 from detap.formats.reading.stream import Limits
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
 from detap.formats.shapes.gathering import FaultError, Gathered
+from detap.spelling import quoted
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
@@ -103,7 +104,7 @@ class Shapes:
             try:
                 found.add(self.flags.meant(name, text))
             except ValueError:
-                message = f"flag {shown(name)} is {spelt(value)}"
+                message = f"flag {quoted(name)} is {spelt(value)}"
                 raise FaultError(message, "true or false is due") from None
         return found - {""}
 

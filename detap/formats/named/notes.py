@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note
-from detap.formats.named.problems import shown
-from detap.spelling import some
+from detap.spelling import quoted, some
 from detap.tables.detection import Floats, GroundTruth, Integers
 from detap.tables.doubts import perhaps_undefined, repeated
 
@@ -47,7 +46,7 @@ def class_notes(classes: Iterable[str]) -> tuple[Note, ...]:
     for name in classes:
         alike.setdefault(name.casefold(), []).append(name)
     groups = [names for names in alike.values() if len(names) > 1]
-    examples = "; ".join(", ".join(map(shown, names)) for names in groups[:3])
+    examples = "; ".join(", ".join(map(quoted, names)) for names in groups[:3])
     return told(
         Note(
             "names-differ-in-case",

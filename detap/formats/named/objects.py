@@ -8,8 +8,10 @@ import numpy as np
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.named.notes import class_notes, detection_notes, ground_truth_notes, told
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.named.sides import Stand, negative_sides
+from detap.spelling import is_whole, quoted, some
+from detap.tables.columns import places
 from detap.tables.detection import (
     Detections,
     Flags,
@@ -97,8 +99,7 @@ def numbered(
     number : (N,) int32
     """
     names = tuple(sorted(set(words)) if order is None else order)
-    number = {name: at for at, name in enumerate(names)}
-    return names, np.fromiter((number[word] for word in words), np.int32, len(words))
+    return names, places(words, names)
 
 
 def ground_truth(
@@ -185,8 +186,7 @@ def detections(
     image = _image(objects, truth, stand)
     strangers = sorted(set(objects.classes) - set(truth.classes))
     classes = truth.classes + tuple(strangers)
-    number = {name: at for at, name in enumerate(classes)}
-    label = np.array([number[name] for name in objects.classes], np.int32)[objects.label]
+    label = places(objects.classes, classes)[objects.label]
     stray = int(np.count_nonzero(label >= len(truth.classes)))
     if len(label) and stray == len(label) and not stand.as_is:
         _refuse_strangers(stand.path, truth, strangers)
@@ -194,7 +194,7 @@ def detections(
     at = backward(columns["corners"], columns["box_area"])
     negative = negative_sides("detections", stand, objects.boxes, at)
     score = np.zeros(0) if objects.score is None else objects.score
-    unknown = f"detections are of classes that the ground truth lacks: {few(strangers)}"
+    unknown = f"detections are of classes that the ground truth lacks: {some(strangers)}"
     return Detections(
         **columns,
         images=truth.images,
@@ -217,8 +217,7 @@ def _image(objects: Objects, truth: GroundTruth, stand: Stand) -> Integers:
     """Return the image of each row as the ground truth numbers it."""
     if objects.images is truth.images:
         return objects.image
-    number = {name: at for at, name in enumerate(truth.images)}
-    place = np.array([number.get(name, -1) for name in objects.images], np.int32)
+    place = places(objects.images, truth.images)
     image = place[objects.image] if len(objects.image) else objects.image
     rows = np.flatnonzero(image < 0)
     if len(rows):
@@ -229,7 +228,7 @@ def _image(objects: Objects, truth: GroundTruth, stand: Stand) -> Integers:
             name = objects.images[objects.image[row]]
             problems.add(
                 *stand.place(row),
-                f"image {shown(str(name))} is not in the ground truth",
+                f"image {quoted(str(name))} is not in the ground truth",
                 "score the detections of the images that the ground truth has",
             )
         problems.raise_any()
@@ -238,7 +237,7 @@ def _image(objects: Objects, truth: GroundTruth, stand: Stand) -> Integers:
 
 def nothing_in_common(path: str, images: Collection[Name], truth: GroundTruth) -> Problem:
     """Return the problem of detections on other images than those of the ground truth."""
-    theirs, ours = few([str(name) for name in images]), few([str(name) for name in truth.images])
+    theirs, ours = some(map(str, images)), some(map(str, truth.images))
     return Problem(
         path,
         "",
@@ -248,13 +247,8 @@ def nothing_in_common(path: str, images: Collection[Name], truth: GroundTruth) -
     )
 
 
-def few(names: Sequence[str]) -> str:
-    """Return the first of some names, as messages list them."""
-    return ", ".join(map(shown, names[:3])) + (", ..." if len(names) > 3 else "")
-
-
 def _refuse_strangers(path: str, truth: GroundTruth, strangers: Sequence[str]) -> None:
-    are_numbers = all(name.isascii() and name.isdigit() for name in strangers)
+    are_numbers = all(map(is_whole, strangers))
     remedy = (
         "give the file that names the classes, one a line (dt_class_names, --dt-class-names)"
         if are_numbers
@@ -264,8 +258,8 @@ def _refuse_strangers(path: str, truth: GroundTruth, strangers: Sequence[str]) -
         Problem(
             path,
             "",
-            f"has no detection of a class of the ground truth: its classes are {few(strangers)}, "
-            f"the ground truth's {few(truth.classes)}",
+            f"has no detection of a class of the ground truth: its classes are {some(strangers)}, "
+            f"the ground truth's {some(truth.classes)}",
             f"{remedy}; or, if all are of other classes indeed, give {INSIST}",
         )
     )

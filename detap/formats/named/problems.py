@@ -4,8 +4,6 @@ from detap.errors import InputError, Problem
 from detap.formats.reading.problems import Listed
 from detap.formats.reading.stream import Limits, refuse
 
-_SHOWN = 60
-
 
 def refuse_empty(path: str, records: int, limits: Limits, what: str, of: str) -> None:
     """Refuse ground truth without any record, unless that is meant.
@@ -67,8 +65,3 @@ class UnknownNameError(Exception):
         super().__init__(message)
         self.message = message
         self.remedy = remedy
-
-
-def shown(text: str) -> str:
-    """Return a value as messages quote it: escaped, and cut when long."""
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")

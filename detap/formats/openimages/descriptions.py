@@ -4,9 +4,10 @@ import csv
 import os
 from collections import Counter
 
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.lines import looks_like
+from detap.spelling import quoted
 from detap.tables.detection import SourceFile
 
 _HEADER = ("LabelName", "DisplayName")
@@ -66,10 +67,10 @@ class Descriptions:
         if not row or tuple(row[:2]) == _HEADER:
             return
         if len(row) < 2 or not all(row[:2]) or row[0] == _HEADER[0]:
-            message = f"is {shown(','.join(row))}, no label and name"
+            message = f"is {quoted(','.join(row))}, no label and name"
             problems.add(self.file, place, message, f"write {_FORM}")
         elif self.names.setdefault(row[0], row[1]) != row[1]:
-            message = f"{shown(row[0])} has had another name in an earlier line"
+            message = f"{quoted(row[0])} has had another name in an earlier line"
             problems.add(self.file, place, message, "name each class once")
 
     def name(self, label: str) -> str | None:

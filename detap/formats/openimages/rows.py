@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.openimages._scan import Scanner
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.digest import started
-from detap.formats.reading.paths import shown as called
+from detap.formats.reading.paths import shown
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.text.lines import looks_like, number_fault
+from detap.spelling import quoted
 from detap.tables.detection import Flags, Floats, Integers
 
 CORNERS = ("XMin", "YMin", "XMax", "YMax")
@@ -157,7 +158,7 @@ class _Reader:
         self.blanks: list[int] = []
 
     def _add(self, place: str, message: str, remedy: str) -> None:
-        self.problems.add(called(self.stream.path), place, message, remedy)
+        self.problems.add(shown(self.stream.path), place, message, remedy)
 
     def _stop(self, place: str, message: str, remedy: str) -> None:
         self._add(place, message, remedy)
@@ -295,7 +296,7 @@ class _Reader:
             if fault:
                 return fault
         if _GROUP in at and row[at[_GROUP]] not in _GROUPS:
-            return f"{_GROUP} is {shown(row[at[_GROUP]])}", "1, 0, or -1 for unknown, is due"
+            return f"{_GROUP} is {quoted(row[at[_GROUP]])}", "1, 0, or -1 for unknown, is due"
         return None
 
     def _number_fault(self, name: str, text: str) -> tuple[str, str] | None:
@@ -303,17 +304,17 @@ class _Reader:
         self.mark = self.mark or mark
         if mark and mark != self.mark:
             ours, theirs = ("comma", "point") if mark == "," else ("point", "comma")
-            message = f"{name} {shown(text)} has a decimal {ours}, though others have a {theirs}"
+            message = f"{name} {quoted(text)} has a decimal {ours}, though others have a {theirs}"
             return message, "write every number of the file with a point"
         plain = text.replace(",", ".", 1) if mark == "," else text
         fault = number_fault(plain)
         if fault:
-            return f"{name} {shown(text)} {fault}", "give a decimal number"
+            return f"{name} {quoted(text)} {fault}", "give a decimal number"
         if name != _SCORE and not self.low <= float(plain) <= self.high:
             side = "width" if name[0] == "X" else "height"
             insist = "; or give as_is=True (--as-is)"
             return (
-                f"{name} {shown(text)} is no fraction of the image's {side}",
+                f"{name} {quoted(text)} is no fraction of the image's {side}",
                 f"write pixels divided by the {side}{insist}",
             )
         return None
@@ -363,4 +364,4 @@ def _why(header: Sequence[str], absent: Sequence[str]) -> str:
         return ": these are labels of whole images"
     if absent[0].lower() in lower:
         return ", by these letters"
-    return f": its first line is {shown(','.join(header))}"
+    return f": its first line is {quoted(','.join(header))}"

@@ -5,7 +5,7 @@ detections the columns of the Challenge's evaluator in TensorFlow's object detec
 """
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,14 +13,16 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.named import objects
 from detap.formats.named.notes import told
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.named.sides import Stand
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
-from detap.formats.reading.paths import shown as called
+from detap.formats.reading.paths import shown
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, refuse
+from detap.spelling import quoted
+from detap.tables.columns import places
 from detap.tables.detection import (
     Detections,
     Floats,
@@ -114,7 +116,7 @@ def read_ground_truth(
     )
     if labels is not None:
         classes = sorted({*found.classes, *labels.classes})
-        place = _numbers(found.classes, classes)
+        place = places(found.classes, classes)
         found = found._replace(classes=tuple(classes), label=place[found.label])
         sources += (SourceFile(labels.path, len(labels.rows), sha256=labels.rows.sha256),)
     table = objects.ground_truth(
@@ -179,12 +181,6 @@ def read_detections(
     return objects.detections(found, truth, read.stand(), read.sources(), read.notes(sizes))
 
 
-def _numbers(names: Sequence[str], known: Iterable[Name]) -> Integers:
-    """Return where each name stands among those that are known."""
-    number = {name: at for at, name in enumerate(known)}
-    return np.fromiter((number[name] for name in names), np.int32, len(names))
-
-
 def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
     """Return the sizes (I, 2) of images as the ground truth has them; None where it has none."""
     if truth.image_sizes is None:
@@ -211,7 +207,7 @@ class _Read:
         labels: bool = False,
     ) -> None:
         self.path, self.limits, self.as_is = os.fspath(path), limits, as_is
-        self.called = called(self.path)
+        self.called = shown(self.path)
         problems = Problems(limits.problems)
         self.descriptions = Descriptions(class_descriptions, problems, limits)
         problems.raise_any()
@@ -256,14 +252,16 @@ class _Read:
         for number, (word, stem) in enumerate(zip(self.rows.images, self.stems, strict=True)):
             other = word if word == stem else first.setdefault(stem, word)
             if other != word:
-                message = f"image {shown(word)} is called as {shown(other)} is, without its suffix"
+                message = (
+                    f"image {quoted(word)} is called as {quoted(other)} is, without its suffix"
+                )
                 faults[number] = message
         self._say(self.rows.image, faults, "give images different names")
 
     def _name_classes(self) -> None:
         names = [self.descriptions.name(label) for label in self.rows.labels]
         faults = {
-            number: f"label {shown(self.rows.labels[number])} is not in {self.descriptions.file}"
+            number: f"label {quoted(self.rows.labels[number])} is not in {self.descriptions.file}"
             for number, name in enumerate(names)
             if name is None
         }
@@ -291,7 +289,7 @@ class _Read:
         self._say(
             self._label,
             {
-                self.classes.index(name): f"class {shown(name)} is not in {tree.file}"
+                self.classes.index(name): f"class {quoted(name)} is not in {tree.file}"
                 for name in unknown
             },
             "give the hierarchy that these classes are of; its root is none",
@@ -314,8 +312,8 @@ class _Read:
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
         """Return the pairs of image and class that labels tell, each once, as tables list them."""
         assert self.rows.score is not None
-        image = _numbers(self.stems, images)[self.rows.image[self.origin]]
-        pairs = np.stack([image, _numbers(self.classes, classes)[self._label]], axis=1)
+        image = places(self.stems, images)[self.rows.image[self.origin]]
+        pairs = np.stack([image, places(self.classes, classes)[self._label]], axis=1)
         there = self.rows.score[self.origin] == 1
         lists = {"negative": ~there, "positive": there}
         return {name: np.unique(pairs[rows], axis=0) for name, rows in lists.items()}
@@ -337,7 +335,7 @@ class _Read:
         self._say(
             self.rows.image,
             {
-                number[images[at]]: f"image {shown(images[at])} has no size in {where}"
+                number[images[at]]: f"image {quoted(images[at])} has no size in {where}"
                 for at in unknown
                 if images[at] in number
             },
@@ -353,7 +351,7 @@ class _Read:
             self.rows.image,
             {
                 number[images[at]]: said.format(
-                    shown(images[at]), *sizes[at], self.table_file, *others[at]
+                    quoted(images[at]), *sizes[at], self.table_file, *others[at]
                 )
                 for at in differ
             },
@@ -362,7 +360,7 @@ class _Read:
 
     def objects(self, images: list[str], sizes: Floats | None) -> objects.Objects:
         """Return the boxes, in pixels where sizes (I, 2) are known."""
-        image = _numbers(self.stems, images)[self.rows.image[self.origin]]
+        image = places(self.stems, images)[self.rows.image[self.origin]]
         boxes = self.rows.corners[self.origin]
         if sizes is not None:
             boxes = boxes * np.tile(sizes, 2)[image]

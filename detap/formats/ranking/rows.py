@@ -12,10 +12,10 @@ from math import isfinite
 from typing import Any
 
 from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
-from detap.formats.named.problems import shown
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.lines import number_fault
+from detap.spelling import is_whole, quoted
 
 Path = str | os.PathLike[str]
 
@@ -152,7 +152,7 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
         elif fault := text_fault(parts[number]):
             problems.add(
                 f"line {place}",
-                f"{form.number} {shown(parts[number])} {fault}",
+                f"{form.number} {quoted(parts[number])} {fault}",
                 "give a decimal number",
             )
         else:
@@ -213,7 +213,7 @@ def _add_cells(
     fault = text_fault(number)
     query, item = cells[places["query"]], cells[places["item"]]
     if fault:
-        problems.add(f"line {line}", f"{form.number} {shown(number)} {fault}", "give a number")
+        problems.add(f"line {line}", f"{form.number} {quoted(number)} {fault}", "give a number")
     elif not query or not item:
         problems.add(f"line {line}", "has an empty query or item", "name both")
     else:
@@ -288,7 +288,7 @@ def name_of(value: Any) -> str | None:
 def text_fault(text: str) -> str:
     """Return why text is no finite number that can be held; empty where it is one."""
     whole = text.lstrip("+-")
-    if len(whole) > 15 and whole.isascii() and whole.isdigit() and len(whole) <= 309:
+    if len(whole) > 15 and is_whole(whole) and len(whole) <= 309:
         return value_fault(int(text))
     return number_fault(text)
 

@@ -16,6 +16,7 @@ from detap.formats.ranking.arrays import Arrays, inexact, names_of, read_npy, re
 from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, refuse, shown
+from detap.tables.columns import places
 from detap.tables.detection import SourceFile
 from detap.tables.ranking import Gallery, Run
 
@@ -157,8 +158,7 @@ def _refuse_repeated(rows: Rows, problems: Problems) -> None:
 def _name_order(names: list[str]) -> NDArray[np.int64]:
     """Return each name's place among all of them, falling byte by byte, as strcmp orders."""
     falling = sorted(set(names), key=lambda name: name.encode("utf-8", "surrogateescape"))
-    places = {name: place for place, name in enumerate(reversed(falling))}
-    return np.array([places[name] for name in names], np.int64)
+    return places(names, reversed(falling)).astype(np.int64)
 
 
 # --- galleries

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
 from detap.formats.json.text import JsonText, NotJsonError, decode, spelt
-from detap.formats.named.problems import shown as quoted
 from detap.formats.ranking.arrays import inexact, names_of, read_npz
 from detap.formats.ranking.rows import (
     csv_table,
@@ -32,7 +31,8 @@ from detap.formats.reading.stream import (
     refuse_os_error,
     shown,
 )
-from detap.spelling import some
+from detap.spelling import quoted, some
+from detap.tables.columns import places
 from detap.tables.detection import SourceFile
 from detap.tables.ranking import Samples
 
@@ -142,8 +142,7 @@ def _class_numbers(
     labels: NDArray[Any], classes: tuple[str, ...], path: str, place: str
 ) -> NDArray[np.int64]:
     if labels.dtype.kind == "U":
-        known = {name: number for number, name in enumerate(classes)}
-        return np.array([known.get(name, -1) for name in labels.tolist()], np.int64)
+        return places(labels.tolist(), classes).astype(np.int64)
     whole = labels.dtype.kind in "biu" or (
         labels.dtype.kind == "f"
         and bool(np.isfinite(labels).all())

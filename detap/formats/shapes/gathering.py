@@ -6,9 +6,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from detap.formats.named.objects import Objects, numbered
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.reading.stream import Limits
 from detap.formats.text.lines import box_fault, number_fault
+from detap.spelling import quoted
+from detap.tables.columns import places
 from detap.tables.detection import Floats
 
 
@@ -31,7 +33,7 @@ def number_of(name: str, text: str) -> float:
     """
     fault = number_fault(text)
     if fault:
-        raise FaultError(f"{name} {shown(text)} {fault}", "give a decimal number")
+        raise FaultError(f"{name} {quoted(text)} {fault}", "give a decimal number")
     return float(text)
 
 
@@ -100,8 +102,7 @@ class Gathered:
     def objects(self, scored: bool) -> Objects:
         """Return them all, images and classes sorted by name."""
         images = sorted(self.images)
-        number = {name: at for at, name in enumerate(images)}
-        place = np.array([number[name] for name in self.images], np.int32)
+        place = places(self.images, images)
         classes, label = numbered(self._labels)
         values: Floats = np.array(self._numbers, np.float64).reshape(-1, 5)
         file = np.array(self.file, np.int32)

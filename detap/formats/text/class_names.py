@@ -4,10 +4,11 @@ import os
 from dataclasses import dataclass
 
 from detap.errors import InputError, Problem
-from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.named.problems import Problems, UnknownNameError
 from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.data_yaml import SUFFIXES, read_data_yaml
 from detap.formats.text.lines import plain_lines
+from detap.spelling import is_whole, quoted
 from detap.tables.detection import SourceFile
 
 Path = str | os.PathLike[str]
@@ -37,18 +38,18 @@ class ClassNames:
                 problems.add(file, f"line {at}", "is blank", "numbers would shift: remove it")
                 break
             if name in first:
-                message = f"{shown(name)} stands on line {first[name]} already"
+                message = f"{quoted(name)} stands on line {first[name]} already"
                 problems.add(file, f"line {number}", message, "name each class once")
             first.setdefault(name, number)
         return cls(file, tuple(name for _, name in lines))
 
     def resolve(self, word: str) -> str:
         """Return the class that the first column of a line stands for."""
-        if not self.names or not (word.isascii() and word.isdigit()):
+        if not self.names or not is_whole(word):
             return word
         if int(word[:18]) >= len(self.names):
             raise UnknownNameError(
-                f"class {shown(word)} is beyond the {len(self.names)} of {self.file}",
+                f"class {quoted(word)} is beyond the {len(self.names)} of {self.file}",
                 "classes are numbered from 0; check the list",
             )
         return self.names[int(word)]
@@ -71,7 +72,7 @@ class ClassNames:
         number = next((n for n, (a, b) in enumerate(pairs) if a != b), None)
         example = f"{len(other.names)} names, not {len(self.names)}"
         if number is not None:
-            here, there = shown(self.names[number]), shown(other.names[number])
+            here, there = quoted(self.names[number]), quoted(other.names[number])
             example = f"class {number} is {there}, not {here}"
         message = f"lists the classes in {how} than {self.file}: {example}"
         remedy = (

@@ -14,9 +14,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.formats.text.lines import decoded_lines, looks_like
+from detap.spelling import is_whole, quoted
 
 SPLITS = ("val", "test", "train")
 SUFFIXES = (".yaml", ".yml")
@@ -146,11 +147,11 @@ def _keys(lines: list[_Line]) -> dict[str, _Value]:
             continue
         match = _KEY.match(line.text)
         if match is None:
-            message = f"{shown(line.text)} is no `key: value`"
+            message = f"{quoted(line.text)} is no `key: value`"
             raise _Fault(line.number, message, "indent what belongs to the key above")
         key = _key(match)
         if key in found:
-            message = f"the key {shown(key)} stands on line {found[key].line} already"
+            message = f"the key {quoted(key)} stands on line {found[key].line} already"
             raise _Fault(line.number, message, "give each key once")
         text = line.text[match.end() :].strip()
         depth = _opened(_Line(line.number, text)) if text.startswith(("[", "{")) else 0
@@ -177,7 +178,7 @@ def _opened(line: _Line) -> int:
 def _single(value: _Value) -> str:
     """Return the one word that a value is; empty where it is nothing."""
     if value.below:
-        message = f"{shown(value.below[0].text.strip())} does not belong here: one word is due"
+        message = f"{quoted(value.below[0].text.strip())} does not belong here: one word is due"
         raise _Fault(value.below[0].number, message, "write it behind the key")
     return _nothing(_word(value.line, value.text))
 
@@ -206,7 +207,7 @@ def _names(value: _Value) -> tuple[str, ...]:
         if not word:
             raise _Fault(number, "a name is empty", _REMEDY)
         if word in first:
-            message = f"the name {shown(word)} stands on line {first[word]} already"
+            message = f"the name {quoted(word)} stands on line {first[word]} already"
             raise _Fault(number, message, "name each class once")
         first[word] = number
     if not words:
@@ -218,8 +219,8 @@ def _ordered(words: list[Word], keys: list[Word]) -> list[Word]:
     """Return words in the order of their keys, which must be 0, 1, ..."""
     of_key: dict[int, Word] = {}
     for (number, key), word in zip(keys, words, strict=True):
-        if not (key.isascii() and key.isdigit()) or int(key[:9]) >= len(keys) or len(key) > 9:
-            message = f"class {shown(key)} is none of the numbers 0 to {len(keys) - 1}"
+        if not is_whole(key) or int(key[:9]) >= len(keys) or len(key) > 9:
+            message = f"class {quoted(key)} is none of the numbers 0 to {len(keys) - 1}"
             raise _Fault(number, message, "number the classes from 0 without gaps")
         if int(key) in of_key:
             raise _Fault(number, f"class {key} is named twice", "name each class once")
@@ -230,7 +231,7 @@ def _ordered(words: list[Word], keys: list[Word]) -> list[Word]:
 def _check_count(value: _Value, names: tuple[str, ...]) -> None:
     count = _single(value)
     if count and count != str(len(names)):
-        message = f"nc is {shown(count)}, but names are {len(names)}"
+        message = f"nc is {quoted(count)}, but names are {len(names)}"
         raise _Fault(value.line, message, "correct the one or the other")
 
 
@@ -243,7 +244,7 @@ def _collection(value: _Value) -> tuple[list[Word], list[Word] | None]:
     if _is_flow(value):
         return _flow(value)
     if value.text and not value.text.startswith("#"):
-        message = f"{shown(value.text)} is no list, and no mapping"
+        message = f"{quoted(value.text)} is no list, and no mapping"
         raise _Fault(value.line, message, _REMEDY)
     return _block(value.below)
 
@@ -264,7 +265,7 @@ def _block(lines: list[_Line]) -> tuple[list[Word], list[Word] | None]:
             continue
         match = _KEY.match(inner)
         if match is None:
-            raise _Fault(number, f"{shown(inner)} is no `- name` and no `number: name`", _REMEDY)
+            raise _Fault(number, f"{quoted(inner)} is no `- name` and no `number: name`", _REMEDY)
         keys.append((number, _key(match)))
         words.append((number, _word(number, inner[match.end() :].strip())))
     if keys and len(keys) != len(words):
@@ -274,17 +275,17 @@ def _block(lines: list[_Line]) -> tuple[list[Word], list[Word] | None]:
 
 def _word(number: int, text: str) -> str:
     """Return the word that the rest of a line is, without quotes and comment."""
-    quoted = _QUOTED.match(text)
-    if quoted is not None:
-        rest = text[quoted.end() :]
+    match = _QUOTED.match(text)
+    if match is not None:
+        rest = text[match.end() :]
         if rest.strip() and not re.match(r"[ ]+#", rest):
-            raise _Fault(number, f"{shown(rest.strip())} stands behind a quoted word", "remove it")
-        return _unquoted(number, quoted)
+            raise _Fault(number, f"{quoted(rest.strip())} stands behind a quoted word", "remove it")
+        return _unquoted(number, match)
     if text.startswith("#"):
         return ""
     word = text[: _end(_COMMENT, text, 0)].rstrip()
     if word[:1] in _SPECIAL or word.startswith("- ") or ": " in word or word.endswith(":"):
-        raise _Fault(number, f"{shown(word)} is more than a word", "put a name into quotes")
+        raise _Fault(number, f"{quoted(word)} is more than a word", "put a name into quotes")
     return word
 
 
@@ -293,8 +294,8 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     return len(text) if match is None else match.start()
 
 
-def _unquoted(number: int, quoted: re.Match[str]) -> str:
-    single, double = quoted.groups()
+def _unquoted(number: int, match: re.Match[str]) -> str:
+    single, double = match.groups()
     if single is not None:
         return str(single).replace("''", "'")
 
@@ -324,11 +325,11 @@ def _tokens(lines: Iterable[_Line]) -> Iterator[tuple[int, str, bool]]:
             elif text[at] == ":" and text[at + 1 : at + 2] in {"", " ", ",", "]", "}"}:
                 yield number, ":", True
                 at += 1
-            elif quoted := _QUOTED.match(text, at):
-                yield number, _unquoted(number, quoted), False
-                at = quoted.end()
+            elif match := _QUOTED.match(text, at):
+                yield number, _unquoted(number, match), False
+                at = match.end()
             elif text[at] in _SPECIAL:
-                raise _Fault(number, f"{shown(text[at:])} is more than a word", _REMEDY)
+                raise _Fault(number, f"{quoted(text[at:])} is more than a word", _REMEDY)
             else:
                 end = max(_end(_FLOW_PLAIN_END, text, at), at + 1)
                 yield number, text[at:end].rstrip(), False

@@ -10,7 +10,7 @@ import numpy as np
 from detap.errors import Note, UsageError
 from detap.formats.named.notes import left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, nothing_in_common
-from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.named.problems import Problems, UnknownNameError
 from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
@@ -27,8 +27,9 @@ from detap.formats.text.rows import (
     Rows,
     in_order,
     read_text,
-    renumbered,
 )
+from detap.spelling import quoted
+from detap.tables.columns import places, renumbered
 from detap.tables.detection import (
     Detections,
     GroundTruth,
@@ -203,14 +204,14 @@ def check_classes(
     for stem, found in of_stem.items():
         file = folder.file(folder.members[stem])
         if found.rivals:
-            rivals = " or ".join(map(shown, found.rivals))
+            rivals = " or ".join(map(quoted, found.rivals))
             remedy = "call it ..._det_<set>_<class>.txt"
             problems.add(file, "", f"may be of the class {rivals}", remedy)
             continue
         name = names.resolve(found.name)
         if name in first:
             other = folder.file(folder.members[first[name]])
-            message = f"is of the class {shown(name)}, as {other} is"
+            message = f"is of the class {quoted(name)}, as {other} is"
             problems.add(file, "", message, "give one detections file a class")
         first.setdefault(name, stem)
 
@@ -219,8 +220,7 @@ def _read_image_files(job: _Job) -> Detections:
     folder, truth = job.folder, job.truth
     form = LineForm("class", True, job.boxes, job.names.resolve)
     rows = job.rows(form)
-    number = {name: at for at, name in enumerate(truth.images)}
-    of_file = np.array([number.get(stem, -1) for stem in folder.members], np.int32)
+    of_file = places(folder.members, truth.images)
     image = of_file[rows.file]
     resolve_image = image_resolver(truth, job.problems)
     stems = list(folder.members.items())
@@ -237,7 +237,7 @@ def _read_image_files(job: _Job) -> Detections:
         Note(
             "images-without-file",
             "images of the ground truth have no detections file",
-            len(number) - int(np.count_nonzero(of_file >= 0)),
+            len(truth.images) - int(np.count_nonzero(of_file >= 0)),
             warning=False,
         ),
     )
@@ -262,11 +262,11 @@ def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], st
         place = _outside(truth, word)
         if place:
             raise UnknownNameError(
-                f"image {shown(word)} is not in the image set, though {place} exists",
+                f"image {quoted(word)} is not in the image set, though {place} exists",
                 "give the image set that the detector was run on",
             )
         raise UnknownNameError(
-            f"image {shown(word)} is not in the ground truth", _image_remedy(word, images)
+            f"image {quoted(word)} is not in the ground truth", _image_remedy(word, images)
         )
 
     return resolve

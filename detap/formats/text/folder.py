@@ -4,10 +4,11 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import Limits
 from detap.formats.text.lines import plain_lines
+from detap.spelling import quoted
 from detap.tables.detection import SourceFile
 
 Path = str | os.PathLike[str]
@@ -93,7 +94,7 @@ def files_of(given: str, inside: str, suffix: str) -> Folder:
             odd.add(name)
         other = members.setdefault(name[:cut], name)
         if other != name:
-            message = f"{shown(name)} and {shown(other)} are of the same image"
+            message = f"{quoted(name)} and {quoted(other)} are of the same image"
             files.refuse(path, message, "keep one of them")
     ordered = {stem: members[stem] for stem in sorted(members)}
     return Folder(given, inside, suffix, ordered, len(entries) - len(ordered), frozenset(odd))
@@ -182,14 +183,14 @@ def select_images(
             problems.add(
                 file,
                 f"line {number}",
-                f"{shown(text)} is no image name, or one and -1, 0 or 1",
+                f"{quoted(text)} is no image name, or one and -1, 0 or 1",
                 "write one image a line",
             )
         elif name not in folder.members:
             problems.add(
                 file,
                 f"line {number}",
-                f"image {shown(name)} has no {folder.suffix} file in {folder.path}",
+                f"image {quoted(name)} has no {folder.suffix} file in {folder.path}",
                 _missing_remedy(name, folder.members),
             )
         elif name in chosen:

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from detap.formats.named.problems import Problems, UnknownNameError, shown
+from detap.formats.named.problems import Problems, UnknownNameError
 from detap.formats.named.sides import CORNERS
 from detap.formats.reading.appearances import BYTE_ORDER_MARK, kind_of
+from detap.spelling import quoted
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 """A decimal number in ASCII. float() would take ``2_63``, ``nan`` and full-width digits besides."""
@@ -256,7 +257,7 @@ def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
     for title, column in zip(titles, columns, strict=True):
         fault = number_fault(column)
         if fault:
-            raise LineFault(f"{title} {shown(column)} {fault}", "give a decimal number")
+            raise LineFault(f"{title} {quoted(column)} {fault}", "give a decimal number")
     return [float(column) for column in columns]
 
 

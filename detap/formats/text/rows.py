@@ -15,6 +15,7 @@ from detap.formats.reading.stream import Limits
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, Lines, read_lines
+from detap.tables.columns import renumbered
 from detap.tables.detection import Flags, Floats, Integers
 
 MAX_SCANNED_BYTES = 1 << 30
@@ -220,12 +221,6 @@ def content(file: str, problems: Problems, limits: Limits) -> bytes | None:
         for problem in error.problems:
             problems.add(problem.file, problem.place, problem.message, problem.remedy)
         return None
-
-
-def renumbered(numbers: Integers, names: Sequence[str], order: Sequence[str]) -> Integers:
-    """Return `numbers`, which count in `names`, counting in `order` instead."""
-    place = {name: number for number, name in enumerate(order)}
-    return np.array([place[name] for name in names], np.int32)[numbers]
 
 
 def in_order(numbers: Integers, names: Sequence[str]) -> tuple[tuple[str, ...], Integers]:

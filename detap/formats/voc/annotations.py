@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple
 
-from detap.formats.named.problems import Problems, shown
+from detap.formats.named.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import (
     Folder,
@@ -24,6 +24,7 @@ from detap.formats.text.rows import (
     scannable,
 )
 from detap.formats.voc import _scan as _voc_xml
+from detap.spelling import quoted
 from detap.tables.detection import (
     Floats,
 )
@@ -232,7 +233,7 @@ def _read_object(element: Any, file: str, place: str, problems: Problems, object
     flags = {flag: _own_text(element, flag, "", faults) for flag in _FLAGS}
     for flag, text in flags.items():
         if text not in {None, "0", "1"}:
-            fault = f"{flag} is {shown(str(text))}"
+            fault = f"{flag} is {quoted(str(text))}"
             faults.append(_Fault(element.find(flag), fault, "it must be 0 or 1"))
     values = _own_box(element, faults)
     if values is not None and (fault := box_fault(values, "corners")):
@@ -274,10 +275,9 @@ def _own_box(element: Any, faults: list[_Fault]) -> list[float] | None:
         text = _own_text(box, corner, corner, faults)
         if text is None:
             continue
-        fault = number_fault(text)
-        if fault:
-            where = box.find(corner)
-            faults.append(_Fault(where, f"{corner} {shown(text)} {fault}", "give a decimal number"))
+        if fault := number_fault(text):
+            message = f"{corner} {quoted(text)} {fault}"
+            faults.append(_Fault(box.find(corner), message, "give a decimal number"))
         else:
             values.append(float(text))
     return values if len(values) == len(_CORNER_NAMES) else None

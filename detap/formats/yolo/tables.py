@@ -18,14 +18,14 @@ import numpy as np
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
-from detap.formats.named.problems import Problems, UnknownNameError, refuse_empty, shown
+from detap.formats.named.problems import Problems, UnknownNameError, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames, Path
 from detap.formats.text.folder import Folder, detections_folder
 from detap.formats.text.places import Places
-from detap.formats.text.rows import Rows, no_rows, read_text, renumbered
+from detap.formats.text.rows import Rows, no_rows, read_text
 from detap.formats.yolo.boxes import (
     boxes_and_scores,
     check_areas,
@@ -43,6 +43,8 @@ from detap.formats.yolo.dataset import (
 )
 from detap.formats.yolo.lines import COLUMNS, YoloForm
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
+from detap.spelling import is_whole, quoted
+from detap.tables.columns import places, renumbered
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, SourceFile
 
 _TRUTH = "the ground truth"
@@ -296,14 +298,13 @@ def _sizes_of_rows(
     if truth.image_sizes is not None:
         given.check_against(truth.image_sizes, truth.images, path, "in the ground truth")
         sizes = np.where(np.isnan(truth.image_sizes), sizes, truth.image_sizes)
-    number = {name: at for at, name in enumerate(truth.images)}
-    of_file = np.array([number.get(stem, -1) for stem in found.folder.members], np.int32)
+    of_file = places(found.folder.members, truth.images)
     image = of_file[found.rows.file]
     known = image[image >= 0]
     refuse_unknown(np.unique(known[np.isnan(sizes[known, 0])]), truth.images, path)
     size = np.ones((len(image), 2))  # rows of other images are refused afterwards
     size[image >= 0] = sizes[known]
-    return size, len(number) - int(np.count_nonzero(of_file >= 0))
+    return size, len(truth.images) - int(np.count_nonzero(of_file >= 0))
 
 
 def _detection_notes(folder: Folder, rows: Rows, without: int) -> tuple[Note, ...]:
@@ -351,9 +352,9 @@ def _resolver(names: ClassNames, known: Collection[str]) -> Callable[[str], str]
     def resolve(word: str) -> str:
         if word in known and not word.isdigit():
             return word
-        if not (word.isascii() and word.isdigit()):
+        if not is_whole(word):
             raise UnknownNameError(
-                f"class {shown(word)} is no whole number from 0", "write the number of the class"
+                f"class {quoted(word)} is no whole number from 0", "write the number of the class"
             )
         return names.resolve(word) if names.names else word.lstrip("0") or "0"
 
@@ -424,7 +425,7 @@ def _is_list(path: str) -> bool:
 
 
 def _are_numbers(names: Sequence[str]) -> bool:
-    return all(name.isascii() and name.isdigit() for name in names)
+    return all(map(is_whole, names))
 
 
 def _check_numbered(path: str, truth: GroundTruth, rows: Rows) -> None:
@@ -435,7 +436,7 @@ def _check_numbered(path: str, truth: GroundTruth, rows: Rows) -> None:
                 path,
                 "",
                 "numbers its classes, which the ground truth calls by names, such as "
-                f"{shown(truth.classes[0])}",
+                f"{quoted(truth.classes[0])}",
                 "give the list that the predictions are numbered by: data.yaml, obj.names or "
                 "classes.txt (--class-names FILE)",
             )
