@@ -24,9 +24,10 @@ from detap.formats.coco.columns import Outlines
 from detap.formats.cvat.xml import CORNERS as CVAT_CORNERS
 from detap.formats.cvat.xml import Annotations
 from detap.formats.labelme.shapes import Shapes
-from detap.formats.named.problems import Problems, UnknownNameError
+from detap.formats.named.problems import Problems
 from detap.formats.openimages import rows as open_images
 from detap.formats.openimages._scan import Scanner
+from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.shapes.flags import FlagNames
 from detap.formats.text import lines
@@ -338,7 +339,7 @@ IMAGES = ("a", "b", "img_03")
 
 def _resolve(word: str) -> str:
     if word not in IMAGES:
-        raise UnknownNameError(f"image {word!r} is unknown", "take another")
+        raise FaultError(f"image {word!r} is unknown", "take another")
     return word
 
 
@@ -347,7 +348,7 @@ FORM = lines.LineForm("image", True, "corners", _resolve, IMAGES)
 
 def _number(word: str) -> str:
     if not (word.isascii() and word.isdigit()):
-        raise UnknownNameError(f"class {word!r} is no number", "write its number")
+        raise FaultError(f"class {word!r} is no number", "write its number")
     return word
 
 

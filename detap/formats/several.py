@@ -217,8 +217,7 @@ def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) 
         try:
             tables.append(read(source))
         except InputError as error:
-            for problem in error.problems:
-                problems.note(problem)
+            problems.note(*error.problems)
             problems.count += error.omitted
     if problems.count:
         raise InputError(problems.listed, problems.count - len(problems.listed))

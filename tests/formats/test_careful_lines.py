@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from detap.errors import InputError
-from detap.formats.named.problems import Problems, UnknownNameError
+from detap.formats.named.problems import Problems
+from detap.formats.reading.problems import FaultError
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, Lines, plain_lines, read_lines
 from detap.formats.text.rows import Rows, merge
@@ -15,7 +16,7 @@ from detap.formats.text.rows import Rows, merge
 
 def resolve(word: str) -> str:
     if word == "?":
-        raise UnknownNameError("'?' is no image", "name one")
+        raise FaultError("'?' is no image", "name one")
     return word.upper()
 
 

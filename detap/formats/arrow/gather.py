@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from detap.core.threads import memory_is_tight
 from detap.formats.arrow._batches import interleave, number, translate
-from detap.formats.arrow.shape import BOX, FLAGS, Shape, UnfitError, list_lengths
+from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
+from detap.formats.reading.problems import FaultError
 from detap.tables.columns import Name, name_of
 from detap.tables.detection import Floats
 
@@ -198,7 +199,7 @@ class Gathered:
             at += batch.num_rows
             if self._length > most:
                 remedy = "raise the limit on records (--max-records) if that is meant"
-                raise UnfitError(f"has more than {most} boxes", remedy)
+                raise FaultError(f"has more than {most} boxes", remedy)
         self.counts = self._of_images(self._counts, np.zeros(0, np.int64), shape.nested)
         self.sizes = self._of_images(self._sizes, np.zeros((0, 2)), shape.sized)
 

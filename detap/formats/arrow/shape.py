@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from detap.formats.reading.problems import Problems
+from detap.formats.reading.problems import FaultError, Problems
 
 SHAPE_OF_DETECTIONS = (
     "detections have the columns image_id, category_id or category, score, and x, y, width, height "
@@ -30,10 +30,6 @@ FLAGS = ("iscrowd", "difficult", "ignore", "group_of")
 _OBJECTS = "objects"
 _KEY = b"boxes"
 _ENCODINGS = {"xywh": "xywh", "corners": "corners", "xyxy": "corners"}
-
-
-class UnfitError(Exception):
-    """A table cannot be taken as it is; bears what is wrong, and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +89,14 @@ class Shape:
 
         Raises
         ------
-        UnfitError
+        FaultError
             Where an image has no lists, or lists that differ in length.
         """
         if not self.nested:
             return {name: batch.column(name) for name in self.fields}, None
         objects = batch.column(_OBJECTS)
         if objects.null_count:
-            raise UnfitError("objects is null", "give an image without objects an empty list")
+            raise FaultError("objects is null", "give an image without objects an empty list")
         if not pa.types.is_struct(objects.type):
             counts = list_lengths(objects)
             parts = objects.flatten()
@@ -112,7 +108,7 @@ class Shape:
             found = list_lengths(lists[name])
             if found.null_count or not found.equals(counts):
                 message = f"objects.{name} has other lengths than objects.{self.box[0]}, or nulls"
-                raise UnfitError(message, "give each object all of them")
+                raise FaultError(message, "give each object all of them")
         return {name: lists[name].flatten() for name in self.fields}, counts
 
 

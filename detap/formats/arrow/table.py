@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from detap.errors import Note, UsageError
+from detap.errors import Note
 from detap.formats.arrow.files import check_installed, damage, opened
 from detap.formats.coco.assembly import Source
 from detap.formats.json.text import spelt
-from detap.formats.reading.problems import Problems
+from detap.formats.reading.problems import Problems, check_choice
 from detap.formats.reading.stream import Limits, shown
 from detap.tables.detection import BOX_ENCODINGS, Floats, Integers, Name, SourceFile, encode_boxes
 
@@ -31,10 +31,11 @@ class Table:
     def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
         check_installed()
         from detap.formats.arrow.gather import Gathered  # imports pyarrow
-        from detap.formats.arrow.shape import UnfitError, shape_of
+        from detap.formats.arrow.shape import shape_of
+        from detap.formats.reading.problems import FaultError
 
-        if boxes not in (None, *BOX_ENCODINGS):
-            raise UsageError(f"boxes {boxes!r} is unknown; use one of {', '.join(BOX_ENCODINGS)}")
+        if boxes is not None:
+            check_choice("boxes", boxes, BOX_ENCODINGS)
         self.path = os.fspath(path)
         self.limits = limits
         self.problems = Problems(shown(self.path), limits.problems)
@@ -44,8 +45,8 @@ class Table:
             batches = container.batches(self.shape.columns)
             try:
                 self.rows = Gathered(self.shape, batches, sum(container.rows), limits.records)
-            except UnfitError as error:
-                self.problems.add("", *error.args)
+            except FaultError as error:
+                self.problems.add("", error.message, error.remedy)
         self.problems.raise_any()
         self._container = container
         self._starts = None if self.rows.counts is None else np.cumsum(self.rows.counts)

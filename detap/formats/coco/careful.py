@@ -35,7 +35,6 @@ from detap.formats.coco.poses import (
 )
 from detap.formats.coco.values import (
     Record,
-    WrongError,
     area_of,
     box_of,
     check_text,
@@ -52,7 +51,7 @@ from detap.formats.json.text import (
     text_of,
 )
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
-from detap.formats.reading.problems import Problems
+from detap.formats.reading.problems import FaultError, Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth, Name, distinct_name
 
@@ -62,7 +61,7 @@ _NO_BOX = (0.0, 0.0, np.nan, np.nan)
 
 def _shape(record: Record, outlines: OutlinesReader) -> Shape:
     if "segmentation" not in record:
-        raise WrongError(
+        raise FaultError(
             "segmentation is missing", "give every object its mask, or score boxes: --iou-type bbox"
         )
     return outlines.drawn(record["segmentation"])
@@ -103,7 +102,7 @@ class _Records:
         return f"{self.name}[{number}]{named}"
 
     def read(self, take: Callable[[Record, int], None]) -> None:
-        """Hand every record to `take`, which raises `WrongError` where one is not right."""
+        """Hand every record to `take`, which raises `FaultError` where one is not right."""
         for number in self.cursor.items():
             if number == self.limits.records:
                 raise NotJsonError(
@@ -128,7 +127,7 @@ class _Records:
             return
         try:
             take(record, number)
-        except WrongError as wrong:
+        except FaultError as wrong:
             identifier = record.get("id")
             shown = identifier if isinstance(identifier, int | str) else None
             self.problems.add(self.place(number, shown), wrong.message, wrong.remedy)
@@ -139,7 +138,7 @@ class _Records:
         if first == number:
             return True
         if self._record(first) != record:
-            raise WrongError(
+            raise FaultError(
                 f"id {spelt(identifier)} is that of {self.place(first)} too, another record",
                 "give every record an id of its own",
             )
@@ -226,7 +225,7 @@ class _TruthReader:
         identifier = identifier_of(record, "id")
         name = record.get("name")
         if "name" in record and not isinstance(name, str):
-            raise WrongError(f"name is {spelt(name)}", "give a string")
+            raise FaultError(f"name is {spelt(name)}", "give a string")
         if name is not None:
             check_text("name", name)
         if self.parts["categories"].is_new(identifier, record, number):
@@ -354,7 +353,7 @@ def _list_of(record: Record, key: str) -> list[Name]:
     """Return what an image lists of categories."""
     values = record[key]
     if not isinstance(values, list):
-        raise WrongError(f"{key} is {spelt(values)}", "give a list of category ids")
+        raise FaultError(f"{key} is {spelt(values)}", "give a list of category ids")
     return [identifier_of({key: value}, key) for value in values]
 
 

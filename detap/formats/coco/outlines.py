@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from detap.formats.coco.columns import Outlines
-from detap.formats.coco.values import WrongError
 from detap.formats.json.text import spelt
+from detap.formats.reading.problems import FaultError
 from detap.tables import _runs
 from detap.tables.columns import FARTHEST
 from detap.tables.masks import MOST_PIXELS
@@ -20,8 +20,8 @@ _REMEDY = "give polygons [[x, y, x, y, x, y, ...]] or run lengths {size, counts}
 _SIZE = "give [height, width], whole numbers above 0"
 
 
-def _wrong(message: str, remedy: str = _REMEDY) -> WrongError:
-    return WrongError(message, remedy)
+def _wrong(message: str, remedy: str = _REMEDY) -> FaultError:
+    return FaultError(message, remedy)
 
 
 class OutlinesReader:
@@ -42,7 +42,7 @@ class OutlinesReader:
 
         Raises
         ------
-        WrongError
+        FaultError
         """
         if isinstance(value, dict):
             return _run_lengths(value)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from detap.formats.coco.columns import Poses
-from detap.formats.coco.values import Record, WrongError, number_of
+from detap.formats.coco.values import Record, number_of
 from detap.formats.json.text import spelt
+from detap.formats.reading.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats
 
@@ -40,14 +41,14 @@ class PosesReader:
 
         Raises
         ------
-        WrongError
+        FaultError
         """
         values = pose_of(record)
         count = len(values) // 3
         if self._due is None:
             self._due = count
         if count != self._due:
-            raise WrongError(
+            raise FaultError(
                 f"keypoints has {count} keypoints, and {self._first} {self._due}",
                 "give every object the same skeleton",
             )
@@ -85,25 +86,25 @@ def pose_of(record: Record) -> list[float]:
 
     Raises
     ------
-    WrongError
+    FaultError
     """
     if "keypoints" not in record:
-        raise WrongError(
+        raise FaultError(
             "keypoints is missing",
             "give every object its keypoints, or score boxes: --iou-type bbox",
         )
     values = record["keypoints"]
     if not isinstance(values, list):
-        raise WrongError(f"keypoints is {spelt(values)}", _REMEDY)
+        raise FaultError(f"keypoints is {spelt(values)}", _REMEDY)
     if not values:
-        raise WrongError("keypoints is an empty list", _REMEDY)
+        raise FaultError("keypoints is an empty list", _REMEDY)
     found = [number_of(f"keypoints[{i}]", value) for i, value in enumerate(values)]
     if len(found) % 3:
-        raise WrongError(f"keypoints has {len(found)} numbers", "give an x, a y and a v of each")
+        raise FaultError(f"keypoints has {len(found)} numbers", "give an x, a y and a v of each")
     for i, value in enumerate(found):
         if not abs(value) <= FARTHEST:
             message = f"keypoints[{i}] is {spelt(values[i])}"
-            raise WrongError(message, "give a coordinate in pixels")
+            raise FaultError(message, "give a coordinate in pixels")
     return found
 
 
@@ -112,14 +113,14 @@ def number_of_keypoints(record: Record) -> int | None:
 
     Raises
     ------
-    WrongError
+    FaultError
     """
     if "num_keypoints" not in record:
         return None
     value: Any = record["num_keypoints"]
     number = number_of("num_keypoints", value)
     if number < 0 or number != int(number) or number >= 2.0**53:
-        raise WrongError(f"num_keypoints is {spelt(value)}", _COUNT)
+        raise FaultError(f"num_keypoints is {spelt(value)}", _COUNT)
     return int(number)
 
 

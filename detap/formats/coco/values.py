@@ -4,6 +4,7 @@ import math
 from typing import Any, NoReturn
 
 from detap.formats.json.text import LongInteger, spelt
+from detap.formats.reading.problems import FaultError
 from detap.tables.detection import Name
 
 Record = dict[str, Any]
@@ -14,19 +15,10 @@ _WHOLE_FLOATS = 2.0**53
 _BOX_REMEDY = "give [x, y, width, height]"
 
 
-class WrongError(Exception):
-    """A value is not what it should be."""
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
-
-
 def identifier_of(record: Record, key: str) -> Name:
     """Return the id under `key`: an integer or a string."""
     if key not in record:
-        raise WrongError(f"{key} is missing")
+        raise FaultError(f"{key} is missing")
     value = record[key]
     if type(value) is int:
         return value
@@ -35,7 +27,7 @@ def identifier_of(record: Record, key: str) -> Name:
         return value
     if isinstance(value, float) and value.is_integer() and abs(value) < _WHOLE_FLOATS:
         return int(value)
-    raise WrongError(f"{key} is {spelt(value)}", "give a whole number or a string")
+    raise FaultError(f"{key} is {spelt(value)}", "give a whole number or a string")
 
 
 def check_text(key: str, value: str) -> None:
@@ -43,7 +35,7 @@ def check_text(key: str, value: str) -> None:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise WrongError(f"{key} holds half of a surrogate pair", "write it as UTF-8") from None
+        raise FaultError(f"{key} holds half of a surrogate pair", "write it as UTF-8") from None
 
 
 def number_of(name: str, value: Any) -> float:
@@ -51,15 +43,15 @@ def number_of(name: str, value: Any) -> float:
     if type(value) is float and math.isfinite(value):
         return value
     if isinstance(value, LongInteger):
-        raise WrongError(f"{name} is {spelt(value)}, beyond every float", "give a finite number")
+        raise FaultError(f"{name} is {spelt(value)}, beyond every float", "give a finite number")
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise WrongError(f"{name} is {spelt(value)}", "give a number")
+        raise FaultError(f"{name} is {spelt(value)}", "give a number")
     try:
         number = float(value)
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise WrongError(f"{name} is {_kind_of_infinity(value)}", "give a finite number")
+        raise FaultError(f"{name} is {_kind_of_infinity(value)}", "give a finite number")
     return number
 
 
@@ -67,7 +59,7 @@ def score_of(value: Any) -> float:
     """Return a score, none of whose order is lost: float64 rounds whole numbers from 2^53 on."""
     number = number_of("score", value)
     if isinstance(value, int) and number != value:
-        raise WrongError(
+        raise FaultError(
             f"score is {spelt(value)}, which float64 rounds to {number:.0f}",
             "give scores that float64 holds, such as whole numbers below 2^53",
         )
@@ -83,19 +75,19 @@ def _kind_of_infinity(value: float) -> str:
 def required(record: Record, key: str) -> Any:
     """Return the value under `key`, which must be there."""
     if key not in record:
-        raise WrongError(f"{key} is missing")
+        raise FaultError(f"{key} is missing")
     return record[key]
 
 
 def box_of(record: Record) -> tuple[float, float, float, float]:
     """Return x, y, width, height."""
     if "bbox" not in record:
-        raise WrongError("bbox is missing", _BOX_REMEDY)
+        raise FaultError("bbox is missing", _BOX_REMEDY)
     value = record["bbox"]
     if not isinstance(value, list):
-        raise WrongError(f"bbox is {spelt(value)}", _BOX_REMEDY)
+        raise FaultError(f"bbox is {spelt(value)}", _BOX_REMEDY)
     if len(value) != 4:
-        raise WrongError(f"bbox has {len(value)} numbers: {spelt(value)}", _BOX_REMEDY)
+        raise FaultError(f"bbox has {len(value)} numbers: {spelt(value)}", _BOX_REMEDY)
     if not all(type(side) is float for side in value):
         value = [number_of(f"bbox[{i}]", side) for i, side in enumerate(value)]
     x, y, width, height = value
@@ -110,7 +102,7 @@ def _refuse_box(box: list[Any]) -> NoReturn:
     """Say what is wrong with a box of which something is."""
     for i, side in enumerate(box):
         number_of(f"bbox[{i}]", side)
-    raise WrongError(f"bbox overflows: {spelt(box)}", "give a box of finite area and corners")
+    raise FaultError(f"bbox overflows: {spelt(box)}", "give a box of finite area and corners")
 
 
 def flag_of(record: Record, key: str) -> bool:
@@ -118,7 +110,7 @@ def flag_of(record: Record, key: str) -> bool:
     value = record[key]
     if isinstance(value, bool | int | float) and value in (0, 1):
         return bool(value)
-    raise WrongError(f"{key} is {spelt(value)}", "give 0 or 1")
+    raise FaultError(f"{key} is {spelt(value)}", "give 0 or 1")
 
 
 def size_of(value: Any) -> float:
@@ -135,5 +127,5 @@ def area_of(record: Record, width: float, height: float) -> float:
         return width * height
     area = number_of("area", record["area"])
     if area < 0:
-        raise WrongError(f"area is {spelt(record['area'])}", "give the area of the object, >= 0")
+        raise FaultError(f"area is {spelt(record['area'])}", "give the area of the object, >= 0")
     return area

@@ -11,8 +11,9 @@ from detap.formats.named.notes import images_without_objects, told
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading.paths import shown
+from detap.formats.reading.problems import check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.formats.shapes.flags import FlagNames, check_shapes
+from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 Path = str | os.PathLike[str]
@@ -113,7 +114,7 @@ def read_detections(
 def _read(
     path: Path, shapes: str, flags: FlagNames, limits: Limits, *, scored: bool
 ) -> Annotations:
-    check_shapes(shapes)
+    check_choice("shapes", shapes, SHAPES)
     problems = Problems(limits.problems)
     file = exported(os.fspath(path))
     read = Annotations(file, problems, limits, shapes=shapes, flags=flags, scored=scored).read()

@@ -16,9 +16,10 @@ from detap.formats.calling import without_suffix
 from detap.formats.named.problems import Problems
 from detap.formats.reading.digest import started
 from detap.formats.reading.paths import shown
+from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
-from detap.formats.shapes.gathering import FaultError, Gathered, number_of
+from detap.formats.shapes.gathering import Gathered, number_of
 from detap.formats.text.lines import looks_like
 from detap.spelling import quoted
 

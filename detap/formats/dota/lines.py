@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from detap.core.polygons import bounds, turned
-from detap.errors import UsageError
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
-from detap.formats.text.lines import LineFault, LineForm, columns_of, numbers_of
+from detap.formats.reading.problems import FaultError, check_choice
+from detap.formats.text.lines import LineForm, columns_of, numbers_of
 from detap.spelling import quoted
 from detap.tables.detection import Flags, Floats
 
@@ -43,15 +43,15 @@ class DotaForm(LineForm):
         columns = columns_of(text)
         due = len(self.columns)
         if len(columns) != due and (self.scored or len(columns) != due - 1):
-            raise LineFault(*self._wrong_count(columns))
+            raise FaultError(*self._wrong_count(columns))
         if self.scored:
-            name, values = self.name(columns[0]), numbers_of(self.columns[1:], columns[1:])
+            name, values = self.resolve(columns[0]), numbers_of(self.columns[1:], columns[1:])
             return name, values, False
         width = len(self.shape)
         difficult = columns[width + 1] if len(columns) == due else "0"
         if difficult not in {"0", "1"}:
             message = f"difficult {quoted(difficult)} is neither 0 nor 1"
-            raise LineFault(message, f"write `{' '.join(self.columns)}`")
+            raise FaultError(message, f"write `{' '.join(self.columns)}`")
         return columns[width], numbers_of(self.shape, columns[:width]), difficult == "1"
 
     def _wrong_count(self, columns: list[str]) -> tuple[str, str]:
@@ -90,8 +90,8 @@ class DotaForm(LineForm):
 
 def encoding_of(angle_unit: str | None) -> str:
     """Return the encoding that goes with the unit of an angle; without it, eight coordinates."""
-    if angle_unit is not None and angle_unit not in ANGLES:
-        raise UsageError(f"angle unit {angle_unit!r} is unknown; use one of {', '.join(ANGLES)}")
+    if angle_unit is not None:
+        check_choice("angle unit", angle_unit, ANGLES)
     return angle_unit or "polygon"
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from detap.formats.calling import without_suffix
 from detap.formats.coco.values import (
     Record,
-    WrongError,
     area_of,
     box_of,
     check_text,
@@ -21,7 +20,7 @@ from detap.formats.coco.values import (
 )
 from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
 from detap.formats.reading.digest import read_hashed
-from detap.formats.reading.problems import Problems
+from detap.formats.reading.problems import FaultError, Problems
 from detap.formats.reading.stream import Limits
 from detap.tables.detection import Name
 
@@ -83,7 +82,7 @@ def read_lines(path: str | os.PathLike[str], limits: Limits, *, scored: bool) ->
                 problems.lead("", f"looks like {name}", remedy)
                 break
             problems.add(place, error.message, error.remedy)
-        except WrongError as wrong:
+        except FaultError as wrong:
             problems.add(place, wrong.message, wrong.remedy)
         if len(lines.place) > limits.records:
             remedy = "raise the limit on records (--max-records) if that is meant"
@@ -102,21 +101,21 @@ def _record(text: str, file: str, place: str, problems: Problems) -> Record:
     value = cursor.value("")
     cursor.finish()
     if cursor.constants:
-        raise WrongError("holds NaN or Infinity, which is no JSON", "remove it")
+        raise FaultError("holds NaN or Infinity, which is no JSON", "remove it")
     for problem in faults.listed:
         problems.add(place, problem.message, problem.remedy)
     if not isinstance(value, dict):
-        raise WrongError(f"is {spelt(value)}, where an object is due", SHAPE)
+        raise FaultError(f"is {spelt(value)}, where an object is due", SHAPE)
     return value
 
 
 def _take(lines: Lines, record: Record, place: str, scored: bool) -> None:
     if "objects" not in record and "bbox" in record:
         message = "is a single box, where an image with its objects is due"
-        raise WrongError(message, f"{SHAPE}; a list of results is COCO's JSON")
+        raise FaultError(message, f"{SHAPE}; a list of results is COCO's JSON")
     image = _image(record)
     if image in lines.sizes:
-        raise WrongError(f"image {spelt(image)} stands in an earlier line", "give it one line")
+        raise FaultError(f"image {spelt(image)} stands in an earlier line", "give it one line")
     objects = list(_objects(required(record, "objects")))
     lines.sizes[image] = size_of(record.get("width")), size_of(record.get("height"))
     if isinstance(record.get("file_name"), str):
@@ -124,8 +123,8 @@ def _take(lines: Lines, record: Record, place: str, scored: bool) -> None:
     for number, one in enumerate(objects):
         try:
             _take_object(lines, image, one, scored)
-        except WrongError as wrong:
-            raise WrongError(f"objects[{number}]: {wrong.message}", wrong.remedy) from None
+        except FaultError as wrong:
+            raise FaultError(f"objects[{number}]: {wrong.message}", wrong.remedy) from None
         lines.place.append(f"{place}: objects[{number}]")
 
 
@@ -135,7 +134,7 @@ def _image(record: Record) -> Name:
         return identifier_of(record, "image_id")
     name = record.get("file_name")
     if not isinstance(name, str) or not name:
-        raise WrongError("has neither image_id nor file_name", SHAPE)
+        raise FaultError("has neither image_id nor file_name", SHAPE)
     check_text("file_name", name)
     return without_suffix(name.replace("\\", "/").rpartition("/")[2])
 
@@ -145,16 +144,16 @@ def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
     if isinstance(value, list):
         for one in value:
             if not isinstance(one, dict):
-                raise WrongError(f"objects holds {spelt(one)}", SHAPE)
+                raise FaultError(f"objects holds {spelt(one)}", SHAPE)
             yield one
         return
     if not isinstance(value, dict) or not isinstance(value.get("bbox"), list):
-        raise WrongError(f"objects is {spelt(value)}", SHAPE)
+        raise FaultError(f"objects is {spelt(value)}", SHAPE)
     lists = {name: one for name, one in value.items() if isinstance(one, list)}
     count = len(value["bbox"])
     for name, one in lists.items():
         if len(one) != count:
-            raise WrongError(
+            raise FaultError(
                 f"objects.{name} has {len(one)} entries, objects.bbox {count}",
                 "give each object all of them",
             )
@@ -171,7 +170,7 @@ def _take_object(lines: Lines, image: Name, one: Mapping[str, Any], scored: bool
     flags = [name in record and flag_of(record, name) for name in FLAGS]
     score = score_of(required(record, "score")) if scored else 0.0
     if not scored and "score" in record:
-        raise WrongError("has a score, as detections have", "give the ground truth")
+        raise FaultError("has a score, as detections have", "give the ground truth")
     lines.image.append(image)
     lines.label.append(label)
     lines.box.extend(box)

@@ -6,7 +6,8 @@ from itertools import chain
 
 import numpy as np
 
-from detap.formats.text.lines import NUMBER, LineFault, LineForm, columns_of, numbers_of
+from detap.formats.reading.problems import FaultError
+from detap.formats.text.lines import NUMBER, LineForm, columns_of, numbers_of
 from detap.tables.detection import Flags, Floats
 
 _BOX = ("x1", "y1", "x2", "y2")
@@ -43,7 +44,7 @@ class KittiForm(LineForm):
         """Return the type and the numbers."""
         columns = columns_of(text)
         if len(columns) != len(self.columns):
-            raise LineFault(*self._wrong_count(columns))
+            raise FaultError(*self._wrong_count(columns))
         return columns[0], numbers_of(self.columns[1:], columns[1:]), False
 
     def _wrong_count(self, columns: Sequence[str]) -> tuple[str, str]:

@@ -10,16 +10,19 @@ from typing import Any
 from detap.errors import InputError
 from detap.formats.calling import without_suffix
 from detap.formats.coco._scan import nesting
+from detap.formats.coco.values import check_text
 from detap.formats.json.text import LongInteger, NotJsonError, spelt, text_of
 from detap.formats.named.problems import Problems
+from detap.formats.reading.problems import FaultError
 from detap.formats.reading.problems import Problems as FileProblems
 from detap.formats.reading.stream import Limits
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
-from detap.formats.shapes.gathering import FaultError, Gathered
+from detap.formats.shapes.gathering import Gathered
 from detap.spelling import quoted
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
+_NO_SCORE = "detections have scores, as X-AnyLabeling writes them; LabelMe's own files have none"
 _SHAPES_DUE = "a JSON file of LabelMe is due, which has a list of shapes"
 
 
@@ -83,14 +86,10 @@ class Shapes:
         label = shape.get("label")
         if not isinstance(label, str) or not label.strip():
             raise FaultError(f"label is {_said(shape, 'label')}", "name its class")
-        _check_text(label)
+        check_text("label", label)
         box = self._box(shape)
-        score = _number("score", shape.get("score"), self._no_score) if self.scored else 0.0
+        score = _number("score", shape.get("score"), _NO_SCORE) if self.scored else 0.0
         self.gathered.add(number, label, box, score, self._flags(shape))
-
-    @property
-    def _no_score(self) -> str:
-        return "detections have scores, as X-AnyLabeling writes them; LabelMe's own files have none"
 
     def _flags(self, shape: dict[str, Any]) -> set[str]:
         flags = shape.get("flags")
@@ -147,8 +146,7 @@ def parsed(
         record, constants = _json(data, own, limits)
     except InputError as error:
         own.listed = list(error.problems)
-    for problem in own.listed:
-        problems.note(problem)
+    problems.note(*own.listed)
     problems.count += own.count - len(own.listed)
     return (None if own.count else record), constants
 
@@ -163,25 +161,15 @@ def _json(data: bytes, problems: FileProblems, limits: Limits) -> tuple[dict[str
         problems.add(*text.fault(error))
         return None, 0
     if not isinstance(value, dict) or not isinstance(value.get("shapes"), list):
-        what = "is a COCO file" if _is_coco(value) else "is no file of LabelMe"
+        is_coco = isinstance(value, dict) and {"annotations", "images"} <= value.keys()
+        what = "is a COCO file" if is_coco else "is no file of LabelMe"
         problems.add("", f"{what}: it has no list of shapes", _SHAPES_DUE)
         return None, 0
     return value, text.constants
 
 
-def _is_coco(value: Any) -> bool:
-    return isinstance(value, dict) and "annotations" in value and "images" in value
-
-
 def _said(record: dict[str, Any], key: str) -> str:
     return spelt(record[key]) if key in record else "missing"
-
-
-def _check_text(text: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise FaultError("label holds half of a surrogate pair", "write it as UTF-8") from None
 
 
 def _number(name: str, value: Any, remedy: str = "give a finite number") -> float:

@@ -11,8 +11,9 @@ from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading.digest import read_hashed
+from detap.formats.reading.problems import check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, open_regular, refuse
-from detap.formats.shapes.flags import FlagNames, check_shapes
+from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.folder import Folder, files_of
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
@@ -122,7 +123,7 @@ class _Read:
     def __init__(
         self, path: Path, shapes: str, flags: str | None, limits: Limits, *, scored: bool
     ) -> None:
-        check_shapes(shapes)
+        check_choice("shapes", shapes, SHAPES)
         names = FlagNames(flags if scored else f"difficult,{flags or ''}")
         problems = Problems(limits.problems)
         self.limits = limits
@@ -139,8 +140,7 @@ class _Read:
         try:
             data, digest = read_hashed(file, self.limits)
         except InputError as error:
-            for problem in error.problems:
-                problems.note(problem)
+            problems.note(*error.problems)
             return
         if digest:
             self.folder.digests[number] = digest

@@ -56,12 +56,3 @@ class Problems(Listed):
             return
         listed = self.listed if self.lead is None else [self.lead, *self.listed]
         raise InputError(listed, self.count - len(self.listed))
-
-
-class UnknownNameError(Exception):
-    """A name that a column may not hold; carries the message and the remedy."""
-
-    def __init__(self, message: str, remedy: str) -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy

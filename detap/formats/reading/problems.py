@@ -1,6 +1,23 @@
 """Collecting what is wrong with an input, so that one run names all of it."""
 
-from detap.errors import InputError, Problem
+from collections.abc import Sequence
+
+from detap.errors import InputError, Problem, UsageError
+
+
+class FaultError(Exception):
+    """Why a part of an input cannot be read: the message, and what to do."""
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+def check_choice(what: str, given: object, choices: Sequence[str]) -> None:
+    """Raise UsageError where an option is none of its choices."""
+    if given not in choices:
+        raise UsageError(f"{what} {given!r} is unknown; use one of {', '.join(choices)}")
 
 
 class Listed:
@@ -23,11 +40,10 @@ class Listed:
         self.listed: list[Problem] = []
         self.count = 0
 
-    def note(self, problem: Problem) -> None:
-        """Note one problem."""
-        self.count += 1
-        if len(self.listed) < self.limit:
-            self.listed.append(problem)
+    def note(self, *problems: Problem) -> None:
+        """Note problems."""
+        self.count += len(problems)
+        self.listed += problems[: max(0, self.limit - len(self.listed))]
 
 
 class Problems(Listed):

@@ -17,12 +17,6 @@ _FLAGS = ("difficult", "crowd", "ignore")
 _TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 
 
-def check_shapes(shapes: str) -> None:
-    """Raise UsageError where this is nothing that shapes can be taken for."""
-    if shapes not in SHAPES:
-        raise UsageError(f"shapes {shapes!r} is unknown; use one of {', '.join(SHAPES)}")
-
-
 def bounds(points: Sequence[Sequence[float]]) -> list[float]:
     """Return x1, y1, x2, y2 of the smallest box around points."""
     across, down = zip(*points, strict=True)

@@ -7,20 +7,12 @@ import numpy as np
 
 from detap.formats.named.objects import Objects, numbered
 from detap.formats.named.problems import Problems
+from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import Limits
 from detap.formats.text.lines import box_fault, number_fault
 from detap.spelling import quoted
 from detap.tables.columns import places
 from detap.tables.detection import Floats
-
-
-class FaultError(Exception):
-    """Why a record cannot be read: the message, and what to do."""
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.remedy = remedy
 
 
 def number_of(name: str, text: str) -> float:

@@ -4,7 +4,8 @@ import os
 from dataclasses import dataclass
 
 from detap.errors import InputError, Problem
-from detap.formats.named.problems import Problems, UnknownNameError
+from detap.formats.named.problems import Problems
+from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.data_yaml import SUFFIXES, read_data_yaml
 from detap.formats.text.lines import plain_lines
@@ -48,7 +49,7 @@ class ClassNames:
         if not self.names or not is_whole(word):
             return word
         if int(word[:18]) >= len(self.names):
-            raise UnknownNameError(
+            raise FaultError(
                 f"class {quoted(word)} is beyond the {len(self.names)} of {self.file}",
                 "classes are numbered from 0; check the list",
             )
@@ -86,8 +87,7 @@ def _names_of_yaml(file: str, problems: Problems, limits: Limits) -> tuple[str, 
     try:
         names = read_data_yaml(file, limits).names
     except InputError as error:
-        for problem in error.problems:
-            problems.note(problem)
+        problems.note(*error.problems)
         return ()
     if not names:
         problems.add(file, "", "has no `names:`", "list the classes there")

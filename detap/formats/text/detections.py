@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from detap.errors import Note, UsageError
+from detap.errors import Note
 from detap.formats.named.notes import left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, nothing_in_common
-from detap.formats.named.problems import Problems, UnknownNameError
+from detap.formats.named.problems import Problems
 from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
+from detap.formats.reading.problems import FaultError, check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import (
@@ -22,7 +23,7 @@ from detap.formats.text.folder import (
 )
 from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
 from detap.formats.text.lines import LineForm, looks_like
-from detap.formats.text.places import Places, check_encoding
+from detap.formats.text.places import Places
 from detap.formats.text.rows import (
     Rows,
     in_order,
@@ -31,6 +32,7 @@ from detap.formats.text.rows import (
 from detap.spelling import quoted
 from detap.tables.columns import places, renumbered
 from detap.tables.detection import (
+    BOX_ENCODINGS,
     Detections,
     GroundTruth,
     Integers,
@@ -86,9 +88,9 @@ def read_detections(
     InputError
         With every problem found, up to the limit.
     """
-    check_encoding(boxes)
-    if layout is not None and layout not in LAYOUTS:
-        raise UsageError(f"layout {layout!r} is unknown; use one of {', '.join(LAYOUTS)}")
+    check_choice("boxes", boxes, BOX_ENCODINGS)
+    if layout is not None:
+        check_choice("layout", layout, LAYOUTS)
     path = os.fspath(path)
     folder = detections_folder(path)
     problems = Problems(limits.problems)
@@ -228,7 +230,7 @@ def _read_image_files(job: _Job) -> Detections:
         stem, member = stems[at]
         try:
             resolve_image(stem)
-        except UnknownNameError as unknown:
+        except FaultError as unknown:
             job.problems.add(folder.file(member), "", unknown.message, unknown.remedy)
     if job.problems.count and not (image >= 0).any():
         _lead_with_images(job)
@@ -261,11 +263,11 @@ def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], st
         problems.strangers.setdefault(word)
         place = _outside(truth, word)
         if place:
-            raise UnknownNameError(
+            raise FaultError(
                 f"image {quoted(word)} is not in the image set, though {place} exists",
                 "give the image set that the detector was run on",
             )
-        raise UnknownNameError(
+        raise FaultError(
             f"image {quoted(word)} is not in the ground truth", _image_remedy(word, images)
         )
 

@@ -9,9 +9,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from detap.formats.named.problems import Problems, UnknownNameError
+from detap.formats.named.problems import Problems
 from detap.formats.named.sides import CORNERS
 from detap.formats.reading.appearances import BYTE_ORDER_MARK, kind_of
+from detap.formats.reading.problems import FaultError
 from detap.spelling import quoted
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
@@ -52,10 +53,6 @@ def box_fault(values: list[float], encoding: str) -> str:
     return "" if math.isfinite(width * height) else "the area of the box overflows"
 
 
-class LineFault(Exception):  # noqa: N818 - never seen outside
-    """Why a line cannot be read, and what to do."""
-
-
 @dataclass(frozen=True, slots=True)
 class LineForm:
     """What the columns of a line are.
@@ -70,7 +67,7 @@ class LineForm:
         What the four numbers then are.
     resolve : callable
         Takes the first column and returns the name that it stands for, or raises
-        :class:`UnknownNameError`.
+        :class:`FaultError`.
     known : sequence of str or None
         All that the first column may be; None where it may be anything that `resolve` takes.
     """
@@ -92,27 +89,20 @@ class LineForm:
 
         Raises
         ------
-        LineFault
+        FaultError
             Where it cannot be read.
         """
         columns = columns_of(text)
         due = len(self.columns)
         difficult = not self.scored and len(columns) == due + 1 and columns[-1] == "difficult"
         if len(columns) != due + difficult:
-            raise LineFault(*_wrong_count(columns, self))
-        name = self.name(columns[0])
+            raise FaultError(*_wrong_count(columns, self))
+        name = self.resolve(columns[0])
         values = numbers_of(self.columns[1:], columns[1:due])
         fault = box_fault(values[-4:], self.encoding)
         if fault:
-            raise LineFault(fault, "correct the box")
+            raise FaultError(fault, "correct the box")
         return name, values, difficult
-
-    def name(self, word: str) -> str:
-        """Return the name that the first column stands for."""
-        try:
-            return self.resolve(word)
-        except UnknownNameError as unknown:
-            raise LineFault(unknown.message, unknown.remedy) from None
 
 
 @dataclass(slots=True)
@@ -159,8 +149,8 @@ def read_lines(data: bytes, file: str, form: LineForm, problems: Problems) -> Li
     for number, text in decoded_lines(data, file, problems):
         try:
             name, values, flag = form.read_line(text)
-        except LineFault as fault:
-            problems.add(file, f"line {number}", *fault.args)
+        except FaultError as fault:
+            problems.add(file, f"line {number}", fault.message, fault.remedy)
             continue
         lines.names.append(name)
         lines.values.append(values)
@@ -251,13 +241,13 @@ def numbers_of(titles: Sequence[str], columns: Sequence[str]) -> list[float]:
 
     Raises
     ------
-    LineFault
+    FaultError
         Where one is none.
     """
     for title, column in zip(titles, columns, strict=True):
         fault = number_fault(column)
         if fault:
-            raise LineFault(f"{title} {quoted(column)} {fault}", "give a decimal number")
+            raise FaultError(f"{title} {quoted(column)} {fault}", "give a decimal number")
     return [float(column) for column in columns]
 
 

@@ -3,22 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from detap.errors import UsageError
 from detap.formats.named.problems import Problems
 from detap.formats.named.sides import CORNERS, Stand
 from detap.formats.reading.stream import Limits
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import SWAPPED, LineForm, read_lines
 from detap.formats.text.rows import Rows, content, rows_of
-from detap.tables.detection import BOX_ENCODINGS
 
 _ELEMENTS = ("xmin", "ymin", "xmax", "ymax")
-
-
-def check_encoding(boxes: str) -> None:
-    """Raise UsageError where the four numbers of a box are nothing that is known."""
-    if boxes not in BOX_ENCODINGS:
-        raise UsageError(f"boxes {boxes!r} is unknown; use one of {', '.join(BOX_ENCODINGS)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError
-from detap.formats.named.problems import Problems, UnknownNameError
+from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
+from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import Limits
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
@@ -154,7 +155,7 @@ def _scan_text(
     try:
         # Words of a file that was declined half-way may have no row, and may be no names at all.
         names, name = met(name, words, form.resolve, form.known)
-    except UnknownNameError:
+    except FaultError:
         return no_rows(len(form.columns) - 1), list(range(len(members)))
     return Rows(file, name, names, values, flag), declined
 
@@ -218,8 +219,7 @@ def content(file: str, problems: Problems, limits: Limits) -> bytes | None:
     try:
         return files.read_bytes(file, limits)
     except InputError as error:
-        for problem in error.problems:
-            problems.add(problem.file, problem.place, problem.message, problem.remedy)
+        problems.note(*error.problems)
         return None
 
 

@@ -4,8 +4,9 @@ import os
 from typing import Any
 
 from detap.errors import UsageError
-from detap.formats.named.problems import Problems, UnknownNameError
+from detap.formats.named.problems import Problems
 from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import detections_folder
@@ -52,7 +53,7 @@ def named(
 def _resolved(listed: ClassNames, word: str) -> str:
     try:
         return listed.resolve(word)
-    except UnknownNameError:
+    except FaultError:
         return word  # which its reader names
 
 

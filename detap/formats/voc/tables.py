@@ -13,6 +13,7 @@ import os
 
 from detap.formats.named.objects import Objects, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
+from detap.formats.reading.problems import check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
@@ -25,13 +26,14 @@ from detap.formats.text.lines import LineForm
 from detap.formats.text.notes import (
     folder_notes,
 )
-from detap.formats.text.places import Places, check_encoding
+from detap.formats.text.places import Places
 from detap.formats.text.rows import (
     in_order,
     read_text,
 )
 from detap.formats.voc.annotations import ReadObjects, read_annotations
 from detap.tables.detection import (
+    BOX_ENCODINGS,
     GroundTruth,
 )
 
@@ -83,7 +85,7 @@ def read_ground_truth(
     InputError
         With every problem found, up to the limit.
     """
-    check_encoding(boxes)
+    check_choice("boxes", boxes, BOX_ENCODINGS)
     path = os.fspath(path)
     folder = ground_truth_folder(path)
     problems = Problems(limits.problems)

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from detap.formats.text.lines import LineFault, LineForm, columns_of, numbers_of
+from detap.formats.reading.problems import FaultError
+from detap.formats.text.lines import LineForm, columns_of, numbers_of
 
 BOX = ("xc", "yc", "w", "h")
 COLUMNS = ("conf-last", "conf-first")
@@ -29,8 +30,8 @@ class YoloForm(LineForm):
         points = len(columns) - 1 - self.scored
         is_box = points == len(BOX)
         if not is_box and (points < 6 or points % 2):
-            raise LineFault(*self._wrong_count(len(columns)))
-        name = self.name(columns[0])
+            raise FaultError(*self._wrong_count(len(columns)))
+        name = self.resolve(columns[0])
         titles = self.columns[1:]
         if not is_box:
             titles = ("x", "y") * (points // 2) + titles[len(BOX) :]

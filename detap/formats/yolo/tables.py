@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detap.errors import InputError, Note, Problem, UsageError
+from detap.errors import InputError, Note, Problem
 from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
-from detap.formats.named.problems import Problems, UnknownNameError, refuse_empty
+from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
+from detap.formats.reading.problems import FaultError, check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames, Path
 from detap.formats.text.folder import Folder, detections_folder
@@ -257,8 +258,8 @@ def read_detections(
     InputError
         With every problem found, up to the limit.
     """
-    if columns is not None and columns not in COLUMNS:
-        raise UsageError(f"columns {columns!r} is unknown; use one of {', '.join(COLUMNS)}")
+    if columns is not None:
+        check_choice("columns", columns, COLUMNS)
     path = os.fspath(path)
     folder = predictions_folder(path)
     if dt_class_names is None:
@@ -353,7 +354,7 @@ def _resolver(names: ClassNames, known: Collection[str]) -> Callable[[str], str]
         if word in known and not word.isdigit():
             return word
         if not is_whole(word):
-            raise UnknownNameError(
+            raise FaultError(
                 f"class {quoted(word)} is no whole number from 0", "write the number of the class"
             )
         return names.resolve(word) if names.names else word.lstrip("0") or "0"
