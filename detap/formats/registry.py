@@ -33,7 +33,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.reading.paths import STDIN, shown
+from detap.formats.reading.paths import STDIN, Path, shown
 from detap.spelling import near
 
 if TYPE_CHECKING:
@@ -511,9 +511,7 @@ def check_options(
             )
 
 
-def told(
-    ground_truth: str | os.PathLike[str] | None, detections: str | os.PathLike[str] | None = None
-) -> Format:
+def told(ground_truth: Path | None, detections: Path | None = None) -> Format:
     """Return the format of ground truth, by its name and content; else that of its detections.
 
     No more is looked at than the beginning of a few files, and only where names do not tell.
@@ -539,7 +537,7 @@ def told(
     raise UsageError(f"the format of {named or 'no file'} cannot be told; say --format {choices}")
 
 
-def _the_one(path: str | os.PathLike[str], fitting: list[str], side: str) -> Format | None:
+def _the_one(path: Path, fitting: list[str], side: str) -> Format | None:
     if len(fitting) > 1:
         option = "--gt-format" if side == TRUTH else "--dt-format"
         listed = " or ".join(FORMATS[name].title for name in fitting)

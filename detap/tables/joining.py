@@ -15,14 +15,7 @@ from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.tables.columns import places, renumbered
-from detap.tables.detection import (
-    Detections,
-    Floats,
-    GroundTruth,
-    Integers,
-    Name,
-    distinct_name,
-)
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, distinct_name
 from detap.tables.doubts import AS_IS
 from detap.tables.masks import Masks
 

@@ -20,13 +20,7 @@ from numpy.typing import NDArray
 from detap.compat.pycocotools._walks import Columns, fill_scores
 from detap.compat.pycocotools.coco import COCO
 from detap.compat.pycocotools.results import Results
-from detap.compat.pycocotools.shapes import (
-    Keypoints,
-    KeypointShapes,
-    Masks,
-    MaskShapes,
-    Shapes,
-)
+from detap.compat.pycocotools.shapes import Keypoints, KeypointShapes, Masks, MaskShapes, Shapes
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
 from detap.core.matching import Boxes, Pairs, score

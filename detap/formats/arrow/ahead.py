@@ -5,6 +5,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from detap.core.threads import memory_is_tight
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits
 
 if TYPE_CHECKING:
@@ -20,9 +21,7 @@ class Begun:
         As it was given.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], scored: bool, boxes: str | None, limits: Limits
-    ) -> None:
+    def __init__(self, path: Path, scored: bool, boxes: str | None, limits: Limits) -> None:
         self.path = os.fspath(path)
         self._how = scored, boxes, limits
         self._table: Table | None = None
@@ -64,15 +63,11 @@ class Begun:
         return table
 
 
-def ground_truth(
-    path: str | os.PathLike[str], *, boxes: str | None = None, limits: Limits = DEFAULT_LIMITS
-) -> Begun:
+def ground_truth(path: Path, *, boxes: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Begun:
     """Begin to read ground truth."""
     return Begun(path, False, boxes, limits)
 
 
-def detections(
-    path: str | os.PathLike[str], *, boxes: str | None = None, limits: Limits = DEFAULT_LIMITS
-) -> Begun:
+def detections(path: Path, *, boxes: str | None = None, limits: Limits = DEFAULT_LIMITS) -> Begun:
     """Begin to read detections."""
     return Begun(path, True, boxes, limits)

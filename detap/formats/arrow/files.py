@@ -14,10 +14,8 @@ from detap.errors import InputError, UsageError
 from detap.formats.arrow import ipc
 from detap.formats.json.text import looks_like
 from detap.formats.reading.digest import sha256_of_stream
-from detap.formats.reading.paths import is_url
+from detap.formats.reading.paths import Path, is_url
 from detap.formats.reading.stream import EXPANSION_FLOOR, STDIN, Limits, Stream, refuse
-
-Path = str | os.PathLike[str]
 
 PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"

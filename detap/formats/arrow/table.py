@@ -11,11 +11,10 @@ from detap.errors import Note
 from detap.formats.arrow.files import check_installed, damage, opened
 from detap.formats.coco.assembly import Source
 from detap.formats.json.text import spelt
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import Problems, check_choice
 from detap.formats.reading.stream import Limits, shown
 from detap.tables.detection import BOX_ENCODINGS, Floats, Integers, Name, SourceFile, encode_boxes
-
-Path = str | os.PathLike[str]
 
 _NONE = np.zeros(0, np.intp)
 _NAME_DUE = "give a whole number or text"

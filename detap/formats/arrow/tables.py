@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from detap.formats.arrow.ahead import Begun
 from detap.formats.arrow.detections import detection_columns
-from detap.formats.arrow.table import Path, Table
+from detap.formats.arrow.table import Table
 from detap.formats.arrow.truth import truth_columns
 from detap.formats.coco.assembly import detection_table, refuse_same_file, truth_table
 from detap.formats.named.notes import images_without_objects, told
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
 

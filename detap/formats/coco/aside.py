@@ -3,7 +3,8 @@
 import json
 from typing import Any
 
-from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.named import empty_truth
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.tables.detection import GroundTruth, Name
 

@@ -13,6 +13,7 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.coco.columns import LISTS, DetectionColumns, Poses, TruthColumns
 from detap.formats.coco.shift import category_shift, sampled_classes
 from detap.formats.reading._surveys import survey_boxes, survey_values
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import STDIN, Limits, shown
 from detap.spelling import some
 from detap.tables.detection import Detections, GroundTruth, Name, SourceFile, distinct_name
@@ -63,7 +64,7 @@ class Source(NamedTuple):
     remedy: str = "give [x, y, width, height]"
 
 
-def refuse_same_file(path: str | os.PathLike[str], truth: GroundTruth, remedy: str) -> None:
+def refuse_same_file(path: Path, truth: GroundTruth, remedy: str) -> None:
     """Refuse detections that are the file of their ground truth."""
     for source in truth.files:
         try:

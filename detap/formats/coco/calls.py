@@ -17,10 +17,10 @@ from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.shift import sampled_classes
 from detap.formats.json.text import spelt
 from detap.formats.named.problems import Problems
-from detap.formats.reading.paths import shown
+from detap.formats.reading.paths import Path, shown
 from detap.formats.reading.stream import Limits
 from detap.formats.registry import FORMATS
-from detap.formats.text.class_names import ClassNames, Path
+from detap.formats.text.class_names import ClassNames
 from detap.spelling import is_whole
 from detap.tables.detection import GroundTruth, Name, distinct_name
 from detap.tables.doubts import INSIST

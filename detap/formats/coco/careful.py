@@ -26,13 +26,7 @@ from detap.formats.coco.columns import (
     listed_pairs,
 )
 from detap.formats.coco.outlines import OutlinesReader, Shape
-from detap.formats.coco.poses import (
-    PosesReader,
-    extent_of,
-    number_of_keypoints,
-    pose_of,
-    without_v,
-)
+from detap.formats.coco.poses import PosesReader, extent_of, number_of_keypoints, pose_of, without_v
 from detap.formats.coco.values import (
     Record,
     area_of,
@@ -44,12 +38,7 @@ from detap.formats.coco.values import (
     score_of,
     size_of,
 )
-from detap.formats.json.text import (
-    JsonText,
-    NotJsonError,
-    spelt,
-    text_of,
-)
+from detap.formats.json.text import JsonText, NotJsonError, spelt, text_of
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.problems import FaultError, Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits

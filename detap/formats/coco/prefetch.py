@@ -12,14 +12,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from detap.core.threads import memory_is_tight
-from detap.formats.coco._scan import (
-    CAN_SPLIT,
-    ListsScan,
-    ResultsScan,
-    TruthScan,
-    find_record,
-)
+from detap.formats.coco._scan import CAN_SPLIT, ListsScan, ResultsScan, TruthScan, find_record
 from detap.formats.reading.awaited import Awaited
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, Stream
 
 SPLIT_FROM = 96 << 20
@@ -52,7 +47,7 @@ class Handle(Generic[Scan]):
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: Path,
         scanner: type[Scan],
         limits: Limits,
         *,
@@ -220,7 +215,7 @@ def run_split(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
 
 
 def ground_truth(
-    path: str | os.PathLike[str],
+    path: Path,
     limits: Limits = DEFAULT_LIMITS,
     masks: bool = False,
     keypoints: bool = False,
@@ -235,7 +230,7 @@ def ground_truth(
 
 
 def detections(
-    path: str | os.PathLike[str],
+    path: Path,
     limits: Limits = DEFAULT_LIMITS,
     masks: bool = False,
     keypoints: bool = False,

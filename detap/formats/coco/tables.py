@@ -27,10 +27,9 @@ from detap.formats.coco.columns import (
     listed_pairs,
 )
 from detap.formats.coco.prefetch import Handle
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, shown
 from detap.tables.detection import Detections, Floats, GroundTruth, Name, SourceFile
-
-Path = str | os.PathLike[str]
 
 _OTHER_IDS = (TypeError, OverflowError, UnicodeError)
 """What a scan raises where ids are of another kind, beyond 64 bits, or no text."""

@@ -2,10 +2,11 @@
 
 from typing import Any
 
-from detap.formats.cvat.tables import Path, exported
+from detap.formats.cvat.tables import exported
 from detap.formats.cvat.xml import Annotations
 from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth, Name
 

@@ -3,7 +3,8 @@
 import os
 from typing import Any
 
-from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.named import empty_truth
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.formats.text.folder import detections_folder
 from detap.formats.text.layout import class_of_stem

@@ -15,11 +15,11 @@ from detap.formats.named.notes import left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.detections import check_classes, image_resolver
 from detap.formats.text.folder import (
     Folder,
-    Path,
     Selection,
     detections_folder,
     first_folder,
@@ -29,15 +29,7 @@ from detap.formats.text.layout import class_of_stem
 from detap.formats.text.lines import read_lines
 from detap.formats.text.notes import folder_notes
 from detap.formats.text.places import Places
-from detap.formats.text.rows import (
-    Budget,
-    Rows,
-    content,
-    in_order,
-    merge,
-    no_rows,
-    read_text,
-)
+from detap.formats.text.rows import Budget, Rows, content, in_order, merge, no_rows, read_text
 from detap.tables.columns import renumbered
 from detap.tables.detection import Detections, Floats, GroundTruth
 

@@ -20,6 +20,7 @@ from detap.formats.coco.values import (
 )
 from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
 from detap.formats.reading.digest import read_hashed
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import FaultError, Problems
 from detap.formats.reading.stream import Limits
 from detap.tables.detection import Name
@@ -50,7 +51,7 @@ class Lines:
     place: list[str] = field(default_factory=list)
 
 
-def read_lines(path: str | os.PathLike[str], limits: Limits, *, scored: bool) -> Lines:
+def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
     """Read a file.
 
     Parameters

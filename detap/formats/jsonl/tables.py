@@ -1,6 +1,5 @@
 """JSON Lines to tables: what COCO's records have, an image a line."""
 
-import os
 from dataclasses import replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from detap.formats.coco.tables import goes_by_names
 from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
 from detap.formats.named.notes import images_without_objects, told
 from detap.formats.reading._surveys import survey_boxes
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
 from detap.tables.columns import places
@@ -26,8 +26,6 @@ from detap.tables.detection import (
     SourceFile,
     encode_boxes,
 )
-
-Path = str | os.PathLike[str]
 
 _FEW = 20
 """One box in so many may reach beyond its image without being doubted."""

@@ -5,7 +5,8 @@ from typing import Any
 
 from detap.formats.kitti.lines import one_spelling
 from detap.formats.kitti.tables import results_folder
-from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.named import empty_truth
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.tables.detection import GroundTruth
 

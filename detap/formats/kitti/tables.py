@@ -23,8 +23,9 @@ from detap.formats.named.notes import left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.formats.text.folder import Folder, Path, first_folder, select_images
+from detap.formats.text.folder import Folder, first_folder, select_images
 from detap.formats.text.notes import folder_notes
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text

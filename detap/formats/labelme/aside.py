@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from detap.formats.labelme.shapes import base_name, parsed
-from detap.formats.labelme.tables import Path, folder_of
+from detap.formats.labelme.tables import folder_of
 from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.tables.detection import GroundTruth, Name
 

@@ -11,13 +11,12 @@ from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading.digest import read_hashed
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, open_regular, refuse
 from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.folder import Folder, files_of
 from detap.tables.detection import Detections, GroundTruth, SourceFile
-
-Path = str | os.PathLike[str]
 
 
 def read_ground_truth(

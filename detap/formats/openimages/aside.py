@@ -6,9 +6,9 @@ from typing import Any
 from detap.formats.named.problems import Problems
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.rows import read_rows
-from detap.formats.openimages.tables import Path
 from detap.formats.reading.image_sizes import stem_of
 from detap.formats.reading.named import empty_truth
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth
 

@@ -5,6 +5,7 @@ import os
 from collections import Counter
 
 from detap.formats.named.problems import Problems
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.lines import looks_like
 from detap.spelling import quoted
@@ -27,9 +28,7 @@ class Descriptions:
         What is accepted at most.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str] | None, problems: Problems, limits: Limits
-    ) -> None:
+    def __init__(self, path: Path | None, problems: Problems, limits: Limits) -> None:
         self.file = "" if path is None else os.fspath(path)
         self.names: dict[str, str] = {}
         if self.file:

@@ -6,7 +6,7 @@ from typing import Any
 from detap.errors import InputError, Problem
 from detap.formats.json.text import JsonText, NotJsonError, decode, spelt
 from detap.formats.openimages.descriptions import Descriptions
-from detap.formats.reading.paths import shown
+from detap.formats.reading.paths import Path, shown
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import Limits, read_bytes
 from detap.tables.detection import SourceFile
@@ -46,9 +46,7 @@ class Hierarchy:
     oid_hierarchical_labels_expansion.py of TensorFlow's object detection library.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], descriptions: Descriptions, limits: Limits
-    ) -> None:
+    def __init__(self, path: Path, descriptions: Descriptions, limits: Limits) -> None:
         self.file = os.fspath(path)
         self.descriptions = descriptions
         self.above: dict[str, dict[str, None]] = {}

@@ -19,21 +19,12 @@ from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
-from detap.formats.reading.paths import shown
+from detap.formats.reading.paths import Path, shown
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, refuse
 from detap.spelling import quoted
 from detap.tables.columns import places
-from detap.tables.detection import (
-    Detections,
-    Floats,
-    GroundTruth,
-    Integers,
-    Name,
-    SourceFile,
-)
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, SourceFile
 from detap.tables.doubts import FRACTIONS, backward, of_unknown_size, too_many, too_many_backward
-
-Path = str | os.PathLike[str]
 
 
 def read_ground_truth(

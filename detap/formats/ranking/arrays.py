@@ -17,15 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats.json.text import looks_like
-from detap.formats.reading.stream import (
-    DEFAULT_LIMITS,
-    Limits,
-    Stream,
-    refuse,
-    refuse_os_error,
-)
+from detap.formats.reading.paths import Path
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, Stream, refuse, refuse_os_error
 
-Path = str | os.PathLike[str]
 Arrays = dict[str, NDArray[Any]]
 
 ZIP_MAGIC = b"PK\x03\x04"

@@ -4,7 +4,6 @@ Whatever the format, each row knows its place in the file, so that every problem
 """
 
 import csv
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from io import StringIO
@@ -12,12 +11,11 @@ from math import isfinite
 from typing import Any
 
 from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.lines import number_fault
 from detap.spelling import is_whole, quoted
-
-Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Note, Problem
 from detap.formats.ranking.arrays import Arrays, inexact, names_of, read_npy, read_npz
 from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, refuse, shown
 from detap.tables.columns import places
@@ -22,7 +23,6 @@ from detap.tables.ranking import Gallery, Run
 
 __all__ = ["read_arrays", "read_npz_retrieval", "read_run"]
 
-Path = str | os.PathLike[str]
 _MOST_BITS = 65535
 
 

@@ -15,13 +15,8 @@ from numpy.typing import NDArray
 from detap.errors import Note, UsageError
 from detap.formats.json.text import JsonText, NotJsonError, decode, spelt
 from detap.formats.ranking.arrays import inexact, names_of, read_npz
-from detap.formats.ranking.rows import (
-    csv_table,
-    name_of,
-    refuse_others,
-    text_fault,
-    value_fault,
-)
+from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import (
     DEFAULT_LIMITS,
@@ -38,7 +33,6 @@ from detap.tables.ranking import Samples
 
 __all__ = ["read_npz_samples", "read_samples", "read_voc"]
 
-Path = str | os.PathLike[str]
 
 DIFFICULT, NOT_LISTED = -1, -2
 _RESULTS = re.compile(r"(?:^|_)cls_[^_]+_(.+)$")

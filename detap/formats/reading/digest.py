@@ -7,14 +7,8 @@ from threading import Event, Lock
 from typing import TYPE_CHECKING
 
 from detap.formats.reading._sha256 import AVAILABLE, sha256_of_descriptors
-from detap.formats.reading.paths import STDIN, is_url, shown
-from detap.formats.reading.stream import (
-    Limits,
-    Stream,
-    check_same,
-    open_regular,
-    refuse_os_error,
-)
+from detap.formats.reading.paths import STDIN, Path, is_url, shown
+from detap.formats.reading.stream import Limits, Stream, check_same, open_regular, refuse_os_error
 
 if TYPE_CHECKING:
     import hashlib
@@ -29,7 +23,7 @@ _BLOCK = 1 << 16
 
 
 def sha256(
-    path: str | os.PathLike[str],
+    path: Path,
     members: Iterable[str] = (),
     known: Mapping[str, str] | None = None,
 ) -> str:

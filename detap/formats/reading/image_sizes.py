@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from detap.formats.reading.appearances import BYTE_ORDER_MARK, kind_of
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 
@@ -27,9 +28,7 @@ def stem_of(name: str) -> str:
     return stem if stem and (point + suffix).lower() in IMAGE_SUFFIXES else base
 
 
-def read_image_sizes(
-    path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS
-) -> dict[str, tuple[int, int]]:
+def read_image_sizes(path: Path, limits: Limits = DEFAULT_LIMITS) -> dict[str, tuple[int, int]]:
     """Read a table of image sizes.
 
     Parameters

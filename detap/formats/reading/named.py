@@ -1,14 +1,11 @@
 """An empty ground truth of the names that detections mention."""
 
-import os
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 import numpy as np
 
 from detap.tables.detection import GroundTruth, Name
-
-Path = str | os.PathLike[str]
 
 
 def empty_truth(

@@ -2,11 +2,13 @@
 
 import os
 
+Path = str | os.PathLike[str]
+
 STDIN = "-"
 """The path that means standard input."""
 
 
-def shown(path: str | os.PathLike[str]) -> str:
+def shown(path: Path) -> str:
     """Return `path` as messages and reports call it: a URL without password and signature."""
     text = os.fspath(path)
     if text == STDIN:
@@ -19,7 +21,7 @@ def shown(path: str | os.PathLike[str]) -> str:
     return f"{scheme}://{place.rpartition('@')[2]}{slash}{name}{query and '?...'}"
 
 
-def is_url(path: str | os.PathLike[str]) -> bool:
+def is_url(path: Path) -> bool:
     """Return whether a path is a URL: ``scheme://``, with a scheme of two letters or more."""
     scheme, colon, _ = os.fspath(path).partition("://")
     return bool(colon) and len(scheme) > 1 and scheme.isascii() and scheme.isalnum()

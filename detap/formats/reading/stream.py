@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.paths import STDIN as STDIN  # noqa: PLC0414 - readers need it besides
-from detap.formats.reading.paths import is_url
+from detap.formats.reading.paths import Path, is_url
 from detap.formats.reading.paths import shown as shown  # noqa: PLC0414 - and this
 from detap.records import Value
 
@@ -113,7 +113,7 @@ def _check_regular(path: str, mode: int) -> None:
     refuse(path, f"is {kind}, where a file is due", "name a regular file")
 
 
-def open_regular(path: str | os.PathLike[str]) -> int:
+def open_regular(path: Path) -> int:
     """Open a regular file for reading and return its descriptor, which the caller closes.
 
     Anything else is refused without being opened, so that a FIFO cannot hang and a device cannot
@@ -170,7 +170,7 @@ class Stream:
         By any method: too large, expanding too far, damaged, changed while being read.
     """
 
-    def __init__(self, path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> None:
+    def __init__(self, path: Path, limits: Limits = DEFAULT_LIMITS) -> None:
         self.path = os.fspath(path)
         self.limits = limits
         self.size = 0
@@ -348,7 +348,7 @@ def gzip_file(compressed: BinaryIO) -> BinaryIO:
     return cast(BinaryIO, gzip.GzipFile(fileobj=compressed, mode="rb"))
 
 
-def read_bytes(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> bytes:
+def read_bytes(path: Path, limits: Limits = DEFAULT_LIMITS) -> bytes:
     """Return the content of a regular file (or of standard input, ``"-"``), gzip expanded.
 
     Raises

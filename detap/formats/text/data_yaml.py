@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from detap.formats.named.problems import Problems
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.formats.text.lines import decoded_lines, looks_like
 from detap.spelling import is_whole, quoted
@@ -85,7 +86,7 @@ Word = tuple[int, str]
 """A word, and the line that it is in."""
 
 
-def read_data_yaml(path: str | os.PathLike[str], limits: Limits = DEFAULT_LIMITS) -> DataYaml:
+def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
     """Read a `data.yaml`.
 
     Raises

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 
 from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import Limits
 from detap.formats.text.lines import plain_lines
 from detap.spelling import quoted
 from detap.tables.detection import SourceFile
-
-Path = str | os.PathLike[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,23 +11,12 @@ from typing import Any, NamedTuple
 
 from detap.formats.named.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.formats.text.folder import (
-    Folder,
-)
+from detap.formats.text.folder import Folder
 from detap.formats.text.lines import Lines, box_fault, looks_like, number_fault
-from detap.formats.text.rows import (
-    Budget,
-    Rows,
-    content,
-    merge,
-    met,
-    scannable,
-)
+from detap.formats.text.rows import Budget, Rows, content, merge, met, scannable
 from detap.formats.voc import _scan as _voc_xml
 from detap.spelling import quoted
-from detap.tables.detection import (
-    Floats,
-)
+from detap.tables.detection import Floats
 
 _BLANK = " \t\r\n"
 _MAX_SCANNED_BYTES = 4 << 20

@@ -5,7 +5,8 @@ from typing import Any
 
 from detap.errors import UsageError
 from detap.formats.named.problems import Problems
-from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.named import empty_truth
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.formats.text.class_names import ClassNames

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from detap.errors import InputError, Note, UsageError
+from detap.formats.reading.paths import Path
 from detap.formats.registry import FORMATS
 from detap.formats.writing import coco, voc, yolo
 from detap.formats.writing.content import Content, lost_columns, lost_lists, lost_polygons
@@ -38,7 +39,7 @@ class Converted(NamedTuple):
 
 
 def convert(
-    path: str | os.PathLike[str],
+    path: Path,
     ground_truth: GroundTruth | None = None,
     detections: Detections | None = None,
     *,

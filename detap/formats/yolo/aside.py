@@ -4,7 +4,8 @@ import os
 from typing import Any
 
 from detap.formats.named.problems import Problems
-from detap.formats.reading.named import Path, empty_truth
+from detap.formats.reading.named import empty_truth
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.formats.text.class_names import ClassNames
 from detap.formats.yolo.tables import predictions_folder

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.image_headers import image_size as size_of_file
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import Limits
-from detap.formats.text.class_names import Path
 from detap.formats.yolo.dataset import DataSet
 from detap.spelling import quoted
 from detap.tables.detection import Floats, Integers, Name, SourceFile

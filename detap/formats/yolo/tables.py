@@ -21,9 +21,10 @@ from detap.formats.named.objects import Objects, detections, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
+from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import FaultError, check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.formats.text.class_names import ClassNames, Path
+from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder
 from detap.formats.text.places import Places
 from detap.formats.text.rows import Rows, no_rows, read_text
