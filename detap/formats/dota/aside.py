@@ -5,7 +5,7 @@ from typing import Any
 
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import detections_folder
 from detap.formats.text.layout import class_of_stem
 from detap.tables.detection import GroundTruth
@@ -16,12 +16,6 @@ def named(
 ) -> tuple[dict[str, Any], GroundTruth]:
     """Return the images and classes that results name; what is wrong the reader says."""
     folder = detections_folder(os.fspath(path))
-    texts = (
-        read_bytes(folder.file(member), limits).decode("utf-8-sig", "replace")
-        for member in folder.members.values()
-    )
-    images = {
-        columns[0] for text in texts for line in text.split("\n") if (columns := line.split())
-    }
+    images = {columns[0] for lines in folder.columns(limits) for columns in lines}
     classes = {class_of_stem(stem, ()).name for stem in folder.members}
     return {**options, "limits": limits}, empty_truth(images, classes)

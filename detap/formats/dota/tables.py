@@ -18,18 +18,11 @@ from detap.formats.named.sides import Stand
 from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.detections import check_classes, image_resolver
-from detap.formats.text.folder import (
-    Folder,
-    Selection,
-    detections_folder,
-    first_folder,
-    select_images,
-)
+from detap.formats.text.folder import detections_folder, first_folder, folder_notes, select_images
 from detap.formats.text.layout import class_of_stem
-from detap.formats.text.lines import read_lines
-from detap.formats.text.notes import folder_notes
+from detap.formats.text.lines import Lines, read_lines
 from detap.formats.text.places import Places
-from detap.formats.text.rows import Budget, Rows, content, in_order, merge, no_rows, read_text
+from detap.formats.text.rows import in_order, no_rows, read_text, with_care
 from detap.tables.columns import renumbered
 from detap.tables.detection import Detections, Floats, GroundTruth
 
@@ -84,9 +77,18 @@ def read_ground_truth(
     problems = Problems(limits.problems)
     selection = select_images(folder, image_set, problems, limits)
     problems.raise_any()
-    rows = _read_labels(folder, form, selection, problems, limits)
+
+    def read(data: bytes, file: str, _: int) -> Lines:
+        return read_lines(without_head(data), file, form, problems)
+
+    # Numbers come first, which the scanner has no line for.
+    numbers, none = range(len(selection.members)), no_rows(len(form.shape))
+    rows = with_care(
+        folder, selection.members, numbers, read, scanned=none, problems=problems, limits=limits
+    )
+    problems.raise_any()
     places = Places(folder, selection.members, rows, form, limits)
-    _refuse(rows.values, places, form, problems)
+    places.refuse(form.faults(rows.values), problems)
     what = f"object in its {len(selection.images)} files of labels"
     refuse_empty(path, len(rows), limits, what, "labels")
     polygons = form.polygons(rows.values)
@@ -103,21 +105,6 @@ def read_ground_truth(
     sources = selection.sources(folder, len(rows))
     notes = (*folder_notes(folder, selection, rows.file, 0), *_notes(polygons, "ground-truth"))
     return ground_truth(objects, Stand(path, limits, as_is, places.place), sources, notes)
-
-
-def _read_labels(
-    folder: Folder, form: DotaForm, selection: Selection, problems: Problems, limits: Limits
-) -> Rows:
-    """Return the rows of labels. Numbers come first, which the scanner has no line for."""
-    careful = {}
-    budget = Budget(folder.given, limits, 0)
-    for number, member in enumerate(selection.members):
-        file = folder.file(member)
-        data = content(file, problems, limits)
-        if data is not None:
-            careful[number] = read_lines(without_head(data), file, form, problems)
-            budget.spend(len(careful[number].names))
-    return merge(no_rows(len(form.shape)), careful)
 
 
 def read_detections(
@@ -166,7 +153,8 @@ def read_detections(
     if problems.strangers and not len(rows):
         problems.lead = nothing_in_common(path, problems.strangers, truth)
     places = Places(folder, members, rows, form, limits)
-    _refuse(rows.values[:, 1:], places, form, problems)
+    problems.raise_any()
+    places.refuse(form.faults(rows.values[:, 1:]), problems)
     polygons = form.polygons(rows.values[:, 1:])
     called = [found.name for found in of_stem.values()]
     classes, label = in_order(rows.file, called)
@@ -211,12 +199,3 @@ def _notes(polygons: Floats, kind: str) -> tuple[Note, ...]:
             warning=kind == "ground-truth",
         ),
     )
-
-
-def _refuse(values: Floats, places: Places, form: DotaForm, problems: Problems) -> None:
-    """Refuse rows with faults in their numbers, and all that was found before."""
-    problems.raise_any()
-    for flags, message in form.faults(values):
-        for row in np.flatnonzero(flags).tolist():
-            problems.add(*places.place(row), message, "correct the line")
-    problems.raise_any()

@@ -7,7 +7,7 @@ from detap.formats.kitti.lines import one_spelling
 from detap.formats.kitti.tables import results_folder
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth
 
 
@@ -16,9 +16,5 @@ def named(
 ) -> tuple[dict[str, Any], GroundTruth]:
     """Return the images and types that results name; what is wrong with them the reader says."""
     folder = results_folder(os.fspath(path))
-    texts = (
-        read_bytes(folder.file(member), limits).decode("utf-8-sig", "replace")
-        for member in folder.members.values()
-    )
-    types = {columns[0] for text in texts for line in text.split("\n") if (columns := line.split())}
+    types = {columns[0] for lines in folder.columns(limits) for columns in lines}
     return {**options, "limits": limits}, empty_truth(folder.members, one_spelling(types))

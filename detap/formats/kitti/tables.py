@@ -25,12 +25,11 @@ from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.formats.text.folder import Folder, first_folder, select_images
-from detap.formats.text.notes import folder_notes
+from detap.formats.text.folder import Folder, first_folder, folder_notes, select_images
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text
 from detap.spelling import quoted
-from detap.tables.detection import Detections, Floats, GroundTruth
+from detap.tables.detection import Detections, GroundTruth
 
 LABELS = (os.path.join("training", "label_2"), "label_2", "")
 RESULTS = ("data", "")
@@ -82,7 +81,7 @@ def read_ground_truth(
     form = KittiForm("type", False, "corners", str)
     rows = read_text(folder, form, selection.members, problems, limits)
     places = Places(folder, selection.members, rows, form, limits)
-    _refuse(rows.values, places, problems)
+    places.refuse(faults(rows.values, of_labels=True), problems)
     what = f"object in its {len(selection.images)} files of labels"
     refuse_empty(path, len(rows), limits, what, "labels")
     classes, label = in_order(rows.name, one_spelling(rows.names))
@@ -142,7 +141,7 @@ def read_detections(
     members = tuple(folder.members.values())
     rows = read_text(folder, form, members, problems, limits)
     places = Places(folder, members, rows, form, limits)
-    _refuse(rows.values, places, problems)
+    places.refuse(faults(rows.values, of_labels=False), problems)
     classes, label = in_order(rows.name, one_spelling(rows.names, truth.classes))
     objects = Objects(
         images=tuple(folder.members),
@@ -176,13 +175,4 @@ def _refuse_missing(folder: Folder, truth: GroundTruth, problems: Problems) -> N
         )
     if len(missing) == len(truth.images):
         problems.lead = nothing_in_common(folder.given, folder.members, truth)
-    problems.raise_any()
-
-
-def _refuse(values: Floats, places: Places, problems: Problems) -> None:
-    """Refuse rows with faults in their numbers, and all that was found before."""
-    of_labels = not (places.form and places.form.scored)
-    for flags, message in faults(values, of_labels=of_labels):
-        for row in np.flatnonzero(flags).tolist():
-            problems.add(*places.place(row), message, "correct the line")
     problems.raise_any()

@@ -13,9 +13,9 @@ from detap.formats.named.sides import Stand
 from detap.formats.reading.digest import read_hashed
 from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import check_choice
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, open_regular, refuse
+from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, refuse
 from detap.formats.shapes.flags import SHAPES, FlagNames
-from detap.formats.text.folder import Folder, files_of
+from detap.formats.text.folder import Folder, files_of, one_file
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 
@@ -106,11 +106,7 @@ def folder_of(path: Path) -> Folder:
     text = os.fspath(path)
     if text == STDIN:
         refuse(text, "cannot hold files of LabelMe: their names count", "give a folder")
-    if "\0" in text or not os.path.isdir(text):
-        os.close(open_regular(text))
-        stem, suffix = os.path.splitext(os.path.basename(text))
-        return Folder(text, "", suffix, {stem: ""})
-    folder = files_of(text, "", ".json")
+    folder = one_file(text) or files_of(text, "", ".json")
     if not folder.members:
         refuse(text, "has no file of LabelMe: none ends with .json", "give the folder of them")
     return folder

@@ -19,6 +19,7 @@ from detap.formats.reading.digest import started
 from detap.formats.reading.paths import shown
 from detap.formats.reading.stream import Limits, Stream
 from detap.formats.text.lines import looks_like, number_fault
+from detap.formats.text.rows import met
 from detap.spelling import quoted
 from detap.tables.detection import Flags, Floats, Integers
 
@@ -323,13 +324,14 @@ class _Reader:
         """Return what was read."""
         image, label, images, labels, group, numbers = self.scanner.columns_of_rows()
         values = numbers.reshape(-1, len(self.numeric))
-        image, images = _met(image, images)
-        label, labels = _met(label, labels)
+        # Words of a block that was declined half-way may have no row.
+        found, image = met(image, images, str)
+        known, label = met(label, labels, str)
         return Rows(
             image,
             label,
-            tuple(word.decode() for word in images),
-            tuple(word.decode() for word in labels),
+            found,
+            known,
             np.ascontiguousarray(values[:, 1:] if self.scored else values),
             values[:, 0].copy() if self.scored else None,
             group == 1,
@@ -338,19 +340,6 @@ class _Reader:
             self.blanks,
             self.digest.hexdigest() if self.digest is not None else "",
         )
-
-
-def _met(number: Integers, words: list[bytes]) -> tuple[Integers, list[bytes]]:
-    """Return the words that rows have, and `number` (N,) counting in them.
-
-    Those of a block that was declined half-way may have none.
-    """
-    used = np.flatnonzero(np.bincount(number, minlength=len(words)))
-    if len(used) == len(words):
-        return number, words
-    place = np.zeros(len(words), np.int32)
-    place[used] = np.arange(len(used), dtype=np.int32)
-    return place[number], [words[at] for at in used.tolist()]
 
 
 def _why(header: Sequence[str], absent: Sequence[str]) -> str:

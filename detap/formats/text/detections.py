@@ -1,9 +1,8 @@
 """Detections from folders of text files: a class each, or an image each."""
 
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -11,17 +10,16 @@ from detap.errors import Note
 from detap.formats.named.notes import left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, nothing_in_common
 from detap.formats.named.problems import Problems
-from detap.formats.named.sides import Stand
 from detap.formats.reading import stream as files
 from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import FaultError, check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
-from detap.formats.text.folder import Folder, detections_folder
+from detap.formats.text.folder import Folder, detections_folder, remedy_of
 from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
 from detap.formats.text.lines import LineForm, looks_like
 from detap.formats.text.places import Places
-from detap.formats.text.rows import Rows, in_order, read_text
+from detap.formats.text.rows import in_order, read_text
 from detap.spelling import quoted
 from detap.tables.columns import places, renumbered
 from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth, Integers
@@ -151,19 +149,11 @@ class _Job:
     limits: Limits
     as_is: bool
 
-    def rows(self, form: LineForm) -> Rows:
-        """Return the rows of all files."""
-        return read_text(self.folder, form, self.members, self.problems, self.limits)
-
-    def stand(self, form: LineForm, rows: Rows) -> Stand:
-        """Return where the boxes stand."""
-        places = Places(self.folder, self.members, rows, form, self.limits)
-        return places.stand(self.as_is)
-
-    @property
-    def members(self) -> tuple[str, ...]:
-        """The files to be read."""
-        return tuple(self.folder.members.values())
+    def read(self, form: LineForm) -> Places:
+        """Return the rows of all files, and where they stand."""
+        members = tuple(self.folder.members.values())
+        rows = read_text(self.folder, form, members, self.problems, self.limits)
+        return Places(self.folder, members, rows, form, self.limits)
 
 
 def _read_class_files(job: _Job) -> Detections:
@@ -173,14 +163,15 @@ def _read_class_files(job: _Job) -> Detections:
     job.problems.raise_any()
     images = [str(name) for name in truth.images]
     form = LineForm("image", True, job.boxes, image_resolver(truth, job.problems), images)
-    rows = job.rows(form)
+    found = job.read(form)
+    rows = found.rows
     if job.problems.count and not len(rows):
         _lead_with_images(job)
     job.problems.raise_any()
     called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
     image = renumbered(rows.name, rows.names, images)
-    found = _Found(form, rows, image, rows.file, called)
-    return _detections(job, found, told(without_file(truth, called)))
+    notes = told(without_file(truth, called))
+    return _detections(job, _Found(found, image, rows.file, called), notes)
 
 
 def check_classes(
@@ -209,7 +200,8 @@ def check_classes(
 def _read_image_files(job: _Job) -> Detections:
     folder, truth = job.folder, job.truth
     form = LineForm("class", True, job.boxes, job.names.resolve)
-    rows = job.rows(form)
+    found = job.read(form)
+    rows = found.rows
     of_file = places(folder.members, truth.images)
     image = of_file[rows.file]
     resolve_image = image_resolver(truth, job.problems)
@@ -231,7 +223,7 @@ def _read_image_files(job: _Job) -> Detections:
             warning=False,
         ),
     )
-    return _detections(job, _Found(form, rows, image, rows.name, rows.names), told(*notes))
+    return _detections(job, _Found(found, image, rows.name, rows.names), told(*notes))
 
 
 def _lead_with_images(job: _Job) -> None:
@@ -255,17 +247,11 @@ def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], st
                 f"image {quoted(word)} is not in the image set, though {place} exists",
                 "give the image set that the detector was run on",
             )
-        raise FaultError(
-            f"image {quoted(word)} is not in the ground truth", _image_remedy(word, images)
-        )
+        remedy = "score the detections of the images that the ground truth has"
+        message = f"image {quoted(word)} is not in the ground truth"
+        raise FaultError(message, remedy_of(word, images, remedy))
 
     return resolve
-
-
-def _image_remedy(word: str, images: Collection[Any]) -> str:
-    if os.path.splitext(os.path.basename(word))[0] in images:
-        return "write it without folder and suffix"
-    return "score the detections of the images that the ground truth has"
 
 
 def _outside(truth: GroundTruth, image: str) -> str:
@@ -282,14 +268,13 @@ def _outside(truth: GroundTruth, image: str) -> str:
 class _Found:
     """The rows of all lines, with the image of each (N,), and its class: `number` in `names`."""
 
-    form: LineForm
-    rows: Rows
+    places: Places
     image: Integers
     number: Integers
     names: Sequence[str]
 
 
-def _check_score_column(job: _Job, found: _Found) -> None:
+def _check_score_column(job: _Job, found: Places) -> None:
     """Refuse lines whose score looks like the last column: no box ends in the first pixel.
 
     Read as they stand, they would give a number near 0; as other sides, as well.
@@ -298,6 +283,7 @@ def _check_score_column(job: _Job, found: _Found) -> None:
     half = len(last) / 2
     fractions = ((last >= 0) & (last <= 1)).all() and (last != np.floor(last)).any()
     if fractions and np.count_nonzero(score > 1) > half < np.count_nonzero((box > 1).any(axis=1)):
+        assert found.form is not None
         key, _, *sides = found.form.columns
         files.refuse(
             job.folder.given,
@@ -308,9 +294,9 @@ def _check_score_column(job: _Job, found: _Found) -> None:
 
 
 def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections:
-    rows, folder = found.rows, job.folder
+    rows, folder = found.places.rows, job.folder
     if not job.as_is:
-        _check_score_column(job, found)
+        _check_score_column(job, found.places)
     classes, label = in_order(found.number, found.names)
     return detections(
         Objects(
@@ -323,7 +309,7 @@ def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections
             score=rows.values[:, 0].copy(),
         ),
         job.truth,
-        job.stand(found.form, rows),
+        found.places.stand(job.as_is),
         (folder.source(folder.members.values(), len(rows)), *job.names.source()),
         (*notes, *told(left_aside(folder.aside, "detections"))),
     )

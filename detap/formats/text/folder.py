@@ -1,16 +1,20 @@
 """The files of a VOC data set: which of a folder's are read, image sets, lists of class names."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
+from detap.errors import Note
+from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
 from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import Limits
 from detap.formats.text.lines import plain_lines
-from detap.spelling import quoted
-from detap.tables.detection import SourceFile
+from detap.spelling import quoted, some
+from detap.tables.detection import Integers, SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,12 @@ class Folder:
         """Return the path of a member."""
         return os.path.join(self.path, member) if member else self.given
 
+    def columns(self, limits: Limits) -> list[list[list[str]]]:
+        """Return, of each file, the columns of every line that has one: a lenient look."""
+        texts = (files.read_bytes(self.file(m), limits) for m in self.members.values())
+        lines = (text.decode("utf-8-sig", "replace").split("\n") for text in texts)
+        return [[columns for line in one if (columns := line.split())] for one in lines]
+
     def source(self, members: Iterable[str], records: int) -> SourceFile:
         """Return the members that were read, in the order of their numbers, as an input."""
         start = f"{self.inside}/" if self.inside else ""
@@ -66,11 +76,11 @@ def _list_folder(path: str) -> list[os.DirEntry[str]]:
         files.refuse(repr(path), "is no path: it contains a NUL character")
 
 
-def _is_regular(entry: os.DirEntry[str]) -> bool:
-    try:
+def is_regular(entry: os.DirEntry[str]) -> bool:
+    """Return whether an entry of a folder is a regular file, or a link to one."""
+    with suppress(OSError):  # a loop of links, say
         return entry.is_file()
-    except OSError:  # a loop of links, say
-        return False
+    return False
 
 
 def files_of(given: str, inside: str, suffix: str) -> Folder:
@@ -87,7 +97,7 @@ def files_of(given: str, inside: str, suffix: str) -> Folder:
         name = entry.name
         if name[cut:].lower() != suffix or name[0] == ".":
             continue
-        if not _is_regular(entry):
+        if not is_regular(entry):
             if os.path.isdir(entry):
                 continue
             odd.add(name)
@@ -97,6 +107,15 @@ def files_of(given: str, inside: str, suffix: str) -> Folder:
             files.refuse(path, message, "keep one of them")
     ordered = {stem: members[stem] for stem in sorted(members)}
     return Folder(given, inside, suffix, ordered, len(entries) - len(ordered), frozenset(odd))
+
+
+def one_file(path: str) -> Folder | None:
+    """Return the one file that a path is; None where it is a folder."""
+    if "\0" not in path and os.path.isdir(path):
+        return None
+    os.close(files.open_regular(path))
+    stem, suffix = os.path.splitext(os.path.basename(path))
+    return Folder(path, "", suffix, {stem: ""})
 
 
 def ground_truth_folder(path: str) -> Folder:
@@ -134,11 +153,7 @@ def detections_folder(path: str) -> Folder:
     """Return the text files of a folder of detections, or the one file that is given."""
     if path == files.STDIN:
         files.refuse(path, "cannot hold VOC detections: the files' names count", "give a folder")
-    if "\0" in path or not os.path.isdir(path):
-        os.close(files.open_regular(path))
-        stem, suffix = os.path.splitext(os.path.basename(path))
-        return Folder(path, "", suffix, {stem: ""})
-    folder = files_of(path, "", ".txt")
+    folder = one_file(path) or files_of(path, "", ".txt")
     if not folder.members:
         looks = ", but some with .xml, as ground truth has" if _has_xml(path) else ""
         message = f"has no detections: no file ends with .txt{looks}"
@@ -190,7 +205,7 @@ def select_images(
                 file,
                 f"line {number}",
                 f"image {quoted(name)} has no {folder.suffix} file in {folder.path}",
-                _missing_remedy(name, folder.members),
+                remedy_of(name, folder.members, "take it off the list, or add the file"),
             )
         elif name in chosen:
             repeated.append(name)
@@ -199,6 +214,23 @@ def select_images(
     if not lines and not problems.count:
         problems.add(file, "", "names no image", "list one image a line")
     return Selection(tuple(chosen), tuple(chosen.values()), file, len(lines), tuple(repeated))
+
+
+def folder_notes(
+    folder: Folder, selection: Selection, image: Integers, nested: int
+) -> tuple[Note, ...]:
+    """Note what was left aside; `image` (G,) is the image of each object."""
+    return told(
+        Note(
+            "images-listed-twice",
+            "lines of the image set repeat an image, which counts once: "
+            + some(selection.repeated),
+            len(selection.repeated),
+        ),
+        left_aside(folder.aside, "annotations"),
+        Note("nested-objects", "object elements inside others are left aside", nested),
+        images_without_objects(len(selection.images), image),
+    )
 
 
 def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:
@@ -210,10 +242,10 @@ def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:
     return None
 
 
-def _missing_remedy(name: str, members: Mapping[str, str]) -> str:
-    if os.path.splitext(os.path.basename(name))[0] in members:
-        return "write it without folder and suffix"
-    return "take it off the list, or add the file"
+def remedy_of(name: str, known: Container[Any], remedy: str) -> str:
+    """Return what to do about the name of an image that is none of those known."""
+    stem = os.path.splitext(os.path.basename(name))[0]
+    return "write it without folder and suffix" if stem in known else remedy
 
 
 def _image_set_file(folder: Folder, image_set: str) -> str:

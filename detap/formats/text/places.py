@@ -1,7 +1,9 @@
 """Where the rows of a folder of text files, or of XML, stand."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
 
 from detap.formats.named.problems import Problems
 from detap.formats.named.sides import CORNERS, Stand
@@ -9,6 +11,7 @@ from detap.formats.reading.stream import Limits
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import SWAPPED, LineForm, read_lines
 from detap.formats.text.rows import Rows, content, rows_of
+from detap.tables.detection import Flags
 
 _ELEMENTS = ("xmin", "ymin", "xmax", "ymax")
 
@@ -34,6 +37,13 @@ class Places:
             _ELEMENTS if self.form is None else CORNERS,
             "" if self.form is None else SWAPPED,
         )
+
+    def refuse(self, faults: Iterable[tuple[Flags, str]], problems: Problems) -> None:
+        """Raise InputError with all problems, those of rows (N,) that have a fault among them."""
+        for flags, message in faults:
+            for row in np.flatnonzero(flags).tolist():
+                problems.add(*self.place(row), message, "correct the line")
+        problems.raise_any()
 
     def place(self, row: int) -> tuple[str, str]:
         """Return the file of a row, which is read again, and its line there."""

@@ -1,7 +1,7 @@
 """The rows of many VOC files as columns: scanned where regular, else read with care."""
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -98,41 +98,58 @@ def read_text(
         What is accepted at most.
     """
     scanned, declined = _scan_text(folder, form, members, limits)
-    careful = {}
-    budget = Budget(folder.given, limits, len(scanned))
-    for number in declined:
-        file = folder.file(members[number])
-        data = content(file, problems, limits)
-        if data is not None:
-            careful[number] = read_lines(data, file, form, problems)
-            budget.spend(len(careful[number].names))
-    return merge(scanned, careful)
+
+    def read(data: bytes, file: str, _: int) -> Lines:
+        return read_lines(data, file, form, problems)
+
+    return with_care(
+        folder, members, declined, read, scanned=scanned, problems=problems, limits=limits
+    )
 
 
-class Budget:
-    """How many records a run may still read.
+def with_care(
+    folder: Folder,
+    members: Sequence[str],
+    numbers: Iterable[int],
+    read: Callable[[bytes, str, int], Lines],
+    *,
+    scanned: Rows,
+    problems: Problems,
+    limits: Limits,
+) -> Rows:
+    """Return the rows that were scanned, and those of the other files of a folder.
+
+    Parameters
+    ----------
+    folder, members, problems, limits
+        As :func:`read_text` has them.
+    numbers : iterable of int
+        Of the other files.
+    read : callable
+        Takes what a file holds, its path and its number, and returns its rows.
+    scanned : Rows
+        Not more than the limit.
 
     Raises
     ------
     InputError
         Once there are more than the limit.
     """
-
-    def __init__(self, path: str, limits: Limits, spent: int) -> None:
-        self.path = path
-        self.limit = limits.records
-        self.spent = 0
-        self.spend(spent)
-
-    def spend(self, records: int) -> None:
-        """Count so many records more."""
-        self.spent += records
-        if self.spent > self.limit:
+    careful: dict[int, Lines] = {}
+    records = len(scanned)
+    for number in numbers:
+        file = folder.file(members[number])
+        data = content(file, problems, limits)
+        if data is not None:
+            careful[number] = read(data, file, number)
+            records += len(careful[number].names)
+        if records > limits.records:
             files.refuse(
-                self.path,
-                f"holds more than {self.limit} records",
+                folder.given,
+                f"holds more than {limits.records} records",
                 "raise the limit on records (--max-records) if that is meant",
             )
+    return merge(scanned, careful)
 
 
 def _scan_text(

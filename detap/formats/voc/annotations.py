@@ -13,7 +13,7 @@ from detap.formats.named.problems import Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import Lines, box_fault, looks_like, number_fault
-from detap.formats.text.rows import Budget, Rows, content, merge, met, scannable
+from detap.formats.text.rows import Rows, met, scannable, with_care
 from detap.formats.voc import _scan as _voc_xml
 from detap.spelling import quoted
 from detap.tables.detection import Floats
@@ -57,20 +57,19 @@ def read_annotations(
         )
     names, name = met(name, words, str)
     scanned = Rows(file, name, names, corners, difficult)
-    careful: dict[int, Lines] = {}
-    budget = Budget(folder.given, limits, len(scanned))
     nested = 0
-    for number in declined:
-        path = folder.file(members[number])
-        data = content(path, problems, limits)
-        if data is None:
-            continue
-        annotation = read_annotation(data, path, problems, limits)
-        careful[number] = annotation.objects
-        budget.spend(len(annotation.objects.names))
+
+    def read(data: bytes, file: str, number: int) -> Lines:
+        nonlocal nested
+        annotation = read_annotation(data, file, problems, limits)
         sizes[number] = annotation.width, annotation.height
         nested += annotation.nested
-    return ReadObjects(merge(scanned, careful), sizes, nested)
+        return annotation.objects
+
+    rows = with_care(
+        folder, members, declined, read, scanned=scanned, problems=problems, limits=limits
+    )
+    return ReadObjects(rows, sizes, nested)
 
 
 @dataclass(frozen=True, slots=True)

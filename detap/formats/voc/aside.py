@@ -31,7 +31,7 @@ def named(
     """
     folder = detections_folder(os.fspath(path))
     stems = tuple(folder.members)
-    lines = [_columns(folder.file(name), limits) for name in folder.members.values()]
+    lines = folder.columns(limits)
     if layout is None:
         first = {stem: found[0][0] for stem, found in zip(stems, lines, strict=True) if found}
         layout = tell_layout(stems, first, (), ())
@@ -56,12 +56,6 @@ def _resolved(listed: ClassNames, word: str) -> str:
         return listed.resolve(word)
     except FaultError:
         return word  # which its reader names
-
-
-def _columns(path: str, limits: Limits) -> list[list[str]]:
-    """Return the columns of every line that has one and can be read."""
-    text = read_bytes(path, limits).decode("utf-8-sig", "replace")
-    return [columns for line in text.split("\n") if (columns := line.split())]
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

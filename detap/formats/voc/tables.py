@@ -18,9 +18,8 @@ from detap.formats.reading.problems import check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
-from detap.formats.text.folder import ground_truth_folder, select_images
+from detap.formats.text.folder import folder_notes, ground_truth_folder, select_images
 from detap.formats.text.lines import LineForm
-from detap.formats.text.notes import folder_notes
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text
 from detap.formats.voc.annotations import ReadObjects, read_annotations

@@ -19,7 +19,7 @@ from detap.formats.reading import stream as files
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
 from detap.formats.reading.stream import Limits
 from detap.formats.text.data_yaml import SPLITS, SUFFIXES, DataYaml, read_data_yaml
-from detap.formats.text.folder import Folder
+from detap.formats.text.folder import Folder, is_regular
 from detap.formats.text.lines import plain_lines
 from detap.spelling import quoted
 
@@ -287,7 +287,7 @@ class _Search:
                     for entry in entries:
                         if entry.name[0] == ".":
                             continue
-                        regular = _is_regular(entry)
+                        regular = is_regular(entry)
                         if regular or not _is_folder(entry):
                             names[entry.name] = regular
                         else:
@@ -367,10 +367,4 @@ def _is_image(name: str) -> bool:
 def _is_folder(entry: "os.DirEntry[str]") -> bool:
     with suppress(OSError):  # a loop of links, say
         return entry.is_dir()
-    return False
-
-
-def _is_regular(entry: "os.DirEntry[str]") -> bool:
-    with suppress(OSError):
-        return entry.is_file()
     return False

@@ -11,7 +11,6 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engin
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -125,15 +124,8 @@ def read_ground_truth(
     return ground_truth(objects, stand, sources, notes)
 
 
-@dataclass(frozen=True, slots=True)
-class _Files:
+class _Files(Places):
     """Files of lines, and their rows."""
-
-    folder: Folder
-    members: Sequence[str]
-    rows: Rows
-    form: YoloForm
-    limits: Limits
 
     @classmethod
     def read(
@@ -154,10 +146,6 @@ class _Files:
             rows = read_text(folder, form, members, problems, limits)
         problems.raise_any()
         return cls(folder, members, rows, form, limits)
-
-    def place(self, row: int) -> tuple[str, str]:
-        """Return the file of a row, and its line there."""
-        return Places(self.folder, self.members, self.rows, self.form, self.limits).place(row)
 
     def check(self, box: Floats, *, as_is: bool) -> None:
         """Raise InputError where the boxes (N, 4) of the rows are no fractions."""
