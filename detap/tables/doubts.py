@@ -5,6 +5,7 @@ it takes evidence, and who knows better can insist (``as_is=True``, ``--as-is``)
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,21 +65,34 @@ def perhaps_undefined(truth: "GroundTruth", classes: Iterable[str]) -> str:
 # --- boxes that are there twice
 
 
-def repeated(image: Integers, label: Integers, corners: Floats) -> int:
-    """Return how many of N rows have the image, the class and the box (N, 4) of an earlier one."""
+def repeats(key: NDArray[np.int64], numbers: Floats) -> NDArray[np.bool_]:
+    """Return which of N rows have the key (N,) and the numbers (N, k) of an earlier one, (N,)."""
     # A hash that misses no equal pair is enough to rule them out, and far cheaper than the rows.
-    mixed = (image.astype(np.uint64) << np.uint64(20)) ^ label.astype(np.uint64)
-    bits = (corners + 0.0).view(np.uint64)
-    for column, odd in zip(bits.T, (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F) * 2, strict=True):
+    mixed = key.astype(np.uint64)
+    bits = (numbers + 0.0).view(np.uint64)
+    for column, odd in zip(bits.T, cycle((0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)), strict=False):
         mixed = (mixed ^ (column >> np.uint64(29)) ^ column) * np.uint64(odd)
     ordered = np.sort(mixed)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
-    if not len(twice):
-        return 0
-    rows = np.flatnonzero(np.isin(mixed, twice))
-    boxes = map(tuple, corners[rows].tolist())
-    table = zip(image[rows].tolist(), label[rows].tolist(), boxes, strict=True)
-    return len(rows) - len(set(table))
+    again = np.zeros(len(key), np.bool_)
+    if len(twice):
+        rows = np.flatnonzero(np.isin(mixed, twice))
+        table = zip(key[rows].tolist(), map(tuple, numbers[rows].tolist()), strict=True)
+        seen: set[tuple[int, tuple[float, ...]]] = set()
+        for row, entry in zip(rows.tolist(), table, strict=True):
+            again[row] = entry in seen
+            seen.add(entry)
+    return again
+
+
+def pair_key(image: Integers, label: Integers) -> NDArray[np.int64]:
+    """Return a number for each pair of an image and a class, another for every other, (N,)."""
+    return image.astype(np.int64) << np.int64(32) | label
+
+
+def repeated(image: Integers, label: Integers, corners: Floats) -> int:
+    """Return how many of N rows have the image, the class and the box (N, 4) of an earlier one."""
+    return int(np.count_nonzero(repeats(pair_key(image, label), corners)))
 
 
 # --- boxes that end before they begin

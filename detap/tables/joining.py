@@ -188,15 +188,19 @@ def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[st
             plain = name.removesuffix(distinct_name("", identifier))
             path, other = called.setdefault(identifier, (_input(table), plain))
             if other != plain:
-                message = f"category {identifier!r} is {plain!r} here and {other!r} in {path}"
-                remedy = "give ground truths of one list of categories"
-                raise InputError(Problem(_input(table), "", message, remedy))
+                raise _other(table, identifier, repr(plain), repr(other), path)
     names = [called[identifier][1] for identifier in ids]
     often = Counter(names)
     return tuple(
         distinct_name(name, identifier) if often[name] > 1 else name
         for identifier, name in zip(ids, names, strict=True)
     )
+
+
+def _other(table: GroundTruth, name: Name, here: str, there: str, path: str) -> InputError:
+    message = f"category {name!r} is {here} here and {there} in {path}"
+    remedy = "give ground truths of one list of categories"
+    return InputError(Problem(_input(table), "", message, remedy))
 
 
 def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | None:
@@ -240,9 +244,7 @@ def _groups(tables: Sequence[GroundTruth]) -> dict[Name, str]:
         for identifier, group in table.groups.items():
             path, other = found.setdefault(identifier, (_input(table), group))
             if other != group:
-                message = f"category {identifier!r} is {group} here and {other} in {path}"
-                remedy = "give ground truths of one list of categories"
-                raise InputError(Problem(_input(table), "", message, remedy))
+                raise _other(table, identifier, group, other, path)
     return {identifier: group for identifier, (_, group) in found.items()}
 
 

@@ -109,9 +109,7 @@ class Masks:
     @classmethod
     def none(cls) -> "Masks":
         """Return no masks."""
-        start = np.zeros(1, np.int64)
-        sizes, runs = np.zeros((0, 2), np.int32), np.zeros(0, np.uint32)
-        return cls(sizes, start, runs, start, np.zeros(0, np.int64), np.zeros((0, 2)))
+        return cls._of(np.zeros((0, 2), np.int32), np.zeros(1, np.int64), np.zeros(0, np.uint32))
 
     @classmethod
     def of_bitmaps(cls, bits: NDArray[np.uint8]) -> "Masks | None":

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,30 +82,6 @@ class Results:
         """Return them as pycocotools' loadRes has them, made anew."""
         return self.source.records()
 
-    @classmethod
-    def of(
-        cls,
-        images: Sequence[Any],
-        categories: Sequence[Any],
-        columns: tuple[Integers, Integers, Floats, Floats, Floats, Floats],
-        source: Source,
-        masks: Masks | None = None,
-    ) -> Self:
-        """Return columns with what they are numbered by."""
-        image, label, corners, box_area, area, score = columns
-        return cls(
-            tuple(images),
-            tuple(categories),
-            image,
-            label,
-            corners,
-            box_area,
-            area,
-            score,
-            source,
-            masks,
-        )
-
 
 @dataclass(frozen=True)
 class FileResults:
@@ -158,8 +134,9 @@ class FileResults:
             corners, box_area, area = _with_boxes(masks, corners, box_area)
         elif np.isnan(box_area).any():
             return None
-        of_file = image, label, corners, box_area, area, score
-        return Results.of(images, (*known, *columns[5]), of_file, cls(content), masks)
+        numbers = corners, box_area, area, score
+        ids = tuple(images), (*known, *columns[5])
+        return Results(*ids, image, label, *numbers, cls(content), masks)
 
 
 def _scan_from(content: bytes, start: int, *, masks: bool = False) -> ResultsScan:
@@ -267,8 +244,8 @@ class ArrayResults:
             return None
         if not take_rows(rows, *tables, len(known), image, label, corners, box_area, area, score):
             return None
-        columns = image, label, corners, box_area, area, score
-        return Results.of(images, (*known, None), columns, cls(rows))
+        numbers = corners, box_area, area, score
+        return Results(tuple(images), (*known, None), image, label, *numbers, cls(rows))
 
 
 def complete(records: list[Record]) -> bool:

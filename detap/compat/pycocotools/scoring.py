@@ -116,29 +116,37 @@ class Claims(NamedTuple):
 
 def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
     """Return the ground truths that are selected, marked; None where they are unusual."""
-    columns = _read(coco, params, selection, scored=False)
-    if columns is None:
+    read = _read(coco, params, selection, scored=False)
+    if read is None:
         return None
-    boxes, rows = _selected(selection, *columns.columns()[:-2])
+    columns, boxes, rows, drawn = read
     crowd, neutral = columns.columns()[-2:]
     flags = neutral.view(np.bool_)[rows], crowd.view(np.bool_)[rows]
     ids = np.array(columns.ids, np.object_)[rows]
-    drawn = _drawn(coco, columns, params, boxed=True)
-    if drawn is None and params.iouType != "bbox":
-        return None
-    return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, drawn and drawn.at(rows))
+    return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, drawn)
 
 
 def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
     """Return the detections that are selected; None where they are unusual."""
-    columns = _read(coco, params, selection, scored=True)
+    read = _read(coco, params, selection, scored=True)
+    if read is None:
+        return None
+    columns, boxes, rows, drawn = read
+    return Claims(boxes, columns.ids, rows, columns.scores, drawn)
+
+
+def _read(
+    coco: Any, params: Any, selection: Selection, *, scored: bool
+) -> tuple[Columns, Boxes, NDArray[np.intp], Masks | Keypoints | None] | None:
+    """Return all columns; of those that are selected boxes, rows and what is compared besides."""
+    columns = _columns(coco, params, selection, scored=scored)
     if columns is None:
         return None
     boxes, rows = _selected(selection, *columns.columns()[:-2])
-    drawn = _drawn(coco, columns, params, boxed=False)
+    drawn = _drawn(coco, columns, params, boxed=not scored)
     if drawn is None and params.iouType != "bbox":
         return None
-    return Claims(boxes, columns.ids, rows, columns.scores, drawn and drawn.at(rows))
+    return columns, boxes, rows, drawn and drawn.at(rows)
 
 
 def _drawn(coco: Any, columns: Columns, params: Any, *, boxed: bool) -> Masks | Keypoints | None:
@@ -153,7 +161,7 @@ def _drawn(coco: Any, columns: Columns, params: Any, *, boxed: bool) -> Masks | 
     return Masks.of(columns.records, columns.aside, coco.imgs)
 
 
-def _read(coco: Any, params: Any, selection: Selection, *, scored: bool) -> Columns | None:
+def _columns(coco: Any, params: Any, selection: Selection, *, scored: bool) -> Columns | None:
     low, high = params.areaRng[-1]
 
     def new(room: int) -> Columns:

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from detap.formats.arrow.table import Table
-from detap.formats.coco.columns import DetectionColumns
+from detap.formats.coco.columns import DetectionColumns, misnamed
+from detap.formats.coco.values import describe_ids
 from detap.formats.json.text import spelt
 from detap.tables.columns import places
 from detap.tables.detection import GroundTruth, Integers, Name
@@ -47,8 +48,6 @@ def _known_classes(
         _check_called(table, table.called(), truth)
     unknown = sorted(found.number.keys() - set(known), key=found.number.__getitem__)
     if column == "category" and unknown and len(unknown) == len(found.number) and not as_is:
-        from detap.formats.coco.careful import describe_ids  # seldom needed
-
         table.problems.instead(
             "no category in common with the ground truth: category is "
             f"{describe_ids(unknown)} here, {describe_ids(known)} there",
@@ -61,8 +60,6 @@ def _known_classes(
 
 def _check_called(table: Table, called: dict[Name, str], truth: GroundTruth) -> None:
     """Note categories that are another's name here than in the ground truth."""
-    from detap.formats.coco.careful import misnamed  # seldom needed
-
     listed = [{"id": identifier, "name": name} for identifier, name in called.items()]
     due = dict(zip(truth.class_ids, truth.classes, strict=True))
     for _, identifier, name, right in misnamed(listed, called, due):
@@ -96,8 +93,6 @@ def _check_known(table: Table, place: Integers, known: tuple[Name, ...]) -> None
     image, names = table.image(), list(table.rows.image.number)
     rows = np.flatnonzero(place[image] < 0)
     if len(rows) == len(image):
-        from detap.formats.coco.careful import describe_ids  # seldom needed
-
         table.problems.instead(
             "no image in common with the ground truth: image_id is "
             f"{describe_ids(names)} here, {describe_ids(known)} there",

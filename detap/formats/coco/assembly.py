@@ -236,7 +236,7 @@ def _check_labels(columns: DetectionColumns, truth: GroundTruth, source: Source)
     remedy = "use the ground truth's category ids"
     unknown = sum(columns.unknown.values())
     if unknown and unknown == len(columns.label) and not source.as_is:
-        from detap.formats.coco.careful import describe_ids  # only for this
+        from detap.formats.coco.values import describe_ids  # only for this
 
         message = (
             "no category in common with the ground truth: category_id is "

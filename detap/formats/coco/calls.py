@@ -16,9 +16,7 @@ from detap.formats.calling import by_stem, without_suffix
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.shift import sampled_classes
 from detap.formats.json.text import spelt
-from detap.formats.named.problems import Problems
-from detap.formats.reading.paths import Path, shown
-from detap.formats.reading.stream import Limits
+from detap.formats.reading.paths import shown
 from detap.formats.registry import FORMATS
 from detap.formats.text.class_names import ClassNames
 from detap.spelling import is_whole
@@ -198,19 +196,6 @@ class Naming(NamedTuple):
     def refuse(self, message: str, remedy: str) -> InputError:
         """Return an error about the results."""
         return InputError(Problem(self.path, "", message, remedy))
-
-
-def names_of(path: Path | None, limits: Limits) -> ClassNames:
-    """Read a list of names.
-
-    Raises
-    ------
-    InputError
-    """
-    problems = Problems(limits.problems)
-    names = ClassNames.read(path, problems, limits)
-    problems.raise_any()
-    return names
 
 
 def first_of(given: int | str | None) -> int | None:

@@ -6,7 +6,7 @@ results, and hands over to it whatever is not of the regular shape.
 
 import json
 from array import array
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from detap.formats.coco.columns import (
     keypoints_of,
     listed_names,
     listed_pairs,
+    misnamed,
 )
 from detap.formats.coco.outlines import OutlinesReader, Shape
 from detap.formats.coco.poses import PosesReader, extent_of, number_of_keypoints, pose_of, without_v
@@ -32,6 +33,7 @@ from detap.formats.coco.values import (
     area_of,
     box_of,
     check_text,
+    describe_ids,
     flag_of,
     identifier_of,
     required,
@@ -42,7 +44,7 @@ from detap.formats.json.text import JsonText, NotJsonError, spelt, text_of
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.problems import FaultError, Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
-from detap.tables.detection import GroundTruth, Name, distinct_name
+from detap.tables.detection import GroundTruth, Name, encode_boxes
 
 _NO_BOX = (0.0, 0.0, np.nan, np.nan)
 """Of a row whose mask has the box."""
@@ -270,8 +272,7 @@ class _TruthReader:
         self._check_references("category_id", "categories", label, self.label, class_ids)
         self.problems.raise_any()
         box = np.array(self.box, np.float64).reshape(-1, 4)
-        corners = box.copy()
-        corners[:, 2:] += box[:, :2]
+        corners, box_area = encode_boxes(box, "xywh", copy=False)
         columns = TruthColumns(
             image_ids=image_ids,
             image_sizes=np.array([self.sizes[i] for i in image_ids], np.float64).reshape(-1, 2),
@@ -280,7 +281,7 @@ class _TruthReader:
             image=image,
             label=label,
             corners=corners,
-            box_area=box[:, 2] * box[:, 3],
+            box_area=box_area,
             area=np.array(self.area, np.float64),
             crowd=_as_flags(self.flags["iscrowd"]),
             ignore=_as_flags(self.flags["ignore"]),
@@ -556,13 +557,12 @@ class _ResultsReader:
         self._check_kinds(class_ids)
         self.problems.raise_any()
         box = np.array(self.box, np.float64).reshape(-1, 4)
-        corners = box.copy()
-        corners[:, 2:] += box[:, :2]
+        corners, box_area = encode_boxes(box, "xywh", copy=False)
         return DetectionColumns(
             image=image,
             label=label,
             corners=corners,
-            box_area=box[:, 2] * box[:, 3],
+            box_area=box_area,
             score=np.array(self.score, np.float64),
             unknown=unknown,
             file_names=listed,
@@ -617,29 +617,6 @@ class _ResultsReader:
                 )
 
 
-def misnamed(
-    listed: list[Any], used: Container[Name], truth: dict[Name, str]
-) -> Iterator[tuple[int, Name, str, str]]:
-    """Yield the categories in use that the results' own list names otherwise than the truth.
-
-    Yields
-    ------
-    tuple
-        Its number in the list, its id, its name there, and its name in the ground truth.
-    """
-    for number, category in enumerate(listed):
-        if not isinstance(category, dict):
-            continue
-        identifier, name = category.get("id"), category.get("name")
-        if not isinstance(identifier, int | str) or not isinstance(name, str):
-            continue
-        due = truth.get(identifier)
-        if identifier not in used or due is None:
-            continue
-        if due not in (name, distinct_name(name, identifier)):
-            yield number, identifier, name, due
-
-
 def read_listed(data: bytes) -> list[Any]:
     """Return a list that a scanner has kept: its syntax is known to be right."""
     value = JsonText(data.decode(), Problems("", 1)).value("") if data else []
@@ -650,18 +627,6 @@ def read_file_names(data: bytes) -> dict[Name, str]:
     """Return what an instances file calls each image; only of a file that was read before."""
     document = json.loads(data.removeprefix(BYTE_ORDER_MARK))
     return listed_names(document["images"], "file_name")
-
-
-def describe_ids(ids: Sequence[Name]) -> str:
-    """Return in few words what a set of ids looks like."""
-    if not ids:
-        return "none"
-    kind = "strings" if isinstance(ids[0], str) else "numbers"
-    alike = [name for name in ids if isinstance(name, str) == isinstance(ids[0], str)]
-    low, high = min(alike), max(alike)
-    if len(alike) == 1:
-        return spelt(low)
-    return f"one of {len(ids)} {kind} from {spelt(low)} to {spelt(high)}"
 
 
 def read_results(

@@ -1,6 +1,6 @@
 """What both readers of COCO files hand over: checked columns, not yet tables."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from detap.protocols.measures import FREQUENCIES
 from detap.records import Record
-from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name, distinct_name
 
 SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
 SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
@@ -225,3 +225,26 @@ def listed_names(records: Iterable[Any], key: str) -> dict[Name, str]:
         and isinstance(record.get("id"), int | str)
         and isinstance(record.get(key), str)
     }
+
+
+def misnamed(
+    listed: list[Any], used: Container[Name], truth: dict[Name, str]
+) -> Iterator[tuple[int, Name, str, str]]:
+    """Yield the categories in use that the results' own list names otherwise than the truth.
+
+    Yields
+    ------
+    tuple
+        Its number in the list, its id, its name there, and its name in the ground truth.
+    """
+    for number, category in enumerate(listed):
+        if not isinstance(category, dict):
+            continue
+        identifier, name = category.get("id"), category.get("name")
+        if not isinstance(identifier, int | str) or not isinstance(name, str):
+            continue
+        due = truth.get(identifier)
+        if identifier not in used or due is None:
+            continue
+        if due not in (name, distinct_name(name, identifier)):
+            yield number, identifier, name, due

@@ -5,9 +5,10 @@ The scanner reads the same of regular files (``_shapes.pxd``) and is held to thi
 
 import math
 from array import array
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.formats.coco.columns import Outlines
 from detap.formats.json.text import spelt
@@ -24,6 +25,16 @@ def _wrong(message: str, remedy: str = _REMEDY) -> FaultError:
     return FaultError(message, remedy)
 
 
+class Shape(NamedTuple):
+    """One segmentation: polygons, of an image's size, or runs of their own."""
+
+    height: int
+    width: int
+    rings: list[list[float]]
+    runs: NDArray[np.uint32] | None
+    listed: bool
+
+
 class OutlinesReader:
     """The segmentations of a file, row by row."""
 
@@ -37,7 +48,7 @@ class OutlinesReader:
         self.points = array("d")
         self.listed = 0
 
-    def drawn(self, value: Any) -> "Shape":
+    def drawn(self, value: Any) -> Shape:
         """Return what a record has as its segmentation.
 
         Raises
@@ -52,7 +63,7 @@ class OutlinesReader:
             raise _wrong("segmentation is an empty list")
         return Shape(0, 0, [_polygon(i, ring) for i, ring in enumerate(value)], None, True)
 
-    def add(self, shape: "Shape | None") -> None:
+    def add(self, shape: Shape | None) -> None:
         """Append the shape of the next row, or that it has none."""
         self.has.append(shape is not None)
         if shape is None:
@@ -79,21 +90,6 @@ class OutlinesReader:
             points=np.array(self.points, np.float64).reshape(-1, 2),
             listed=self.listed,
         )
-
-
-class Shape:
-    """One segmentation: polygons, of an image's size, or runs of their own."""
-
-    def __init__(
-        self,
-        height: int,
-        width: int,
-        rings: list[list[float]],
-        runs: "np.typing.NDArray[np.uint32] | None",
-        listed: bool,
-    ) -> None:
-        self.height, self.width = height, width
-        self.rings, self.runs, self.listed = rings, runs, listed
 
 
 def _polygon(number: int, ring: Any) -> list[float]:
@@ -151,14 +147,14 @@ def _size(value: Any) -> tuple[int, int]:
     return height, width
 
 
-def _decoded(text: str, pixels: int) -> "np.typing.NDArray[np.uint32]":
+def _decoded(text: str, pixels: int) -> NDArray[np.uint32]:
     found = _runs.decoded(text.encode("utf-8", "replace"), MOST_PIXELS)
     if isinstance(found, str):
         raise _wrong(f"counts {found}", f"write the mask of {pixels} pixels again")
     return found
 
 
-def _listed_runs(counts: list[Any]) -> "np.typing.NDArray[np.uint32]":
+def _listed_runs(counts: list[Any]) -> NDArray[np.uint32]:
     for i, value in enumerate(counts):
         whole = isinstance(value, int | float) and not isinstance(value, bool)
         if not (whole and 0 <= value <= MOST_PIXELS and value == value // 1):

@@ -25,6 +25,7 @@ from detap.formats.coco.columns import (
     keypoints_of,
     listed_names,
     listed_pairs,
+    misnamed,
 )
 from detap.formats.coco.prefetch import Handle
 from detap.formats.reading.paths import Path
@@ -265,8 +266,9 @@ def read_detections(
     notes: tuple[Note, ...] = ()
     if by_name:
         from detap.formats.coco import calls
+        from detap.formats.text.class_names import ClassNames
 
-        names, first = calls.names_of(listed, limits), calls.first_of(first_category_id)
+        names, first = ClassNames.given(listed, limits), calls.first_of(first_category_id)
         naming = calls.Naming(file, columns.categories, names, first, as_is)
         columns, notes = calls.by_name(columns, truth, naming)
         sources = names.source()
@@ -322,7 +324,7 @@ def scanned_detections(
     if listed and not by_name:
         names = dict(zip(truth.class_ids, truth.classes, strict=True))
         used = {truth.class_ids[k] for k in np.unique(label) if k < len(names)}
-        if any(careful.misnamed(listed, used, names)):
+        if any(misnamed(listed, used, names)):
             return None
     return DetectionColumns(
         image=image,

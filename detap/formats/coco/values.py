@@ -1,6 +1,7 @@
 """The values of a record of COCO: each checked, or an error that says what is wrong with it."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from detap.formats.json.text import LongInteger, spelt
@@ -129,3 +130,15 @@ def area_of(record: Record, width: float, height: float) -> float:
     if area < 0:
         raise FaultError(f"area is {spelt(record['area'])}", "give the area of the object, >= 0")
     return area
+
+
+def describe_ids(ids: Sequence[Name]) -> str:
+    """Return in few words what a set of ids looks like."""
+    if not ids:
+        return "none"
+    kind = "strings" if isinstance(ids[0], str) else "numbers"
+    alike = [name for name in ids if isinstance(name, str) == isinstance(ids[0], str)]
+    low, high = min(alike), max(alike)
+    if len(alike) == 1:
+        return spelt(low)
+    return f"one of {len(ids)} {kind} from {spelt(low)} to {spelt(high)}"

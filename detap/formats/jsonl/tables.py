@@ -7,9 +7,9 @@ import numpy as np
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco import calls
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
-from detap.formats.coco.careful import describe_ids
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.coco.tables import goes_by_names
+from detap.formats.coco.values import describe_ids
 from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
 from detap.formats.named.notes import images_without_objects, told
 from detap.formats.reading._surveys import survey_boxes
@@ -65,7 +65,7 @@ def read_ground_truth(
     if not lines.place and not limits.empty:
         message = f"has no object in its {len(lines.sizes)} images"
         raise InputError(Problem(lines.path, "", message, "there is nothing to score against"))
-    names = calls.names_of(class_names, limits)
+    names = ClassNames.given(class_names, limits)
     images = tuple(_sorted(lines.path, "images", lines.sizes))
     classes = tuple(_sorted(lines.path, "classes", lines.label))
     sizes = np.array([lines.sizes[image] for image in images], np.float64).reshape(-1, 2)
@@ -146,7 +146,7 @@ def read_detections(
     names = ClassNames()
     notes: tuple[Note, ...] = ()
     if by_name:
-        names, first = calls.names_of(listed, limits), calls.first_of(first_category_id)
+        names, first = ClassNames.given(listed, limits), calls.first_of(first_category_id)
         columns, notes = calls.by_name(
             columns, truth, calls.Naming(lines.path, {}, names, first, as_is)
         )

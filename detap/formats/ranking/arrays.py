@@ -18,13 +18,19 @@ from numpy.typing import NDArray
 
 from detap.formats.json.text import looks_like
 from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, Stream, refuse, refuse_os_error
+from detap.formats.reading.stream import (
+    DEFAULT_LIMITS,
+    EXPANSION_FLOOR,
+    Limits,
+    Stream,
+    refuse,
+    refuse_os_error,
+)
 
 Arrays = dict[str, NDArray[Any]]
 
 ZIP_MAGIC = b"PK\x03\x04"
 NPY_MAGIC = b"\x93NUMPY"
-_EXPANSION_FLOOR = 16 << 20
 _ENCRYPTED = 1
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
@@ -111,7 +117,7 @@ def _members(
         refuse(path, f"has none of the arrays {', '.join(wanted)}", f"it has {have}")
     compressed = sum(found[key].compress_size for key in keys)
     size = sum(found[key].file_size for key in keys)
-    allowed = min(limits.file_bytes, max(_EXPANSION_FLOOR, limits.expansion * compressed))
+    allowed = min(limits.file_bytes, max(EXPANSION_FLOOR, limits.expansion * compressed))
     if size > allowed:
         refuse(
             path,
@@ -166,16 +172,19 @@ def _array(data: bytes, path: str, key: str) -> NDArray[Any]:
     return array.astype(kind.newbyteorder("="), copy=False)
 
 
-def names_of(array: NDArray[Any], path: str, key: str) -> tuple[str, ...]:
-    """Return a column of names as text.
+def names_of(arrays: Arrays, path: str, key: str, count: int) -> tuple[str, ...]:
+    """Return a column of so many names as text; where there is none, numbers from 0.
 
     Raises
     ------
     InputError
         Where it is no column of text or whole numbers, or a name is repeated.
     """
+    if key not in arrays:
+        return tuple(map(str, range(count)))
+    array, place = arrays[key], f"array {key!r}"
     if array.ndim != 1 or array.dtype.kind not in "iuUS":
-        refuse(path, "is no column of names", "give text or whole numbers, (n,)", f"array {key!r}")
+        refuse(path, "is no column of names", "give text or whole numbers, (n,)", place)
     if array.dtype.kind == "S":
         names = tuple(name.decode("utf-8", "surrogateescape") for name in array.tolist())
     else:
@@ -183,7 +192,9 @@ def names_of(array: NDArray[Any], path: str, key: str) -> tuple[str, ...]:
     if len(set(names)) != len(names):
         seen: set[str] = set()
         twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        refuse(path, f"has the name {twice!r} twice", "make names distinct", f"array {key!r}")
+        refuse(path, f"has the name {twice!r} twice", "make names distinct", place)
+    if len(names) != count:
+        refuse(path, f"has {len(names)} names", f"give {count}", place)
     return names
 
 

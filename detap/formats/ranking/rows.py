@@ -4,7 +4,7 @@ Whatever the format, each row knows its place in the file, so that every problem
 """
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from io import StringIO
 from math import isfinite
@@ -194,28 +194,17 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
             message = f"has {len(cells)} fields, {len(headings)} are due"
             problems.add(f"line {line}", message, "quote fields with commas in them")
             continue
-        _add_cells(rows, cells, places, (form, line), problems)
+        place = places[form.number]
+        number = cells[place] if place >= 0 else str(form.default)
+        query, item = cells[places["query"]], cells[places["item"]]
+        if fault := text_fault(number):
+            message = f"{form.number} {quoted(number)} {fault}"
+            problems.add(f"line {line}", message, "give a number")
+        elif not query or not item:
+            problems.add(f"line {line}", "has an empty query or item", "name both")
+        else:
+            rows.add(query, item, float(number), line)
     return rows
-
-
-def _add_cells(
-    rows: Rows,
-    cells: Sequence[str],
-    places: Mapping[str, int],
-    of: tuple[Form, int],
-    problems: Problems,
-) -> None:
-    form, line = of
-    place = places[form.number]
-    number = cells[place] if place >= 0 else str(form.default)
-    fault = text_fault(number)
-    query, item = cells[places["query"]], cells[places["item"]]
-    if fault:
-        problems.add(f"line {line}", f"{form.number} {quoted(number)} {fault}", "give a number")
-    elif not query or not item:
-        problems.add(f"line {line}", "has an empty query or item", "name both")
-    else:
-        rows.add(query, item, float(number), line)
 
 
 def _from_json(text: str, form: Form, problems: Problems) -> Rows:

@@ -55,18 +55,14 @@ def read_run(run: Path, qrels: Path, *, limits: Limits = DEFAULT_LIMITS) -> Run:
         Where a file is no such thing, a number is not finite, an item is ranked twice for a
         query, or judged differently; or where the two files have no query in common.
     """
-    if STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels):
-        _refuse_same(run, qrels)
+    both = STDIN not in (run, qrels) and os.path.exists(run) and os.path.exists(qrels)
+    if both and os.path.samefile(run, qrels):
+        refuse(os.fspath(run), "is given as the run and as its judgements", "give both files")
     judged = _Judgements(qrels, limits)
     problems = Problems(shown(run), limits.problems)
     rows = read_rows(run, RUN, problems, limits)
     problems.raise_any()
     return _join(rows, judged, problems)
-
-
-def _refuse_same(run: Path, qrels: Path) -> None:
-    if os.path.samefile(run, qrels):
-        refuse(os.fspath(run), "is given as the run and as its judgements", "give both files")
 
 
 class _Judgements:
@@ -307,14 +303,16 @@ def _gallery(
             query, gallery = query.astype(common, copy=False), gallery.astype(common, copy=False)
     _check_lengths(labels, (len(query), items), first, where)
     query_labels, gallery_labels = _labels(*labels, where)
+    named = "gallery_names" in arrays
+    called = names_of(arrays, where.archive, "gallery_names", items) if named else ()
     return Gallery(
         kind=kind,
         query=query,
         gallery=gallery,
         query_labels=query_labels,
         gallery_labels=gallery_labels,
-        queries=_names(arrays, "query_names", len(query), where),
-        items=_names(arrays, "gallery_names", items, where) if "gallery_names" in arrays else (),
+        queries=names_of(arrays, where.archive, "query_names", len(query)),
+        items=called,
         files=where.files(
             {
                 first: len(query),
@@ -337,11 +335,11 @@ def _graded(path: str, arrays: Arrays) -> Run:
     score = _numbers(scores, "scores", where).astype(np.float64)
     grade = _numbers(grades, "relevance", where).astype(np.float64)
     queries, items = scores.shape
-    names = _names(arrays, "gallery_names", items, where)
+    names = names_of(arrays, where.archive, "gallery_names", items)
     falling = -np.sort(-np.maximum(grade, 0.0), axis=1)
     positive = falling > 0
     return Run(
-        queries=_names(arrays, "query_names", queries, where),
+        queries=names_of(arrays, where.archive, "query_names", queries),
         start=np.arange(queries + 1) * items,
         score=score.ravel(),
         grade=grade.ravel(),
@@ -351,15 +349,6 @@ def _graded(path: str, arrays: Arrays) -> Run:
         present=np.ones(queries, np.bool_),
         files=(SourceFile(path, queries),),
     )
-
-
-def _names(arrays: Arrays, key: str, count: int, where: _Where) -> tuple[str, ...]:
-    if key not in arrays:
-        return tuple(map(str, range(count)))
-    names = names_of(arrays[key], where.archive, key)
-    if len(names) != count:
-        where.refuse(key, f"has {len(names)} names", f"give {count}")
-    return names
 
 
 def _check_matrix(array: NDArray[Any], name: str, where: _Where) -> None:

@@ -77,7 +77,7 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
         place, message, remedy = rounded
         refuse(text, message, remedy, f"array 'scores', {place}")
     samples, count = scores.shape
-    classes = _given_names(arrays, text, "class_names", count)
+    classes = names_of(arrays, text, "class_names", count)
     truth = _truth(arrays["labels"], scores.shape, classes, text)
     if "difficult" in arrays:
         flags = arrays["difficult"]
@@ -89,20 +89,9 @@ def read_npz_samples(path: Path, *, limits: Limits = DEFAULT_LIMITS) -> Samples:
         score=scores.astype(np.float64),
         truth=truth,
         classes=classes,
-        samples=_given_names(arrays, text, "sample_names", samples),
+        samples=names_of(arrays, text, "sample_names", samples),
         files=(SourceFile(text, samples),),
     )
-
-
-def _given_names(
-    arrays: Mapping[str, NDArray[Any]], path: str, key: str, count: int
-) -> tuple[str, ...]:
-    if key not in arrays:
-        return tuple(map(str, range(count)))
-    names = names_of(arrays[key], path, key)
-    if len(names) != count:
-        refuse(path, f"has {len(names)} names", f"give {count}", f"array {key!r}")
-    return names
 
 
 def _truth(
@@ -160,12 +149,12 @@ class _Cells:
     classes: dict[str, int] = field(default_factory=dict)
     values: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def add(self, sample: str, name: str, value: float, place: str, problems: Problems) -> None:
+    def add(self, sample: str, name: str, value: float, place: str) -> None:
         self.samples.setdefault(sample, len(self.samples))
         self.classes.setdefault(name, len(self.classes))
         if (sample, name) in self.values:
             message = f"sample {sample!r} has class {name!r} twice"
-            problems.add(place, message, "keep one of them")
+            self.problems.add(place, message, "keep one of them")
         self.values[sample, name] = value
 
 
@@ -280,7 +269,7 @@ def _add_row(
     if number == "label" and lower == ["sample", "label"]:
         cells.samples.setdefault(row[0], len(cells.samples))
         if row[1]:
-            cells.add(row[0], row[1], 1.0, place, problems)
+            cells.add(row[0], row[1], 1.0, place)
         return
     if number == "score" and lower == ["sample", "class", "score"]:
         pairs: Iterable[tuple[str, str]] = [(row[1], row[2])]
@@ -296,7 +285,7 @@ def _add_row(
         elif number == "label" and float(value) not in (0.0, 1.0):
             problems.add(place, f"label {quoted(value)} is neither 0 nor 1", "give 0 or 1")
         else:
-            cells.add(row[0], name, float(value), place, problems)
+            cells.add(row[0], name, float(value), place)
 
 
 def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> None:
@@ -313,15 +302,16 @@ def _read_json(text: str, number: str, cells: _Cells, problems: Problems) -> Non
                 problems.add(place, "stands twice", "keep one of them")
             cells.samples.setdefault(sample, len(cells.samples))
             if number == "score":
-                _add_scores(sample, value, place, cells, problems)
+                _add_scores(sample, value, place, cells)
             else:
-                _add_labels(sample, value, place, cells, problems)
+                _add_labels(sample, value, place, cells)
         reader.finish()
     except NotJsonError as error:
         problems.add(reader.where(error.index), error.message, error.remedy)
 
 
-def _add_scores(sample: str, value: Any, place: str, cells: _Cells, problems: Problems) -> None:
+def _add_scores(sample: str, value: Any, place: str, cells: _Cells) -> None:
+    problems = cells.problems
     if not isinstance(value, dict):
         problems.add(place, f"is {spelt(value)}, no object", "write {class: score, ...}")
         return
@@ -329,16 +319,16 @@ def _add_scores(sample: str, value: Any, place: str, cells: _Cells, problems: Pr
         if fault := value_fault(score):
             problems.add(f"{place}, class {spelt(name)}", f"score {fault}", "give a finite number")
         else:
-            cells.add(sample, name, float(score), place, problems)
+            cells.add(sample, name, float(score), place)
 
 
-def _add_labels(sample: str, value: Any, place: str, cells: _Cells, problems: Problems) -> None:
+def _add_labels(sample: str, value: Any, place: str, cells: _Cells) -> None:
     for label in value if isinstance(value, list) else [value]:
         name = name_of(label)
         if name is None:
-            problems.add(place, f"label {spelt(label)} is no name", "give text")
+            cells.problems.add(place, f"label {spelt(label)} is no name", "give text")
         else:
-            cells.add(sample, name, 1.0, place, problems)
+            cells.add(sample, name, 1.0, place)
 
 
 # --- PASCAL VOC

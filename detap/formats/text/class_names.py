@@ -43,6 +43,14 @@ class ClassNames:
             first.setdefault(name, number)
         return cls(file, tuple(name for _, name in lines))
 
+    @classmethod
+    def given(cls, path: Path | None, limits: Limits) -> "ClassNames":
+        """Read a list likewise; raise InputError with every problem."""
+        problems = Problems(limits.problems)
+        names = cls.read(path, problems, limits)
+        problems.raise_any()
+        return names
+
     def resolve(self, word: str) -> str:
         """Return the class that the first column of a line stands for."""
         if not self.names or not is_whole(word):

@@ -11,6 +11,7 @@ Reference: YAML 1.2.2, chapters 7 and 8; the keys are those of Ultralytics' data
 import os
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -103,34 +104,32 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
     problems.raise_any()
     lines = [_Line(*line) for line in decoded_lines(data, file, problems)]
     found: dict[str, _Value] = {}
-    try:
+    with _noted(problems, file):
         found = _keys(lines)
-    except _Fault as fault:
-        _note(problems, file, fault)
     names: tuple[str, ...] = ()
     path_, splits = "", {}
     for key, value in found.items():
-        try:
+        with _noted(problems, file):
             if key == "names":
                 names = _names(value)
             elif key == "path":
                 path_ = _single(value)
             elif key in SPLITS and (entries := _entries(value)):
                 splits[key] = entries
-        except _Fault as fault:
-            _note(problems, file, fault)
     if "nc" in found and names and not problems.count:
-        try:
+        with _noted(problems, file):
             _check_count(found["nc"], names)
-        except _Fault as fault:
-            _note(problems, file, fault)
     problems.raise_any()
     return DataYaml(file, names, path_, splits)
 
 
-def _note(problems: Problems, file: str, fault: _Fault) -> None:
-    number, message, remedy = fault.args
-    problems.add(file, f"line {number}", message, remedy)
+@contextmanager
+def _noted(problems: Problems, file: str) -> Iterator[None]:
+    try:
+        yield
+    except _Fault as fault:
+        number, message, remedy = fault.args
+        problems.add(file, f"line {number}", message, remedy)
 
 
 def _keys(lines: list[_Line]) -> dict[str, _Value]:

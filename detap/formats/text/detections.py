@@ -79,12 +79,10 @@ def read_detections(
         check_choice("layout", layout, LAYOUTS)
     path = os.fspath(path)
     folder = detections_folder(path)
-    problems = Problems(limits.problems)
-    names = ClassNames.read(dt_class_names or class_names, problems, limits)
-    problems.raise_any()
+    names = ClassNames.given(dt_class_names or class_names, limits)
     _check_truth(path, truth)
     chosen = layout or _told_layout(folder, truth, limits)
-    job = _Job(folder, truth, names, boxes, problems, limits, as_is)
+    job = _Job(folder, truth, names, boxes, Problems(limits.problems), limits, as_is)
     return _read_class_files(job) if chosen == "class-files" else _read_image_files(job)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.calling import without_suffix
 from detap.formats.coco.columns import LISTS
+from detap.formats.named.notes import told
 from detap.formats.writing.content import Content, base, lost, lost_flags, sizes, spelt
 from detap.formats.writing.sides import as_sides
 from detap.protocols.measures import FREQUENCIES
@@ -172,8 +173,7 @@ def _told(exact: Flags, what: str) -> tuple[Note, ...]:
     message = (
         f"{what} have corners and areas that no x, y, width, height leads to, in the last bits"
     )
-    count = int(np.count_nonzero(~exact))
-    return (Note("last-bits", message, count, warning=False),) if count else ()
+    return told(Note("last-bits", message, int(np.count_nonzero(~exact)), warning=False))
 
 
 def _boxes(boxes: Floats) -> Iterator[str]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.calling import by_stem
+from detap.formats.named.notes import told
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
 
 _SUFFIX = ".jpg"
@@ -106,8 +107,7 @@ def sizes(content: Content) -> list[tuple[float, float] | None]:
 
 def lost(what: str, flags: Flags) -> tuple[Note, ...]:
     """Return the note of rows that the target has no place for a property of."""
-    count = int(np.count_nonzero(flags))
-    return (Note("not-held", what, count),) if count else ()
+    return told(Note("not-held", what, int(np.count_nonzero(flags))))
 
 
 def lost_flags(truth: GroundTruth, names: Sequence[str], target: str) -> tuple[Note, ...]:
@@ -159,7 +159,7 @@ def last_bits(table: GroundTruth | Detections, what: str) -> tuple[Note, ...]:
     again = (corners[:, 2] - corners[:, 0]) * (corners[:, 3] - corners[:, 1])
     count = int(np.count_nonzero(table.box_area != again))
     message = f"{what} get another area, in the last bits: corners are held, but not the sides"
-    return (Note("last-bits", message, count, warning=False),) if count else ()
+    return told(Note("last-bits", message, count, warning=False))
 
 
 def check_words(content: Content, names: Sequence[str], what: str) -> None:

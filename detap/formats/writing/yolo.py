@@ -19,8 +19,9 @@ from detap.formats.writing.content import (
     sizes,
     spelt,
 )
-from detap.formats.yolo.boxes import HIGHEST, LOWEST, in_pixels, repeats
+from detap.formats.yolo.boxes import HIGHEST, LOWEST, in_pixels
 from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
+from detap.tables.doubts import pair_key, repeats
 
 _DECIMALS = range(3, 17)
 _STEPS = (0, -1, 1, -2, 2)
@@ -139,8 +140,8 @@ def _fractions(table: GroundTruth | Detections, sides: Floats, notes: list[Note]
         message = f"{what} lie beyond their image, where readers of YOLO refuse them"
         notes.append(Note("not-held", message, len(beyond)))
     if isinstance(table, GroundTruth):
-        rows = np.column_stack([table.image, table.label, found])
-        notes += lost("objects repeat another, which readers of YOLO leave out", repeats(rows))
+        again = repeats(pair_key(table.image, table.label), found)
+        notes += lost("objects repeat another, which readers of YOLO leave out", again)
     return found
 
 

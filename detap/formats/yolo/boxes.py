@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import InputError, Problem
 from detap.formats.named.problems import Problems
@@ -152,25 +151,3 @@ def check_areas(pixels: Floats, place: Place, problems: Problems) -> None:
         fine = np.isfinite(pixels).all(axis=1) & np.isfinite(pixels[:, 2] * pixels[:, 3])
     for row in np.flatnonzero(~fine)[: problems.limit].tolist():
         problems.add(*place(row), "the area of the box overflows", "correct the box")
-
-
-def repeats(columns: NDArray[np.float64]) -> Flags:
-    """Return which rows of (N, k) numbers are equal to an earlier one.
-
-    Equal rows have equal sums of their bits' mixtures; only rows that share one are compared.
-    """
-    mixed = np.zeros(len(columns), np.uint64)
-    for column in columns.T:
-        bits = np.ascontiguousarray(column + 0.0).view(np.uint64)
-        mixed = (mixed ^ (bits >> np.uint64(29)) ^ bits) * np.uint64(0x9E3779B97F4A7C15)
-        mixed ^= mixed >> np.uint64(32)
-    ordered = np.sort(mixed)
-    shared = ordered[1:][ordered[1:] == ordered[:-1]]
-    again = np.zeros(len(columns), np.bool_)
-    if len(shared):
-        seen: set[tuple[float, ...]] = set()
-        for row in np.flatnonzero(np.isin(mixed, shared)).tolist():
-            key = tuple(columns[row].tolist())
-            again[row] = key in seen
-            seen.add(key)
-    return again

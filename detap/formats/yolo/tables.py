@@ -27,13 +27,7 @@ from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder
 from detap.formats.text.places import Places
 from detap.formats.text.rows import Rows, no_rows, read_text
-from detap.formats.yolo.boxes import (
-    boxes_and_scores,
-    check_areas,
-    check_fractions,
-    in_pixels,
-    repeats,
-)
+from detap.formats.yolo.boxes import boxes_and_scores, check_areas, check_fractions, in_pixels
 from detap.formats.yolo.dataset import (
     NAME_LISTS,
     DataSet,
@@ -47,6 +41,7 @@ from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_
 from detap.spelling import is_whole, quoted
 from detap.tables.columns import places, renumbered
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, SourceFile
+from detap.tables.doubts import pair_key, repeats
 
 _TRUTH = "the ground truth"
 
@@ -254,7 +249,7 @@ def read_detections(
     if dt_class_names is None:
         names = _names_of_detections(folder, truth, class_names, limits, as_is=as_is)
     else:
-        names = _listed(dt_class_names, limits)
+        names = ClassNames.given(dt_class_names, limits)
     members = tuple(folder.members.values())
     found = _Files.read(folder, members, names, limits, scored=True, known=truth.classes)
     rows = found.rows
@@ -329,8 +324,7 @@ def predictions_folder(path: str) -> Folder:
 
 def _repeats(rows: Rows) -> Flags:
     """Return which rows are identical to an earlier one of their file."""
-    key = np.stack([rows.file, rows.name, rows.flag], axis=1).astype(np.float64)
-    return repeats(np.concatenate([key, rows.values], axis=1))
+    return repeats(2 * pair_key(rows.file, rows.name) + rows.flag, rows.values)
 
 
 # --- what classes are called
@@ -359,7 +353,7 @@ def _names_of_truth(
     data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
     """Return the list that names the classes: all that there are must be the same."""
-    lists = [_listed(given, limits)]
+    lists = [ClassNames.given(given, limits)]
     if data_set.data is not None:
         lists.append(ClassNames(data_set.data.file, data_set.data.names))
     above = data_set.folder.given
@@ -394,20 +388,13 @@ def _names_of_detections(
 
     That beside them must be the ground truth's, or the one that is given.
     """
-    lists = [_listed(given, limits)]
+    lists = [ClassNames.given(given, limits)]
     beside = [source.path for source in truth.files if _is_list(source.path)]
     _the_same([_found(file, limits) for file in beside])  # of several data sets
     if given is None and truth.format == "yolo" and not _are_numbers(truth.classes):
         lists.append(ClassNames(next(iter(beside), _TRUTH), truth.classes))
     lists += [_found(os.path.join(folder.path, name), limits) for name in NAME_LISTS]
     return _the_same(lists, as_is=as_is)
-
-
-def _listed(given: Path | None, limits: Limits) -> ClassNames:
-    problems = Problems(limits.problems)
-    names = ClassNames.read(given, problems, limits)
-    problems.raise_any()
-    return names
 
 
 def _is_list(path: str) -> bool:
