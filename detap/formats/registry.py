@@ -11,9 +11,9 @@ name of a format. The module has
 
 and, there or in another module, what is seldom wanted and may be absent:
 
-``named(path, *, limits, **options)``
-    which returns options and an empty ground truth of the images and classes that detections name,
-    so that they can be examined by themselves;
+``named(path, options, limits)``
+    which returns an empty ground truth of the images and classes that detections name, so that they
+    can be examined by themselves, and may change the options that they are then read with;
 ``image_attribute(truth, name)``
     which returns the value of an attribute of each image that has it, for slices;
 ``file_names(truth)``
@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.paths import STDIN, Path, shown
+from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.spelling import near
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ class Format(NamedTuple):
         """Read detections, numbered as their ground truth; None where that is not at hand."""
         options = self._of(DETECTIONS, reading)
         if truth is None:
-            options, truth = self._named(path, options)
+            truth = self._named(path, options)
         read = self.reader().read_detections
         found: Detections
         if self._calls_alike(truth.format):
@@ -188,15 +189,15 @@ class Format(NamedTuple):
 
     def names(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Return the images and classes that detections name, as a ground truth without boxes."""
-        truth: GroundTruth = self._named(path, self._of(DETECTIONS, reading))[1]
-        return truth
+        return self._named(path, self._of(DETECTIONS, reading))
 
-    def _named(self, path: Any, options: dict[str, Any]) -> tuple[dict[str, Any], Any]:
+    def _named(self, path: Any, options: dict[str, Any]) -> "GroundTruth":
         if os.fspath(path) == STDIN:
             raise UsageError("detections without their ground truth cannot come from stdin")
         if not self.aside:
             raise UsageError(f"{self.title} detections cannot be examined by themselves: give --gt")
-        found: tuple[dict[str, Any], Any] = import_module(self.aside).named(path, **options)
+        limits = options.get("limits", DEFAULT_LIMITS)
+        found: GroundTruth = import_module(self.aside).named(path, options, limits)
         return found
 
     def image_attribute(self, truth: Any, name: str) -> dict[Any, Any]:

@@ -15,7 +15,7 @@ from detap.evaluation.detection import evaluate
 from detap.formats.dota.aside import named
 from detap.formats.dota.sniff import fits
 from detap.formats.dota.tables import read_detections, read_ground_truth
-from detap.formats.reading.stream import Limits
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.registry import told
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.joining import join_detections, join_ground_truths
@@ -244,10 +244,10 @@ def test_the_format_is_told_by_what_lines_hold(labels: Path, tmp_path: Path) -> 
 
 
 def test_detections_by_themselves(tmp_path: Path) -> None:
-    options, empty = named(results(tmp_path, ship=f"P1 .9 {SHIP}\nP2 .5 {SHIP}"))
+    path = results(tmp_path, ship=f"P1 .9 {SHIP}\nP2 .5 {SHIP}")
+    empty = named(path, {}, DEFAULT_LIMITS)
     assert empty.images == ("P1", "P2")
     assert empty.classes == ("ship",)
-    assert "limits" in options
 
 
 def test_other_protocols_see_the_boxes_around_and_say_so(

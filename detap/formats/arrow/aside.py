@@ -12,15 +12,13 @@ from detap.tables.columns import name_of
 from detap.tables.detection import GroundTruth, Name
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that detections name."""
     from detap.formats.arrow.table import Table  # imports pyarrow
 
     rows = Table(path, True, options.get("boxes"), limits).rows
     classes = rows.codes[rows.shape.class_columns[0]]
-    return {**options, "limits": limits}, empty_truth(rows.image.number, classes.number)
+    return empty_truth(rows.image.number, classes.number)
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

@@ -3,17 +3,16 @@
 import json
 from typing import Any
 
+from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.tables.detection import GroundTruth, Name
 
-_NAMES = ("class_names", "dt_class_names", "first_category_id")
+_NAMES = {"class_names", "dt_class_names", "first_category_id"}
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the ids that a results file names; none where it cannot be read.
 
     It is a lenient look: the reader then reads the file against these names, so that everything
@@ -40,8 +39,9 @@ def named(
         and isinstance(name := record.get("name"), str)
     }
     # By themselves, detections have the ids that they have: no list of names is asked.
-    own = {name: value for name, value in options.items() if name not in _NAMES}
-    return {**own, "limits": limits}, empty_truth(images, classes, titles)
+    for name in _NAMES & options.keys():
+        del options[name]
+    return empty_truth(images, classes, titles)
 
 
 def _name(value: object) -> Name | None:
@@ -87,5 +87,7 @@ def listed_file_names(path: str) -> dict[Name, str]:
     lists = Handle(path, ListsScan, DEFAULT_LIMITS)
     scan = lists.result()
     if scan is None:
-        return careful.read_file_names(lists.content())
-    return listed_names(careful.read_listed(scan.images), "file_name")
+        records = json.loads(lists.content().removeprefix(BYTE_ORDER_MARK))["images"]
+    else:
+        records = careful.read_listed(scan.images)
+    return listed_names(records, "file_name")

@@ -4,7 +4,6 @@ It reads record by record with the standard library's scanner. The fast reader i
 results, and hands over to it whatever is not of the regular shape.
 """
 
-import json
 from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -41,7 +40,6 @@ from detap.formats.coco.values import (
     size_of,
 )
 from detap.formats.json.text import JsonText, NotJsonError, spelt, text_of
-from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.problems import FaultError, Problems
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth, Name, encode_boxes
@@ -621,12 +619,6 @@ def read_listed(data: bytes) -> list[Any]:
     """Return a list that a scanner has kept: its syntax is known to be right."""
     value = JsonText(data.decode(), Problems("", 1)).value("") if data else []
     return value if isinstance(value, list) else []
-
-
-def read_file_names(data: bytes) -> dict[Name, str]:
-    """Return what an instances file calls each image; only of a file that was read before."""
-    document = json.loads(data.removeprefix(BYTE_ORDER_MARK))
-    return listed_names(document["images"], "file_name")
 
 
 def read_results(

@@ -11,15 +11,13 @@ from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth, Name
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that a file names; what is wrong with it the reader says."""
     file = exported(str(path))
     shapes = options.get("shapes", "boxes")
     read = Annotations(file, Problems(1), limits, shapes=shapes, scored=True).read()
     found = read.gathered.objects(scored=True)
-    return {**options, "limits": limits}, empty_truth(found.images, found.classes)
+    return empty_truth(found.images, found.classes)
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

@@ -5,17 +5,15 @@ from typing import Any
 
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.reading.stream import Limits
 from detap.formats.text.folder import detections_folder
 from detap.formats.text.layout import class_of_stem
 from detap.tables.detection import GroundTruth
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that results name; what is wrong the reader says."""
     folder = detections_folder(os.fspath(path))
     images = {columns[0] for lines in folder.columns(limits) for columns in lines}
     classes = {class_of_stem(stem, ()).name for stem in folder.members}
-    return {**options, "limits": limits}, empty_truth(images, classes)
+    return empty_truth(images, classes)

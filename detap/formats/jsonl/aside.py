@@ -12,13 +12,12 @@ from detap.tables.detection import GroundTruth, Name
 _SUFFIXES = (".jsonl", ".jsonl.gz")
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that detections name."""
     lines = read_lines(path, limits, scored=True)
-    own = {name: value for name, value in options.items() if name in ("as_is", "boxes")}
-    return {**own, "limits": limits}, empty_truth(lines.sizes, set(lines.label))
+    for name in options.keys() - {"as_is", "boxes", "limits"}:
+        del options[name]
+    return empty_truth(lines.sizes, set(lines.label))
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

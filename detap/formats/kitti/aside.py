@@ -7,14 +7,12 @@ from detap.formats.kitti.lines import one_spelling
 from detap.formats.kitti.tables import results_folder
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.reading.stream import Limits
 from detap.tables.detection import GroundTruth
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and types that results name; what is wrong with them the reader says."""
     folder = results_folder(os.fspath(path))
     types = {columns[0] for lines in folder.columns(limits) for columns in lines}
-    return {**options, "limits": limits}, empty_truth(folder.members, one_spelling(types))
+    return empty_truth(folder.members, one_spelling(types))

@@ -13,9 +13,7 @@ from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.tables.detection import GroundTruth, Name
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that files name; what is wrong with them the reader says."""
     folder = folder_of(path)
     classes = {
@@ -24,7 +22,7 @@ def named(
         for shape in _record(folder.file(member), limits).get("shapes", ())
         if isinstance(shape, dict) and isinstance(shape.get("label"), str)
     }
-    return {**options, "limits": limits}, empty_truth(folder.members, classes)
+    return empty_truth(folder.members, classes)
 
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:

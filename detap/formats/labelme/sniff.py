@@ -27,12 +27,8 @@ def _fits(file: str) -> bool:
     data = head(file)
     try:
         with open(file, "rb") as opened:
-            data += b" " + _end_of(opened.fileno()) if data else b""
+            size = os.fstat(opened.fileno()).st_size
+            data += b" " + os.pread(opened.fileno(), _TAIL, max(0, size - _TAIL)) if data else b""
     except OSError:
         return False
     return b'"shapes"' in data and (b'"imagePath"' in data or b'"shape_type"' in data)
-
-
-def _end_of(descriptor: int) -> bytes:
-    size = os.fstat(descriptor).st_size
-    return os.pread(descriptor, _TAIL, max(0, size - _TAIL))

@@ -9,17 +9,14 @@ from detap.formats.openimages.rows import read_rows
 from detap.formats.reading.image_sizes import stem_of
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.reading.stream import Limits
 from detap.tables.detection import GroundTruth
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that a file names; what is wrong with it the reader says."""
     problems = Problems(1)
     rows = read_rows(os.fspath(path), problems, limits, scored=True, as_is=True)
     names = Descriptions(options.get("class_descriptions"), problems, limits)
     classes = {names.name(label) or label for label in rows.labels}
-    truth = empty_truth(set(map(stem_of, rows.images)), classes)
-    return {**options, "limits": limits}, truth
+    return empty_truth(set(map(stem_of, rows.images)), classes)

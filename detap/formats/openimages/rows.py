@@ -176,7 +176,9 @@ class _Reader:
                 self.digest.update(block)
             if first:
                 block = block.removeprefix(BYTE_ORDER_MARK)
-                self._check_appearance(block)
+                if appearance := looks_like(block):
+                    due = f"a CSV with the header `{self.form}` is due"
+                    self._stop("", f"looks like {appearance}", due)
                 first = False
             whole, newline, behind = block.rpartition(b"\n")
             if newline:
@@ -188,12 +190,6 @@ class _Reader:
                 self._stop(here, f"is longer than {_LONGEST_LINE} bytes", "a row a line is due")
         if rest:
             yield rest + b"\n"
-
-    def _check_appearance(self, head: bytes) -> None:
-        appearance = looks_like(head)
-        if appearance:
-            due = f"a CSV with the header `{self.form}` is due"
-            self._stop("", f"looks like {appearance}", due)
 
     def read(self) -> None:
         """Read the whole file; problems are added."""

@@ -180,10 +180,7 @@ def _single(value: _Value) -> str:
     if value.below:
         message = f"{quoted(value.below[0].text.strip())} does not belong here: one word is due"
         raise _Fault(value.below[0].number, message, "write it behind the key")
-    return _nothing(_word(value.line, value.text))
-
-
-def _nothing(word: str) -> str:
+    word = _word(value.line, value.text)
     return "" if word in _NOTHING else word
 
 

@@ -155,14 +155,11 @@ def detections_folder(path: str) -> Folder:
         files.refuse(path, "cannot hold VOC detections: the files' names count", "give a folder")
     folder = one_file(path) or files_of(path, "", ".txt")
     if not folder.members:
-        looks = ", but some with .xml, as ground truth has" if _has_xml(path) else ""
+        has_xml = any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
+        looks = ", but some with .xml, as ground truth has" if has_xml else ""
         message = f"has no detections: no file ends with .txt{looks}"
         files.refuse(path, message, "give the folder of the detections")
     return folder
-
-
-def _has_xml(path: str) -> bool:
-    return any(entry.name.lower().endswith(".xml") for entry in _list_folder(path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,8 @@ from detap.formats.voc.annotations import element_text
 from detap.tables.detection import GroundTruth, Name
 
 
-def named(
-    path: Path, *, layout: str | None = None, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
-    """Return the layout, and the images and classes that text files name.
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and classes that text files name; their layout becomes an option.
 
     It is a lenient look: the reader then reads the files against these names, so that everything
     else about them is checked as always.
@@ -32,6 +30,7 @@ def named(
     folder = detections_folder(os.fspath(path))
     stems = tuple(folder.members)
     lines = folder.columns(limits)
+    layout = options.get("layout")
     if layout is None:
         first = {stem: found[0][0] for stem, found in zip(stems, lines, strict=True) if found}
         layout = tell_layout(stems, first, (), ())
@@ -46,9 +45,8 @@ def named(
     file = options.get("dt_class_names") or options.get("class_names")
     listed = ClassNames.read(file, Problems(1), limits)
     classes = {_resolved(listed, word) for word in classes}
-    truth = empty_truth(stems if by_image else met, classes)
-    reading = {**options, "layout": layout, "limits": limits}
-    return reading, truth
+    options["layout"] = layout
+    return empty_truth(stems if by_image else met, classes)
 
 
 def _resolved(listed: ClassNames, word: str) -> str:

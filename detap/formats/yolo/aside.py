@@ -6,16 +6,14 @@ from typing import Any
 from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.class_names import ClassNames
 from detap.formats.yolo.tables import predictions_folder
 from detap.tables.detection import GroundTruth
 
 
-def named(
-    path: Path, *, limits: Limits = DEFAULT_LIMITS, **options: Any
-) -> tuple[dict[str, Any], GroundTruth]:
-    """Return the options, and the images and classes that the files name.
+def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
+    """Return the images and classes that the files name.
 
     It is a lenient look: the reader then reads the files against these names, so that everything
     else about them is checked as always.
@@ -28,4 +26,4 @@ def named(
             lines = read_bytes(folder.file(member), limits).split(b"\n")
             words = {line.split(None, 1)[0] for line in lines if line.strip()}
             classes |= {word.decode().lstrip("0") or "0" for word in words if word.isdigit()}
-    return {**options, "limits": limits}, empty_truth(folder.members, classes)
+    return empty_truth(folder.members, classes)

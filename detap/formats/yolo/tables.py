@@ -101,7 +101,7 @@ def read_ground_truth(
     image = np.array(data_set.labelled, np.int32)[rows.file]
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
     sizes = sizes_of_images(data_set, given, image, as_is=as_is)
-    classes = names.names or _in_numeric_order(rows.names)
+    classes = names.names or tuple(sorted(rows.names, key=lambda name: (len(name), name)))
     kept = np.flatnonzero(~_repeats(rows))
     objects = Objects(
         images=data_set.images,
@@ -345,10 +345,6 @@ def _resolver(names: ClassNames, known: Collection[str]) -> Callable[[str], str]
     return resolve
 
 
-def _in_numeric_order(names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(sorted(names, key=lambda name: (len(name), name)))
-
-
 def _names_of_truth(
     data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
@@ -389,16 +385,13 @@ def _names_of_detections(
     That beside them must be the ground truth's, or the one that is given.
     """
     lists = [ClassNames.given(given, limits)]
-    beside = [source.path for source in truth.files if _is_list(source.path)]
+    paths = [source.path for source in truth.files]
+    beside = [p for p in paths if is_data_yaml(p) or os.path.basename(p) in NAME_LISTS]
     _the_same([_found(file, limits) for file in beside])  # of several data sets
     if given is None and truth.format == "yolo" and not _are_numbers(truth.classes):
         lists.append(ClassNames(next(iter(beside), _TRUTH), truth.classes))
     lists += [_found(os.path.join(folder.path, name), limits) for name in NAME_LISTS]
     return _the_same(lists, as_is=as_is)
-
-
-def _is_list(path: str) -> bool:
-    return is_data_yaml(path) or os.path.basename(path) in NAME_LISTS
 
 
 def _are_numbers(names: Sequence[str]) -> bool:
