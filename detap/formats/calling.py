@@ -19,6 +19,11 @@ def without_suffix(name: str) -> str:
     return _IMAGE.sub("", name)
 
 
+def base_name(path: str) -> str:
+    """Return the name of a file without its folder, whatever system wrote it."""
+    return path.replace("\\", "/").rpartition("/")[2]
+
+
 def by_stem(truth: GroundTruth, file_names: Mapping[Name, str]) -> GroundTruth:
     """Return ground truth whose images are called by the stems of their files, classes by name.
 

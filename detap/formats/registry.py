@@ -208,19 +208,20 @@ class Format(NamedTuple):
         InputError
             Where no image has it.
         """
-        found: dict[Any, Any] = {}
-        if self.aside:
-            attribute = getattr(import_module(self.aside), "image_attribute", None)
-            found = attribute(truth, name) if attribute else {}
+        attribute = self._asked("image_attribute")
+        found: dict[Any, Any] = {} if attribute is None else attribute(truth, name)
         if not found:
             path = truth.files[0].path if truth.files else "ground truth"
             raise InputError(Problem(path, "", f"no image has an attribute {name!r}"))
         return found
 
+    def _asked(self, what: str) -> Any:
+        """Return a function that is seldom wanted; None where the format has none such."""
+        return getattr(import_module(self.aside), what, None) if self.aside else None
+
     def file_names(self, truth: Any) -> "dict[Name, str]":
         """Return the file of each image, as far as the files of ground truth name it."""
-        aside = import_module(self.aside) if self.aside else None
-        find = getattr(aside, "file_names", None)
+        find = self._asked("file_names")
         found: dict[Name, str] = {} if find is None else find(truth)
         return found
 

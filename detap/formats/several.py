@@ -219,6 +219,5 @@ def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) 
         except InputError as error:
             problems.note(*error.problems)
             problems.count += error.omitted
-    if problems.count:
-        raise InputError(problems.listed, problems.count - len(problems.listed))
+    problems.raise_any()
     return tables

@@ -249,6 +249,11 @@ def name_of(value: object) -> Name | None:
     return None
 
 
+def ordered(names: Iterable[Name]) -> list[Name]:
+    """Return names sorted, numbers before text."""
+    return sorted(names, key=lambda name: (isinstance(name, str), name))
+
+
 def places(names: Iterable[Name], order: Iterable[Name]) -> NDArray[np.int32]:
     """Return the place of each of n names in an order, (n,); -1 where it has none there."""
     place = {name: at for at, name in enumerate(order)}

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.tables.columns import places, renumbered
+from detap.tables.columns import ordered, places, renumbered
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, distinct_name
 from detap.tables.doubts import AS_IS
 from detap.tables.masks import Masks
@@ -95,7 +95,7 @@ def join_detections(
         refuse_shared((_input(table), images_seen(table)) for table in tables)
     images = _union(tables, "images") if truth is None else truth.images
     known = () if truth is None else truth.class_ids
-    ids = (*known, *sorted(set(_union(tables, "class_ids")).difference(known), key=_place))
+    ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))
     named = {k: n for table in tables for k, n in zip(table.class_ids, table.classes, strict=True)}
     return _stacked(tables, images, (ids, tuple(named[identifier] for identifier in ids)))
 
@@ -125,11 +125,6 @@ def _joined_note(found: Sequence[tuple[str, Note]]) -> Note:
         return replace(first, count=count)
     others = f"; likewise in {len(found) - 1} more"
     return replace(first, count=count, message=f"{path}: {first.message}{others}")
-
-
-def _place(name: Name) -> Any:
-    """Return what names are sorted by; those of one input are of one kind."""
-    return isinstance(name, str), name
 
 
 def _input(table: GroundTruth | Detections) -> str:
@@ -176,8 +171,8 @@ def _union(tables: Sequence[Table], which: str) -> tuple[Name, ...]:
         what = "images" if which == "images" else "classes"
         message = f"{what} are called by text here and by numbers in {_input(numbers)}"
         raise InputError(Problem(_input(texts), "", message, "call them alike in every input"))
-    ordered = all(list(names) == sorted(names, key=_place) for names in lists)
-    return tuple(sorted(union, key=_place)) if ordered else union
+    sorts = all(list(names) == ordered(names) for names in lists)
+    return tuple(ordered(union)) if sorts else union
 
 
 def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[str, ...]:

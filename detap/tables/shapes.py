@@ -214,9 +214,7 @@ class _Keypoints:
 KINDS: Mapping[str, Kind] = {"masks": _Masks(), "keypoints": _Keypoints()}
 
 
-def read_shapes(
-    columns: Columns, given: Mapping[str, Any], count: int, due: int | None = None
-) -> dict[str, Column]:
+def read_shapes(columns: Columns, given: Mapping[str, Any], count: int) -> dict[str, Column]:
     """Return the columns of what is given of `count` rows; what is None is not.
 
     Raises
@@ -226,7 +224,7 @@ def read_shapes(
     found = {}
     for name, values in given.items():
         if values is not None:
-            found[name] = KINDS[name].read(columns, values, due)
+            found[name] = KINDS[name].read(columns, values, None)
             if len(found[name]) != count:
                 message = f"{count} rows and {len(found[name])} {name}"
                 columns.fail(message, "give one for each row", columns.whole)

@@ -275,7 +275,7 @@ def _open(coco: COCO) -> None:
     """Make the dictionaries."""
     listed, results = vars(coco).pop("_detap_listed"), vars(coco).pop("_detap_results")
     if isinstance(results, Results):
-        results = listed["annotations"] = results.records()
+        results = listed["annotations"] = results.source.records()
     coco.dataset = listed
     coco.anns, coco.imgToAnns, coco.catToImgs = _index(results, by_category=True)
 

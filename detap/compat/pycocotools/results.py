@@ -78,10 +78,6 @@ class Results:
     def __len__(self) -> int:
         return len(self.image)
 
-    def records(self) -> list[Record]:
-        """Return them as pycocotools' loadRes has them, made anew."""
-        return self.source.records()
-
 
 @dataclass(frozen=True)
 class FileResults:

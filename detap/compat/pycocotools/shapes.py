@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,13 +20,6 @@ Record = dict[str, Any]
 
 _LARGEST = 2.0**25
 """Up to here float64 holds the square of every whole number, which pycocotools takes as such."""
-
-
-class Shapes(Protocol):
-    """The shapes of N detections and G ground truths."""
-
-    def pairs(self, claims: Boxes, truths: Boxes, absorbing: Flags, lowest: float = 0.0) -> Pairs:
-        """Return the overlaps of those of the same image and class, from one on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,3 +165,7 @@ class KeypointShapes:
             sigmas=self.sigmas,
             lowest=lowest,
         )
+
+
+Shapes = MaskShapes | KeypointShapes
+"""The shapes of N detections and G ground truths."""

@@ -15,7 +15,14 @@ from detap.formats.arrow import ipc
 from detap.formats.json.text import looks_like
 from detap.formats.reading.digest import sha256_of_stream
 from detap.formats.reading.paths import Path, is_url
-from detap.formats.reading.stream import EXPANSION_FLOOR, STDIN, Limits, Stream, refuse
+from detap.formats.reading.stream import (
+    EXPANSION_FLOOR,
+    MORE_RECORDS,
+    STDIN,
+    Limits,
+    Stream,
+    refuse,
+)
 
 PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"
@@ -193,8 +200,7 @@ def opened(path: Path, limits: Limits) -> Iterator[Container]:
         container = _container(text, file)
         count = sum(container.rows)
         if count > limits.records:
-            remedy = "raise the limit on records (--max-records) if that is meant"
-            refuse(text, f"has more than {limits.records} rows", remedy)
+            refuse(text, f"has more than {limits.records} rows", MORE_RECORDS)
         yield container
         if text == STDIN or limits.digests:
             container.sha256 = _digest(stream, file)

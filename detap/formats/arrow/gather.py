@@ -13,6 +13,7 @@ from detap.core.threads import memory_is_tight
 from detap.formats.arrow._batches import interleave, number, translate
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
 from detap.formats.reading.problems import FaultError
+from detap.formats.reading.stream import MORE_RECORDS
 from detap.tables.columns import Name, name_of
 from detap.tables.detection import Floats
 
@@ -198,8 +199,7 @@ class Gathered:
             self._take_batch(batch)
             at += batch.num_rows
             if self._length > most:
-                remedy = "raise the limit on records (--max-records) if that is meant"
-                raise FaultError(f"has more than {most} boxes", remedy)
+                raise FaultError(f"has more than {most} boxes", MORE_RECORDS)
         self.counts = self._of_images(self._counts, np.zeros(0, np.int64), shape.nested)
         self.sizes = self._of_images(self._sizes, np.zeros((0, 2)), shape.sized)
 

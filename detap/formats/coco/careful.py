@@ -41,7 +41,7 @@ from detap.formats.coco.values import (
 )
 from detap.formats.json.text import JsonText, NotJsonError, spelt, text_of
 from detap.formats.reading.problems import FaultError, Problems
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.reading.stream import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.tables.detection import GroundTruth, Name, encode_boxes
 
 _NO_BOX = (0.0, 0.0, np.nan, np.nan)
@@ -97,7 +97,7 @@ class _Records:
                 raise NotJsonError(
                     self.cursor.index,
                     f"more than {number} records under {self.name}",
-                    "raise the limit on records (--max-records) if that is meant",
+                    MORE_RECORDS,
                 )
             self.starts.append(self.cursor.index)
             before = self.problems.count

@@ -180,7 +180,7 @@ def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
     if large and isinstance(scan, ResultsScan) and stream.descriptor >= 0:
         start = _middle(stream)
         if start:
-            return run_split(scan, new_scan(ResultsScan, stream), start)
+            return _run_split(scan, stream, start)
     return scan.run()
 
 
@@ -191,6 +191,10 @@ def _middle(stream: Stream) -> int:
     middle = stream.size // 2
     found = find_record(os.pread(stream.descriptor, _SEARCHED, middle))
     return middle + found if found >= 0 else 0
+
+
+def _run_split(scan: ResultsScan, stream: Stream, start: int) -> bool:
+    return run_split(scan, new_scan(ResultsScan, stream), start)
 
 
 def run_split(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.formats.calling import without_suffix
+from detap.formats.calling import base_name, without_suffix
 from detap.formats.coco.values import (
     Record,
     area_of,
@@ -22,7 +22,7 @@ from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, 
 from detap.formats.reading.digest import read_hashed
 from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import FaultError, Problems
-from detap.formats.reading.stream import Limits
+from detap.formats.reading.stream import MORE_RECORDS, Limits
 from detap.tables.detection import Name
 
 SHAPE = 'a line is {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'
@@ -86,8 +86,7 @@ def read_lines(path: Path, limits: Limits, *, scored: bool) -> Lines:
         except FaultError as wrong:
             problems.add(place, wrong.message, wrong.remedy)
         if len(lines.place) > limits.records:
-            remedy = "raise the limit on records (--max-records) if that is meant"
-            problems.add(place, f"more than {limits.records} boxes", remedy)
+            problems.add(place, f"more than {limits.records} boxes", MORE_RECORDS)
             break
     if not lines.sizes and not problems.count:
         problems.add("", "has no line", SHAPE)
@@ -137,7 +136,7 @@ def _image(record: Record) -> Name:
     if not isinstance(name, str) or not name:
         raise FaultError("has neither image_id nor file_name", SHAPE)
     check_text("file_name", name)
-    return without_suffix(name.replace("\\", "/").rpartition("/")[2])
+    return without_suffix(base_name(name))
 
 
 def _objects(value: Any) -> Iterator[Mapping[str, Any]]:

@@ -16,7 +16,7 @@ from detap.formats.reading._surveys import survey_boxes
 from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
-from detap.tables.columns import places
+from detap.tables.columns import ordered, places
 from detap.tables.detection import (
     Detections,
     Floats,
@@ -159,7 +159,7 @@ def _sorted(path: str, what: str, names: object) -> list[Name]:
     if len({isinstance(name, str) for name in found}) > 1:
         message = f"the {what} are partly numbers and partly text"
         raise InputError(Problem(path, "", message, "use one of the two"))
-    return sorted(found, key=lambda name: (isinstance(name, str), name))
+    return ordered(found)
 
 
 def _class_name(path: str, name: Name, names: ClassNames) -> str | None:

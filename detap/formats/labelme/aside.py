@@ -4,7 +4,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from detap.formats.labelme.shapes import base_name, parsed
+from detap.formats.calling import base_name
+from detap.formats.labelme.shapes import parsed
 from detap.formats.labelme.tables import folder_of
 from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth

@@ -8,7 +8,7 @@ import math
 from typing import Any
 
 from detap.errors import InputError
-from detap.formats.calling import without_suffix
+from detap.formats.calling import base_name, without_suffix
 from detap.formats.coco._scan import nesting
 from detap.formats.coco.values import check_text
 from detap.formats.json.text import LongInteger, NotJsonError, spelt, text_of
@@ -126,11 +126,6 @@ class Shapes:
         if len(points) < due:
             raise FaultError(f"has {len(points)} points as a {kind}", f"{due} are due")
         return _around(points) if kind == "circle" else bounds(points)
-
-
-def base_name(path: str) -> str:
-    """Return the name of a file that is on whatever system: `imagePath` may have backslashes."""
-    return path.replace("\\", "/").rpartition("/")[2]
 
 
 def parsed(

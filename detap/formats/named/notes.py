@@ -31,6 +31,12 @@ def left_aside(count: int, what: str, of: str = "the folder") -> Note:
     return Note("left-aside", f"entries of {of} are no {what}", count, warning=False)
 
 
+def images_without_file(count: int) -> Note:
+    """Note the images of the ground truth that have no file of detections."""
+    message = "images of the ground truth have no detections file"
+    return Note("images-without-file", message, count, warning=False)
+
+
 def without_file(truth: GroundTruth, given: Iterable[str]) -> Note:
     """Note the classes of the ground truth that are not `given`: those of detections files."""
     known = set(given)

@@ -45,14 +45,7 @@ class Problems(Listed):
         self.note(Problem(file, place, message, remedy))
 
     def raise_any(self) -> None:
-        """Raise what was found, led by the cause that many of them share.
-
-        Raises
-        ------
-        InputError
-            Where anything was found.
-        """
-        if not self.listed:
-            return
-        listed = self.listed if self.lead is None else [self.lead, *self.listed]
-        raise InputError(listed, self.count - len(self.listed))
+        """Raise likewise, led by the cause that many problems share."""
+        if self.listed and self.lead is not None:
+            raise InputError([self.lead, *self.listed], self.count - len(self.listed))
+        super().raise_any()

@@ -17,7 +17,7 @@ from detap.formats.openimages._scan import Scanner
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.digest import started
 from detap.formats.reading.paths import shown
-from detap.formats.reading.stream import Limits, Stream
+from detap.formats.reading.stream import MORE_RECORDS, Limits, Stream
 from detap.formats.text.lines import looks_like, number_fault
 from detap.formats.text.rows import met
 from detap.spelling import quoted
@@ -211,7 +211,7 @@ class _Reader:
                 self._stop(
                     "",
                     f"holds more than {self.limits.records} records",
-                    "raise the limit on records (--max-records) if that is meant",
+                    MORE_RECORDS,
                 )
         if not self.at:
             self._header([])

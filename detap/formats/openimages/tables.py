@@ -13,14 +13,14 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.named import objects
 from detap.formats.named.notes import told
-from detap.formats.named.problems import Problems
+from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
 from detap.formats.reading.paths import Path, shown
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, refuse
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.spelling import quoted
 from detap.tables.columns import places
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, SourceFile
@@ -76,8 +76,7 @@ def read_ground_truth(
         With every problem found, up to the limit.
     """
     read = _Read(path, class_descriptions, image_sizes, limits, scored=False, as_is=as_is)
-    if not len(read.rows) and not limits.empty:
-        refuse(read.path, "has no box", "give the annotations that belong to these detections")
+    refuse_empty(read.path, len(read.rows), limits, "box", "annotations")
     labels = None
     if image_labels is not None:
         labels = _Read(

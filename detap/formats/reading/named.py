@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from detap.tables.columns import ordered
 from detap.tables.detection import GroundTruth, Name
 
 
@@ -18,10 +19,6 @@ def empty_truth(
         image=np.zeros(0, np.int64),
         label=np.zeros(0, np.int64),
         boxes=np.zeros((0, 4)),
-        images=_sorted(images),
-        classes={name: titles.get(name, str(name)) for name in _sorted(classes)},
+        images=ordered(images),
+        classes={name: titles.get(name, str(name)) for name in ordered(classes)},
     )
-
-
-def _sorted(names: Iterable[Name]) -> tuple[Name, ...]:
-    return tuple(sorted(names, key=lambda name: (isinstance(name, str), name)))

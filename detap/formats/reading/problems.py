@@ -45,6 +45,11 @@ class Listed:
         self.count += len(problems)
         self.listed += problems[: max(0, self.limit - len(self.listed))]
 
+    def raise_any(self) -> None:
+        """Raise the :class:`InputError` of all problems, if there are any."""
+        if self.count:
+            raise InputError(self.listed, self.count - len(self.listed))
+
 
 class Problems(Listed):
     """The problems of one file.
@@ -75,8 +80,3 @@ class Problems(Listed):
         """Replace all problems by the one cause that they share."""
         self.listed = [Problem(self.file, "", message, remedy)]
         self.count = 1
-
-    def raise_any(self) -> None:
-        """Raise the :class:`InputError` of all problems, if there are any."""
-        if self.count:
-            raise InputError(self.listed, self.count - len(self.listed))

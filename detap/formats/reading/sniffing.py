@@ -28,20 +28,20 @@ def first_line(folder: str, behind: Callable[[bytes], bytes] = bytes) -> str:
     return ""
 
 
-def head(path: str, count: int = _LOOKED_AT) -> bytes:
+def head(path: str) -> bytes:
     """Return the first bytes of a regular file, gzip expanded; none of anything else."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return b""
         with open(path, "rb") as file:
-            data = file.read(count)
+            data = file.read(_LOOKED_AT)
     except (OSError, ValueError):
         return b""
     if data.startswith(b"\x1f\x8b"):
         import zlib  # seldom needed
 
         try:
-            return zlib.decompressobj(31).decompress(data, count)
+            return zlib.decompressobj(31).decompress(data, _LOOKED_AT)
         except zlib.error:
             return b""
     return data

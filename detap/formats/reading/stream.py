@@ -26,6 +26,9 @@ GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
 EXPANSION_FLOOR = 16 << 20
 
+MORE_RECORDS = "raise the limit on records (--max-records) if that is meant"
+"""The remedy of an input of more than the limits allow."""
+
 MOST_RECORDS = 2**31 - 1
 """Rows are numbered in int32: as `detap.tables.columns.MOST_ROWS`, without importing numpy."""
 
@@ -224,7 +227,7 @@ class Stream:
             self.close()
             self._too_large()
         try:
-            magic = self._read_raw(2)
+            magic = self._read_plain(len(GZIP_MAGIC))
             os.lseek(self.descriptor, 0, os.SEEK_SET)
         except BaseException:
             self.close()
@@ -233,19 +236,6 @@ class Stream:
             self._file = os.fdopen(self.descriptor, "rb", buffering=_BLOCK)
             self._gzip = gzip_file(self._file)
             self.descriptor = -1
-
-    def _read_raw(self, count: int) -> bytes:
-        parts = []
-        while count:
-            try:
-                part = os.read(self.descriptor, count)
-            except OSError as error:
-                refuse_os_error(self.path, error)
-            if not part:
-                break
-            parts.append(part)
-            count -= len(part)
-        return b"".join(parts)
 
     def read(self, count: int = _BLOCK) -> bytes:
         """Return the next bytes, at most `count` or a little more; none at the end."""

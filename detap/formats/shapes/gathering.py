@@ -8,7 +8,7 @@ import numpy as np
 from detap.formats.named.objects import Objects, numbered
 from detap.formats.named.problems import Problems
 from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import Limits
+from detap.formats.reading.stream import MORE_RECORDS, Limits
 from detap.formats.text.lines import box_fault, number_fault
 from detap.spelling import quoted
 from detap.tables.columns import places
@@ -87,7 +87,7 @@ class Gathered:
             path,
             "",
             f"holds more than {self.limits.records} records",
-            "raise the limit on records (--max-records) if that is meant",
+            MORE_RECORDS,
         )
         return True
 

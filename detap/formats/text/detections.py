@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.named.notes import left_aside, told, without_file
+from detap.formats.named.notes import images_without_file, left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, nothing_in_common
 from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
@@ -213,15 +213,8 @@ def _read_image_files(job: _Job) -> Detections:
     if job.problems.count and not (image >= 0).any():
         _lead_with_images(job)
     job.problems.raise_any()
-    notes = (
-        Note(
-            "images-without-file",
-            "images of the ground truth have no detections file",
-            len(truth.images) - int(np.count_nonzero(of_file >= 0)),
-            warning=False,
-        ),
-    )
-    return _detections(job, _Found(found, image, rows.name, rows.names), told(*notes))
+    without = images_without_file(len(truth.images) - int(np.count_nonzero(of_file >= 0)))
+    return _detections(job, _Found(found, image, rows.name, rows.names), told(without))
 
 
 def _lead_with_images(job: _Job) -> None:

@@ -12,7 +12,7 @@ from detap.errors import InputError
 from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
 from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import Limits
+from detap.formats.reading.stream import MORE_RECORDS, Limits
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, Lines, read_lines
@@ -147,7 +147,7 @@ def with_care(
             files.refuse(
                 folder.given,
                 f"holds more than {limits.records} records",
-                "raise the limit on records (--max-records) if that is meant",
+                MORE_RECORDS,
             )
     return merge(scanned, careful)
 

@@ -168,7 +168,7 @@ def _unsafe(root: Any, limits: Limits) -> tuple[str, str] | None:
     return None
 
 
-def element_text(data: bytes, file: str, path: str, limits: Limits = DEFAULT_LIMITS) -> str | None:
+def element_text(data: bytes, file: str, path: str) -> str | None:
     """Return the text of an element of an annotation; None where there is none.
 
     Parameters
@@ -179,16 +179,14 @@ def element_text(data: bytes, file: str, path: str, limits: Limits = DEFAULT_LIM
         What messages call it.
     path : str
         Names from the root on, as ``source/database``.
-    limits : Limits
-        What is accepted.
 
     Raises
     ------
     InputError
         Where the XML is not to be read.
     """
-    problems = Problems(limits.problems)
-    root = _parsed(data, file, problems, limits)
+    problems = Problems(DEFAULT_LIMITS.problems)
+    root = _parsed(data, file, problems, DEFAULT_LIMITS)
     problems.raise_any()
     for name in path.split("/"):
         root = next((child for child in root if child.tag == name), None)

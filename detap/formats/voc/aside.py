@@ -8,7 +8,7 @@ from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import detections_folder
 from detap.formats.text.layout import class_of_stem, tell_layout
@@ -66,7 +66,7 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
     for folder, member in [(s.path, member) for s in truth.files for member in s.members]:
         image = os.path.splitext(os.path.basename(member))[0]
         path = os.path.join(folder, member)
-        text = element_text(read_bytes(path), path, name, DEFAULT_LIMITS)
+        text = element_text(read_bytes(path), path, name)
         if text is not None and image in known:
             found[known[image]] = text
     return found

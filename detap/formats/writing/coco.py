@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from detap.errors import Note
-from detap.formats.calling import without_suffix
+from detap.formats.calling import base_name, without_suffix
 from detap.formats.coco.columns import LISTS
 from detap.formats.named.notes import told
-from detap.formats.writing.content import Content, base, lost, lost_flags, sizes, spelt
+from detap.formats.writing.content import Content, lost, lost_flags, sizes, spelt
 from detap.formats.writing.sides import as_sides
 from detap.protocols.measures import FREQUENCIES
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
@@ -38,7 +38,7 @@ def _image_ids(content: Content, notes: list[Note]) -> list[Name]:
     ids = [
         name
         for name in names
-        if isinstance(name, int) or without_suffix(base(content.file_name(name))) != name
+        if isinstance(name, int) or without_suffix(base_name(content.file_name(name))) != name
     ]
     if len(ids) == len(names) or content.truth is None:
         return list(names)

@@ -84,11 +84,6 @@ class Content(NamedTuple):
         return InputError(Problem(self.path, "", message, remedy))
 
 
-def base(file_name: str) -> str:
-    """Return the name of a file without its folder, whatever system wrote it."""
-    return file_name.replace("\\", "/").rpartition("/")[2]
-
-
 def spelt(value: float) -> str:
     """Return a number that reads as the same float64: without a point where it is whole."""
     whole = (

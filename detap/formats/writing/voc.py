@@ -6,10 +6,10 @@ from xml.sax.saxutils import escape
 import numpy as np
 
 from detap.errors import Note
+from detap.formats.calling import base_name
 from detap.formats.text.layout import classes_of_stems
 from detap.formats.writing.content import (
     Content,
-    base,
     check_file_names,
     check_words,
     last_bits,
@@ -55,7 +55,7 @@ def _tree(
     ):
         sides = "" if size is None else _size(*size)
         body = "".join(objects[row] for row in rows)
-        name = escape(base(content.file_name(image)))
+        name = escape(base_name(content.file_name(image)))
         text = f"<annotation>\n<filename>{name}</filename>\n{sides}{body}</annotation>\n"
         yield f"Annotations/{stem}.xml", text.encode()
 

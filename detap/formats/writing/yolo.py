@@ -1,8 +1,10 @@
 """Tables as YOLO's text files: ``data.yaml``, a list of images, their labels and predictions."""
 
+import csv
 import json
 import os
 from collections.abc import Iterator
+from io import StringIO
 from math import isnan
 
 import numpy as np
@@ -86,17 +88,13 @@ def _known_sizes(content: Content) -> Floats:
 
 
 def _size_table(stems: tuple[str, ...], sides: Floats) -> bytes:
-    lines = (
-        f"{_field(stem)},{spelt(width)},{spelt(height)}\n"
-        for stem, (width, height) in zip(stems, sides.tolist(), strict=True)
-        if not isnan(width)
-    )
-    return ("image,width,height\n" + "".join(lines)).encode()
-
-
-def _field(text: str) -> str:
-    quoted = text.replace('"', '""')
-    return f'"{quoted}"' if any(mark in text for mark in ',"') else text
+    table = StringIO()
+    rows = csv.writer(table, lineterminator="\n")
+    rows.writerow(("image", "width", "height"))
+    for stem, (width, height) in zip(stems, sides.tolist(), strict=True):
+        if not isnan(width):
+            rows.writerow((stem, spelt(width), spelt(height)))
+    return table.getvalue().encode()
 
 
 def _texts(

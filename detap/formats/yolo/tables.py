@@ -15,7 +15,7 @@ from contextlib import suppress
 import numpy as np
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.named.notes import images_without_objects, left_aside, told
+from detap.formats.named.notes import images_without_file, images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
@@ -301,12 +301,7 @@ def _detection_notes(folder: Folder, rows: Rows, without: int) -> tuple[Note, ..
             int(np.count_nonzero(_repeats(rows))),
         ),
         left_aside(folder.aside, "detections"),
-        Note(
-            "images-without-file",
-            "images of the ground truth have no detections file",
-            without,
-            warning=False,
-        ),
+        images_without_file(without),
     )
 
 
