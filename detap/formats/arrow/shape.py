@@ -100,9 +100,9 @@ class Shape:
         if not pa.types.is_struct(objects.type):
             counts = list_lengths(objects)
             parts = objects.flatten()
-            columns = dict(zip(_names_of(parts.type), parts.flatten(), strict=True))
+            columns = _flat(parts)
             return {name: columns[name] for name in self.fields}, counts
-        lists = dict(zip(_names_of(objects.type), objects.flatten(), strict=True))
+        lists = _flat(objects)
         counts = list_lengths(lists[self.box[0]])
         for name in self.fields:
             found = list_lengths(lists[name])
@@ -162,20 +162,17 @@ def _inner(field: Any) -> Iterator[tuple[str, Any]]:
     """Give the fields of the objects, whether they are structs in a list or lists in a struct."""
     kind = field.type
     if is_list(kind) and pa.types.is_struct(kind.value_type):
-        yield from ((part.name, part) for part in _fields_of(kind.value_type))
+        yield from ((part.name, part) for part in kind.value_type)
     elif pa.types.is_struct(kind):
-        for part in _fields_of(kind):
+        for part in kind:
             if is_list(part.type):
                 inner = part.type.value_field
                 yield part.name, inner.with_metadata(part.metadata or inner.metadata)
 
 
-def _fields_of(kind: Any) -> list[Any]:
-    return [kind.field(k) for k in range(kind.num_fields)]
-
-
-def _names_of(kind: Any) -> list[str]:
-    return [field.name for field in _fields_of(kind)]
+def _flat(structs: Any) -> dict[str, Any]:
+    """Return the columns of a column of structs, by name."""
+    return {field.name: part for field, part in zip(structs.type, structs.flatten(), strict=True)}
 
 
 def is_list(kind: Any) -> bool:
