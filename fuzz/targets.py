@@ -20,7 +20,6 @@ from detap.errors import InputError
 from detap.formats.coco import careful, prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan
-from detap.formats.coco.columns import Outlines
 from detap.formats.cvat.xml import CORNERS as CVAT_CORNERS
 from detap.formats.cvat.xml import Annotations
 from detap.formats.labelme.shapes import Shapes
@@ -238,7 +237,7 @@ def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -
     if fast is not None:
         _differ(not same(rows_of(fast), rows_of(slow)), "the readers read different values")
         _differ((fast.outlines is None) != (slow.outlines is None), "one reader reads masks")
-        for name in Outlines._fields if slow.outlines else ():
+        for name in vars(slow.outlines) if slow.outlines else ():
             ours, theirs = (np.asarray(getattr(of.outlines, name)) for of in (fast, slow))
             _differ(ours.dtype != theirs.dtype, f"{name} is of different kinds")
             _differ(ours.tobytes() != theirs.tobytes(), f"the readers read different {name}")

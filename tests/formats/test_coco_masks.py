@@ -107,7 +107,7 @@ def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
 
 
 def same(one: Any, other: Any) -> None:
-    for name in one._fields:
+    for name in vars(one):
         ours, theirs = getattr(one, name), getattr(other, name)
         assert np.array_equal(ours, theirs), name
         assert getattr(ours, "dtype", None) == getattr(theirs, "dtype", None), name
