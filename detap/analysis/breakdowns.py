@@ -157,7 +157,10 @@ class _Parts:
     def between(self, edges: tuple[float, ...], detection: Values, truth: Values) -> Breakdown:
         inner = np.array(edges[1:-1])
         return self.counted(
-            tuple(_span(low, high) for low, high in pairwise(edges)),
+            tuple(
+                f"{low:.3g}-" + ("" if high == inf else f"{high:.3g}")
+                for low, high in pairwise(edges)
+            ),
             np.searchsorted(inner, detection, side="right"),
             np.searchsorted(inner, truth, side="right"),
         )
@@ -251,9 +254,3 @@ def _ninth(boxes: Boxes, sizes: Floats) -> NDArray[np.int64]:
     np.divide(3 * centre, size, out=third, where=known[:, None])
     column, row = np.clip(np.floor(third), 0, 2).astype(np.int64).T
     return np.where(known, 3 * row + column, -1)
-
-
-def _span(low: float, high: float) -> str:
-    if high == inf:
-        return f"{low:.3g}-"
-    return f"{low:.3g}-{high:.3g}"

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
-from detap.analysis.outcome import surroundings_of
+from detap.analysis.outcome import Counts, surroundings_of
 from detap.core.evidence import Evidence
 from detap.decimals import same
 from detap.errors import UsageError
@@ -43,8 +43,6 @@ KINDS = ("missed", "mislocated", "duplicate", "confused", "background")
 
 _NEAR = 0.1
 _MISSED, _MISLOCATED, _DUPLICATE, _CONFUSED, _BACKGROUND = range(5)
-
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

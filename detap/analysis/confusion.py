@@ -132,16 +132,15 @@ def confusion(
     unfound[taken[taken >= 0]] = False
     lost = np.flatnonzero(unfound).astype(np.int32)
     nothing = len(outcome.classes)
-    row = np.where(taken >= 0, truths.label[taken], nothing) if len(truths.label) else taken
-    if not len(truths.label):
-        row = np.full(len(rows), nothing)
+    size = nothing + 1
+    row = np.full(len(rows), nothing)
+    row[taken >= 0] = truths.label[taken[taken >= 0]]
     cells = np.concatenate(
         [
-            row.astype(np.int64) * (nothing + 1) + detections.label[rows],
-            truths.label[lost].astype(np.int64) * (nothing + 1) + nothing,
+            row * size + detections.label[rows],
+            truths.label[lost].astype(np.int64) * size + nothing,
         ]
     )
-    size = nothing + 1
     return Confusion(
         rule=rule,
         iou=outcome.iou,

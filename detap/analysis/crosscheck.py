@@ -12,7 +12,6 @@ it says of the file as it is may be something else.
 
 import contextlib
 import io
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import Any
@@ -171,12 +170,17 @@ def cross_check(result: Result) -> CrossCheck:
         name: _compare(ours, _undefined(reference[name]))
         for name, ours in (("precision", result.full_precision()), ("recall", result.recall))
     }
+    message = (
+        "boxes have no width and height that give their very corners and area; pycocotools was "
+        "given the nearest"
+    )
+    notes = (Note("cross-check-inexact", message, inexact, warning=False),) if inexact else ()
     check = CrossCheck(
         {name: (result.summary[name], value) for name, value in numbers.items()},
         arrays,
         inexact,
         f"pycocotools {version('pycocotools')}",
-        tuple(_inexact_notes(inexact)),
+        notes,
     )
     if rules.id_zero == "no-match" or not truth.zero_id.any():
         return check
@@ -226,15 +230,6 @@ def _mean(measure: Measure, precision: Floats, recall: Floats) -> float:
     if measure.threshold is not None:
         values = values[[measure.threshold]]
     return mean_of_defined(values[..., [measure.area], [measure.limit]])
-
-
-def _inexact_notes(inexact: int) -> Iterator[Note]:
-    if inexact:
-        message = (
-            "boxes have no width and height that give their very corners and area; pycocotools "
-            "was given the nearest"
-        )
-        yield Note("cross-check-inexact", message, inexact, warning=False)
 
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.errors import Errors, errors
+from detap.analysis.errors import TYPES, Errors, errors
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import Result
@@ -245,7 +245,7 @@ class _Judge:
             return "neutral"
         if outcome.truth[row] >= 0:
             return "true-positive"
-        return _KINDS[int(self.types.kind[row])]
+        return cast("DetectionVerdict", TYPES[self.types.kind[row]])
 
     def truth(self, row: int) -> JudgedTruth:
         """Return what became of a ground truth."""
@@ -258,15 +258,6 @@ class _Judge:
             verdict = "missed" if self.types.missed[row] else "aimed-at"
             detection = int(self.meaning[row])
         return JudgedTruth(row, int(outcome.boxes[1].label[row]), verdict, detection)
-
-
-_KINDS: tuple[DetectionVerdict, ...] = (
-    "classification",
-    "localisation",
-    "both",
-    "duplicate",
-    "background",
-)
 
 
 def _number_of(image: Name, images: tuple[Name, ...]) -> int:

@@ -1,7 +1,7 @@
 """Earlier reports as baselines: whether they may be compared with, and raising them."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan, nan
 from sys import float_info
 from typing import Any
@@ -193,48 +193,43 @@ def differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
     now, then : mapping
         As they are in JSON.
     """
-    return list(_differences(now, then))
-
-
-def _differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> Iterator[str]:
+    found = []
     if now["kind"] != then["kind"]:
-        yield f"it is of the kind {then['kind']}, not {now['kind']}"
+        found.append(f"it is of the kind {then['kind']}, not {now['kind']}")
     # An axis that an earlier report does not know yet is as by default.
     known = now["kind"] == then["kind"] == "detection"
     usual = Protocol(name="coco").as_dict() if known else {}
     fields = [usual | record["protocol"] for record in (now, then)]
     for name in {**fields[0], **fields[1]}:
-        here, there = (record.get(name) for record in fields)
-        if here != there:
-            yield f"protocol: {name.replace('_', ' ')} {_short(there)} there, {_short(here)} here"
+        value, other = (_short(record.get(name)) for record in fields)
+        if fields[0].get(name) != fields[1].get(name):
+            found.append(f"protocol: {name.replace('_', ' ')} {other} there, {value} here")
     here, there = _truths(now), _truths(then)
     if None in (*here, *there) or not here or not there:
         whose = "the baseline has" if None in there or not there else "this report has"
-        yield f"ground truth: {whose} no sha256 of it"
+        found.append(f"ground truth: {whose} no sha256 of it")
     elif here != there:
-        yield f"ground truth: sha256 {_sums(there)} there, {_sums(here)} here"
+        found.append(f"ground truth: sha256 {_sums(there)} there, {_sums(here)} here")
     if now.get("selection") != then.get("selection"):
-        yield "selection: other classes or images were chosen"
+        found.append("selection: other classes or images were chosen")
+    return found
 
 
 def other_slices(now: Mapping[str, Any], then: Mapping[str, Any], tags: Iterable[str]) -> list[str]:
     """Return which of some slices do not hold the same images in two JSON reports."""
-    return list(_other_slices(now.get("slices", {}), then.get("slices", {}), tags))
-
-
-def _other_slices(
-    here: Mapping[str, Any], there: Mapping[str, Any], tags: Iterable[str]
-) -> Iterator[str]:
+    here, there = now.get("slices", {}), then.get("slices", {})
+    found = []
     for tag in tags:
         if tag not in there or tag not in here:
-            yield f"slice {tag!r}: is {'there' if tag in there else 'here'} only"
+            found.append(f"slice {tag!r}: is {'there' if tag in there else 'here'} only")
             continue
         sums = [part[tag].get("images_sha256") for part in (here, there)]
         if None in sums:
-            yield f"slice {tag!r}: the baseline does not say which images it holds"
+            found.append(f"slice {tag!r}: the baseline does not say which images it holds")
         elif sums[0] != sums[1]:
-            counts = [part[tag]["images"] for part in (there, here)]
-            yield f"slice {tag!r}: holds other images ({counts[0]} there, {counts[1]} here)"
+            counts = f"{there[tag]['images']} there, {here[tag]['images']} here"
+            found.append(f"slice {tag!r}: holds other images ({counts})")
+    return found
 
 
 def other_numbers(

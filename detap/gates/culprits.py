@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from detap.analysis.comparison import KINDS, mistakes
+from detap.core.curves import mean_of_defined
 from detap.decimals import same
 from detap.evaluation.results import Result, class_rows
 from detap.gates.names import Name, Numbers, row_key
@@ -181,10 +182,9 @@ def _looser(labels: Sequence[int], now: Result, baseline: Numbers) -> Looser | N
     drops: dict[int, float] = {}
     for threshold, iou in enumerate(now.iou_thresholds):
         then = _aligned(baseline, f"AP{format(100 * iou, '.6g')}", now)
-        values = (then - now.average_precision[threshold, :, 0])[list(labels)]
-        defined = values[~np.isnan(values)]
-        if len(defined):
-            drops[threshold] = float(defined.mean())
+        drop = mean_of_defined((then - now.average_precision[threshold, :, 0])[list(labels)])
+        if not isnan(drop):
+            drops[threshold] = drop
     worst = max(drops, key=lambda threshold: drops[threshold], default=0)
     if worst == 0 or 0 not in drops or not drops[0] < drops[worst] / 2:
         return None

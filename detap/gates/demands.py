@@ -30,6 +30,7 @@ LIMITS: "Mapping[str, Kind]" = {
 """What each kind of limit is asked for by."""
 
 CHANGES = ("drop", "rise")
+"""The kinds of limits that hold a number to what it was."""
 
 
 class Spelling(NamedTuple):

@@ -34,11 +34,7 @@ class Subject(Protocol):
         """Return how noisy its drops from an earlier one are, or its own numbers without one."""
 
     def blame(
-        self,
-        gates: "Sequence[Gate]",
-        then: "Numbers | None",
-        before: Self | None,
-        noise: "Noise | None",
+        self, gates: "Sequence[Gate]", then: "Numbers | None", before: Self | None
     ) -> "Culprits | None":
         """Return what the gates that did not pass are about."""
 
@@ -88,7 +84,7 @@ def judge(
     shown, notes = _shown(gates, numbers, spread, demands)
     if not gates:
         return Judged(resolution=shown)
-    blame = now.blame(gates, then, before, noise)
+    blame = now.blame(gates, then, before)
     return Judged(tuple(gates), (*_overlooked(gates, case), *notes), blame, shown)
 
 

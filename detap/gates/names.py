@@ -258,12 +258,9 @@ def resolve(name: str | None, numbers: Numbers, baseline: Numbers | None = None)
     return [
         found
         for tag, rest in _slices(name, numbers)
-        for found in _within(name, rest, (numbers.slices[tag], _part_of(baseline, tag)), tag)
+        for then in [None if baseline is None else baseline.slices.get(tag)]
+        for found in _within(name, rest, (numbers.slices[tag], then), tag)
     ]
-
-
-def _part_of(baseline: Numbers | None, tag: str) -> Numbers | None:
-    return None if baseline is None else baseline.slices.get(tag)
 
 
 def _slices(name: str, numbers: Numbers) -> list[tuple[str, str]]:

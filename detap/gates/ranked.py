@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap.gates.demands import Demands
 from detap.gates.names import Numbers
-from detap.gates.verdicts import Gate, Noise
+from detap.gates.verdicts import Gate
 
 if TYPE_CHECKING:
     from detap.gates.queries import QueryIntervals
@@ -49,12 +49,6 @@ class Ranked:
         assert self.result is not None
         return QueryIntervals(None if before is None else before.result, self.result, demands)
 
-    def blame(
-        self,
-        gates: Sequence[Gate],
-        then: Numbers | None,
-        before: "Ranked | None",
-        noise: Noise | None,
-    ) -> None:
+    def blame(self, gates: Sequence[Gate], then: Numbers | None, before: "Ranked | None") -> None:
         """Return nothing: the table has every query."""
         return

@@ -12,8 +12,9 @@ from detap.analysis.resolution import (
     units_needed,
 )
 from detap.errors import Note
+from detap.gates.demands import CHANGES
 from detap.gates.names import Name, Numbers, resolve
-from detap.gates.verdicts import CHANGES, Gate, Noise
+from detap.gates.verdicts import Gate, Noise
 from detap.tables.detection import Floats
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import nan
-from typing import NoReturn
 
 import numpy as np
 
@@ -17,9 +16,9 @@ from detap.evaluation.results import Result, class_rows
 from detap.formats.reading.digest import sha256_of_names
 from detap.gates.baseline import rows_beside
 from detap.gates.culprits import Culprits, culprits
-from detap.gates.demands import Demands
+from detap.gates.demands import CHANGES, Demands
 from detap.gates.names import Name, Numbers, resolve
-from detap.gates.verdicts import CHANGES, Gate, Interval, Noise
+from detap.gates.verdicts import Gate, Interval
 from detap.protocols import Protocol
 from detap.protocols.measures import AT_THRESHOLD
 from detap.tables.detection import Floats
@@ -53,10 +52,7 @@ class Scored:
         parts: dict[str, Result | None] = {}
         for tag, images in slices.items():
             chosen = [image for image in images if image in known]
-            if not chosen:
-                parts[tag] = None
-                continue
-            parts[tag] = on_images(whole, chosen, threads=threads)
+            parts[tag] = on_images(whole, chosen, threads=threads) if chosen else None
         return cls(whole, parts, threads, score)
 
     def part(self, tag: str | None) -> Result | None:
@@ -77,11 +73,7 @@ class Scored:
         return Intervals(self, before, demands)
 
     def blame(
-        self,
-        gates: Sequence[Gate],
-        then: Numbers | None,
-        before: "Scored | None",
-        noise: Noise | None,
+        self, gates: Sequence[Gate], then: Numbers | None, before: "Scored | None"
     ) -> Culprits | None:
         """Return the classes and images that the gates which did not pass are about."""
         return culprits(gates, self.part, then, None if before is None else before.part)
@@ -210,7 +202,10 @@ class Intervals:
                 if measure is not None:
                     found.setdefault(name.slice, set()).add(measure)
                 elif judged and limit.kind in CHANGES:
-                    _refuse_interval(name)
+                    raise UsageError(
+                        f"{name.text!r} is no average precision or recall: it has no interval; "
+                        "leave it or --confidence out"
+                    )
         if not found:
             found[None] = {self._numbers.headline}
         return {tag: sorted(measures) for tag, measures in found.items()}
@@ -255,13 +250,6 @@ class Intervals:
         """Return how many images there are, in a slice or in all."""
         part = self._now.part(tag)
         return 0 if part is None else len(part.images)
-
-
-def _refuse_interval(name: Name) -> NoReturn:
-    raise UsageError(
-        f"{name.text!r} is no average precision or recall: it has no interval; "
-        "leave it or --confidence out"
-    ) from None
 
 
 def _series(one: Resampled, name: Name, measure: str) -> Floats:

@@ -14,14 +14,13 @@ from typing import Any, Literal, Protocol
 
 from detap.decimals import beside, decimal, exactly, fraction, settled
 from detap.errors import UsageError
+from detap.gates.demands import CHANGES
 from detap.gates.names import Name, Numbers, resolve, row_key
 from detap.protocols.measures import UNBOUNDED
 
 Verdict = Literal["passed", "failed", "undefined", "inconclusive", "too-few"]
 Kind = Literal["floor", "ceiling", "drop", "rise"]
 Interval = tuple[float, float]
-CHANGES = ("drop", "rise")
-"""The kinds of limits that hold a number to what it was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,16 +80,8 @@ def examine(truth: GroundTruth | None, detections: Detections | None) -> Examina
         sample = Sample(truth, detections)
         facts += _common_facts(truth, detections, sample)
         notes += [*_missing_notes(truth, detections), *suspicions(truth, detections, sample)]
-    return Examination(tuple(facts), tuple(_once(notes)), _class_rows(truth, detections))
-
-
-def _once(notes: list[Note]) -> Iterator[Note]:
-    """Give each note once: both tables may have noted the same."""
-    seen = set()
-    for note in notes:
-        if note not in seen:
-            seen.add(note)
-            yield note
+    once = tuple(dict.fromkeys(notes))  # both tables may have noted the same
+    return Examination(tuple(facts), once, _class_rows(truth, detections))
 
 
 def _truth_facts(truth: GroundTruth) -> Iterator[Fact]:
