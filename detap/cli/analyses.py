@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.options import option, stack
-from detap.cli.values import Type, Whole
+from detap.cli.values import Parsed, Whole
 from detap.spelling import number
 
 if TYPE_CHECKING:
@@ -26,23 +26,21 @@ _ASKED = (
 _BEST = "best"
 
 
-class _ScoreThreshold(Type):
+class _ScoreThreshold(Parsed):
     """A score, or ``best``."""
 
     name = "score"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float | str:
+    def parse(self, text: str) -> float | str:
         """Return the number, or the word."""
-        if value == _BEST:
+        if text == _BEST:
             return _BEST
         try:
-            found = number(value) if isinstance(value, str) else float(value)
+            found = number(text)
         except ValueError as error:
-            self.fail(f"{error}; give a score, or best", param, ctx)
+            raise ValueError(f"{error}; give a score, or best") from None
         if not isfinite(found):
-            self.fail(f"{value!r} is no score", param, ctx)
+            raise ValueError(f"{text!r} is no score")
         return found
 
 

@@ -4,11 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from detap.cli.options import option, stack
 from detap.cli.session import Session
-from detap.cli.values import Share, Type, Whole
+from detap.cli.values import Parsed, Share, Whole
 from detap.errors import Note, UsageError
 from detap.gates.demands import (
     DEFAULT_FEWEST,
@@ -34,27 +32,20 @@ DETECTIONS = Spelling(options=True, earlier="--baseline-detections", names={})
 """How a command that scores a detector spells what it asks for."""
 
 
-class _Limit(Type):
+class _Limit(Parsed):
     """``[NAME=]NUMBER``, as ``Limit.of`` reads it."""
 
+    name = "[name=]number"
     envvar_list_splitter = ";"  # names have spaces
 
     def __init__(self, kind: "Kind") -> None:
         self.kind = kind
-        self.name = "[name=]number"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> "Limit":
+    def parse(self, text: str) -> "Limit":
         """Return the limit that the text means."""
         from detap.gates.verdicts import Limit  # only where there are gates
 
-        if isinstance(value, Limit):
-            return value
-        try:
-            return Limit.of(self.kind, value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+        return Limit.of(self.kind, text)
 
 
 _gate = partial(option, group="Gates (exit status 1 where one fails)")

@@ -5,6 +5,7 @@ command line it wins.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import click
@@ -115,20 +116,11 @@ def option(*names: str, group: str, **attributes: Any) -> Decorator[Any]:
     return click.option(*names, cls=Option, group=group, **attributes)
 
 
-def _input(*names: str, **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Input", **attributes)
-
-
-def _axis(*names: str, **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Protocol (what is left out stays the preset's)", **attributes)
-
-
-def _selection(*names: str, **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Selection", **attributes)
-
-
-def _output(*names: str, **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Output", **attributes)
+_input = partial(option, group="Input")
+_axis = partial(option, group="Protocol (what is left out stays the preset's)")
+_selection = partial(option, group="Selection")
+_output = partial(option, group="Output")
+_limit = partial(option, group="Limits (of what is read)")
 
 
 _format_options = stack(
@@ -213,10 +205,6 @@ _reading_options = stack(
     ),
 )
 """What the readers of formats take."""
-
-
-def _limit(*names: str, **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Limits (of what is read)", **attributes)
 
 
 limit_options = stack(

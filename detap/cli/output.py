@@ -68,24 +68,29 @@ class Outputs(NamedTuple):
         return cls(stdout, files, tuple(others), tuple(inputs), asked)
 
     @property
+    def sinks(self) -> list[Sink]:
+        """The formats of all reports."""
+        return [self.stdout, *(sink for sink, _ in self.files)]
+
+    @property
     def want_digests(self) -> bool:
         """Whether any report shows the sha256 of the inputs."""
-        return any(sink.digests for sink in (self.stdout, *(sink for sink, _ in self.files)))
+        return any(sink.digests for sink in self.sinks)
 
     @property
     def want_material(self) -> bool:
         """Whether any report asks more of the result than its numbers."""
-        return any(sink.extra for sink in (self.stdout, *(sink for sink, _ in self.files)))
+        return any(sink.extra for sink in self.sinks)
 
     def refuse_others(self, what: str) -> None:
         """Raise UsageError where a report that has few forms is wanted in another."""
-        for sink in (self.stdout, *(sink for sink, _ in self.files)):
+        for sink in self.sinks:
             if sink.name not in _FEW:
                 raise UsageError(f"{what} has no form as {sink.name}; use {', '.join(_FEW)}")
 
     def check(self) -> None:
         """Refuse what cannot be written, before the work is done."""
-        for sink in (self.stdout, *(sink for sink, _ in self.files)):
+        for sink in self.sinks:
             sink.check()
         for path in (*(path for _, path in self.files), *self.others):
             check_target(path, self.inputs)
@@ -107,17 +112,14 @@ class Outputs(NamedTuple):
         for sink, path in self.files:
             text = sink.render(report, Style(width=_PAGE))
             self.write_file(path, text, read)
-        self._append_summary(report)
+        if any(sink.name == "github" for sink in self.sinks):
+            from detap.report.sinks.github import append_summary  # on GitHub alone
+
+            append_summary(report, Style(width=_PAGE))
         if quiet and not self.asked:
             return
         text = self.stdout.render(report, _stdout_style())
         write_stdout(_encoded(text, self.stdout))
-
-    def _append_summary(self, report: Report) -> None:
-        if any(sink.name == "github" for sink in (self.stdout, *(sink for sink, _ in self.files))):
-            from detap.report.sinks.github import append_summary  # on GitHub alone
-
-            append_summary(report, Style(width=_PAGE))
 
     def write_file(
         self,

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -22,26 +23,25 @@ if TYPE_CHECKING:
     from detap.report.model import Block, Report
     from detap.tables.detection import Name, SourceFile
 
+_output = partial(option, group="Output")
+
 report_options = stack(
     threads_option,
-    option("--sort", group="Output", metavar="COLUMN", help="Order the classes by this column."),
-    option("--reverse", group="Output", is_flag=True, help="Turn their order round."),
-    option(
+    _output("--sort", metavar="COLUMN", help="Order the classes by this column."),
+    _output("--reverse", is_flag=True, help="Turn their order round."),
+    _output(
         "--tie-range",
-        group="Output",
         is_flag=True,
         help="Report bounds that no order of equally scored detections goes beyond.",
     ),
-    option(
+    _output(
         "--curves",
-        group="Output",
         holds="path",
         metavar="FILE",
         help="Write every precision-recall curve here, as .json or .csv.",
     ),
-    option(
+    _output(
         "--plots",
-        group="Output",
         holds="path",
         metavar="DIR",
         help="Draw precision-recall curves, errors, operating point, confusion and calibration "

@@ -16,7 +16,7 @@ else:
     Type = click.ParamType
 
 
-class _Parsed(Type):
+class Parsed(Type):
     """A type whose `parse` raises ValueError with the message."""
 
     def parse(self, text: str) -> Any:
@@ -24,6 +24,7 @@ class _Parsed(Type):
         raise NotImplementedError  # pragma: no cover - every subclass answers
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value of a text; what is none is one already."""
         if not isinstance(value, str):
             return value
         try:
@@ -38,7 +39,7 @@ class Given(NamedTuple):
     value: Any
 
 
-class Value(_Parsed):
+class Value(Parsed):
     """A value of an axis, as its kind reads it."""
 
     name = "value"
@@ -51,19 +52,14 @@ class Value(_Parsed):
         return Given(self.kind.parse(text))
 
 
-class Share(Type):
+class Share(Parsed):
     """A number between 0 and 1, neither included."""
 
     name = "share"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
+    def parse(self, text: str) -> float:
         """Return the number."""
-        try:
-            return share(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
+        return share(text)
 
 
 class Whole(click.IntRange):
@@ -85,7 +81,7 @@ class Path(click.types.StringParamType):
     envvar_list_splitter = "\n"
 
 
-class Target(_Parsed):
+class Target(Parsed):
     """Where a report goes and in which format: ``PATH`` by its extension, or ``FORMAT=PATH``."""
 
     name = "[format=]path"

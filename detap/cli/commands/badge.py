@@ -1,5 +1,7 @@
 """``detap badge``: one number of a report, for a page that shows badges."""
 
+from functools import partial
+
 import click
 
 from detap.cli.command import Command
@@ -7,25 +9,24 @@ from detap.cli.completing import files
 from detap.cli.options import general_options, option, stack
 from detap.report.writing import STDOUT
 
+_badge = partial(option, group="Badge")
+
 badge_options = stack(
-    option(
+    _badge(
         "--number",
-        group="Badge",
         metavar="NAME",
         help="The number, as gates call it: AP50, class:person.AP. By default the headline.",
     ),
-    option(
+    _badge(
         "--label",
-        group="Badge",
         default="",
         metavar="TEXT",
         help="What stands before it; by default its name.",
     ),
-    option(
+    _badge(
         "-o",
         "--output",
         "badge_path",
-        group="Badge",
         holds="path",
         default=STDOUT,
         metavar="PATH",

@@ -9,8 +9,8 @@ from detap.cli.command import Command
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,
-    input_options,
     output_options,
+    perhaps_input_options,
     preset_from,
     preset_options,
     strict_option,
@@ -22,7 +22,6 @@ from detap.names import printable
 from detap.protocols import Protocol
 
 if TYPE_CHECKING:
-    from detap.analysis.examination.facts import Examination
     from detap.tables.detection import Detections, GroundTruth
 
 _FORMATS = ("table", "json")
@@ -46,7 +45,7 @@ _FORMATS = ("table", "json")
         "In a pre-commit hook: warnings are errors": "detap check --gt VOC2007/ --strict",
     },
 )
-@input_options
+@perhaps_input_options
 @preset_options
 @output_options
 @strict_option
@@ -64,22 +63,15 @@ def command(context: click.Context, /, **options: Any) -> None:
     inputs = inputs.scored_by(preset_from(options, Protocol, inputs.format.protocol))
     options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
-    for sink in (outputs.stdout, *(sink for sink, _ in outputs.files)):
+    for sink in outputs.sinks:
         if sink.name not in _FORMATS:
             raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {sink.name}")
     outputs.check()
     read = _read(inputs.hashed(outputs.want_digests))
-    examination = _examine(read)
-    _write(read, examination, outputs, session)
+    _write(read, outputs, session)
     if read.problems:
         raise InputError(read.problems, read.omitted)
     session.check_warnings()
-
-
-# Either input will do here.
-for _parameter in command.params:
-    if _parameter.name in {"gt", "dt"}:
-        _parameter.required = False
 
 
 class _Read(NamedTuple):
@@ -120,33 +112,27 @@ def _read(inputs: Inputs) -> _Read:
     return _Read(truth, detections, problems, omitted)
 
 
-def _examine(read: _Read) -> "Examination":
+def _write(read: _Read, outputs: Outputs, session: Session) -> None:
+    """Examine what was read, and write the report."""
     from detap.analysis.examination.facts import examine  # imports numpy, which --help need not
+    from detap.report.inputs import describe
+    from detap.report.sections.examination import examination_report
 
-    return examine(read.truth, read.detections)
-
-
-def _write(read: _Read, examination: "Examination", outputs: Outputs, session: Session) -> None:
-    from detap.report.sections.examination import examination_report  # as above
-
+    sides = {"ground_truth": read.truth, "detections": read.detections}
+    sources = {role: table.files for role, table in sides.items() if table is not None}
     report = examination_report(
-        examination, problems=read.problems, omitted=read.omitted, inputs=_described(read, outputs)
+        examine(read.truth, read.detections),
+        problems=read.problems,
+        omitted=read.omitted,
+        inputs=[
+            entry
+            for role, files in sources.items()
+            for entry in describe(role, files, digests=outputs.want_digests)
+        ],
     )
     session.tell(report.notes)
-    tables = [table for table in (read.truth, read.detections) if table is not None]
     outputs.write(
         report,
-        [source for table in tables for source in table.files],
+        [source for files in sources.values() for source in files],
         quiet=session.quiet and not (read.problems or session.refused),
     )
-
-
-def _described(read: _Read, outputs: Outputs) -> list[dict[str, Any]]:
-    from detap.report.inputs import describe  # as above
-
-    return [
-        entry
-        for role, table in (("ground_truth", read.truth), ("detections", read.detections))
-        if table is not None
-        for entry in describe(role, table.files, digests=outputs.want_digests)
-    ]

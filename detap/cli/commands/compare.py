@@ -1,6 +1,7 @@
 """``detap compare``: two detectors on the same ground truth, side by side."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,41 +34,38 @@ if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison
     from detap.tables.detection import Detections, GroundTruth
 
+_comparison = partial(option, group="Comparison")
+
 compare_options = stack(
-    option(
+    _comparison(
         "--confidence",
-        group="Comparison",
         type=Share(),
         default=0.95,
         metavar="LEVEL",
         help="Of the intervals of the differences. [default: 0.95]",
     ),
-    option(
+    _comparison(
         "--resamples",
-        group="Comparison",
         type=Whole(0, RESAMPLES[1]),
         default=DEFAULT_RESAMPLES,
         metavar="N",
         help=f"Resamples behind the intervals; 0 leaves them out. [default: {DEFAULT_RESAMPLES}]",
     ),
-    option(
+    _comparison(
         "--seed",
-        group="Comparison",
         type=Whole(*SEEDS),
         default=0,
         metavar="N",
         help="Seed of the resamples. [default: 0]",
     ),
-    option(
+    _comparison(
         "--resolve-drop",
-        group="Comparison",
         type=Share(),
         metavar="X",
         help="Say how many images it would take to tell a drop of X from noise.",
     ),
-    option(
+    _comparison(
         "--most",
-        group="Comparison",
         type=Whole(1),
         default=10,
         metavar="N",
@@ -123,22 +121,11 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     outputs = Outputs.from_options(options, [*inputs.paths(), *inputs.meant(second)])
     outputs.refuse_others("a comparison")
     outputs.check()
-    _compare(inputs, second, (rules, outputs), options, session)
-
-
-def _compare(
-    inputs: Inputs,
-    second: str,
-    how: tuple[Protocol, Outputs],
-    options: Mapping[str, Any],
-    session: Session,
-) -> None:
-    rules, outputs = how
-    inputs = inputs.hashed(outputs.want_digests)
+    digests = outputs.want_digests
+    inputs = inputs.hashed(digests)
     sources = inputs.begin()
-    from detap.report.sections.comparison import (  # numpy, while reading
-        comparison_report,
-    )
+    from detap.report.inputs import describe  # numpy, while reading
+    from detap.report.sections.comparison import comparison_report
 
     truth, before = inputs.read(sources)
     after = inputs.read_others(second, truth)
@@ -147,7 +134,11 @@ def _compare(
     session.timed("comparing")
     report = comparison_report(
         comparison,
-        inputs=_described((truth, before, after), digests=outputs.want_digests),
+        inputs=[
+            *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
+            *describe("first", before.files, digests=digests),
+            *describe("second", after.files, digests=digests),
+        ],
         notes=tuple(dict.fromkeys((*comparison.first.notes, *comparison.second.notes))),
         most=options["most"],
         drop=options["resolve_drop"],
@@ -159,19 +150,6 @@ def _compare(
     session.tell(report.notes)
     session.check_warnings()
     outputs.write(report, (*truth.files, *before.files, *after.files), quiet=session.quiet)
-
-
-def _described(
-    tables: "tuple[GroundTruth, Detections, Detections]", *, digests: bool
-) -> list[dict[str, Any]]:
-    from detap.report.inputs import describe  # imported already
-
-    truth, before, after = tables
-    return [
-        *describe("ground_truth", truth.files, digests=digests, images=len(truth.images)),
-        *describe("first", before.files, digests=digests),
-        *describe("second", after.files, digests=digests),
-    ]
 
 
 def _evaluated(

@@ -91,20 +91,17 @@ def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
     from detap.report.writing import write_stdout  # not for --help
 
     if options["schema"] is not None:
-        write_stdout(_schema(options["schema"]).encode())
+        from detap.cli.settings.schema import settings_schema  # seldom, both
+        from detap.report import schema
+
+        name = options["schema"]
+        asked = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)
+        write_stdout(f"{json.dumps(asked, indent=2)}\n".encode())
         return
     settings = settings_of(ctx)
     found = _in_force(_COMMANDS[shown], settings, options["everything"])
     as_text = _as_json if options["output_format"] == "json" else _as_table
     write_stdout(as_text(settings, found).encode("utf-8", "backslashreplace"))
-
-
-def _schema(name: str) -> str:
-    from detap.cli.settings.schema import settings_schema  # seldom, both
-    from detap.report import schema
-
-    found = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)
-    return json.dumps(found, indent=2) + "\n"
 
 
 def _in_force(command: ConfiguredCommand, settings: Settings, everything: bool) -> list[_InForce]:

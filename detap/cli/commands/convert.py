@@ -7,7 +7,7 @@ import click
 
 from detap.cli.command import Command
 from detap.cli.inputs import Inputs
-from detap.cli.options import general_options, input_options, option, stack, strict_option
+from detap.cli.options import general_options, option, perhaps_input_options, stack, strict_option
 from detap.cli.session import Session
 from detap.errors import Note, UsageError
 from detap.names import printable
@@ -46,7 +46,7 @@ convert_options = stack(
         ),
     },
 )
-@input_options
+@perhaps_input_options
 @convert_options
 @strict_option
 @general_options
@@ -79,12 +79,6 @@ def command(session: Session, /, target: str, to: str, **options: Any) -> None:
     session.timed("writing")
     if not session.quiet:
         session.say(_told(done, truth, detections))
-
-
-# Either input will do here.
-for _parameter in command.params:
-    if _parameter.name in {"gt", "dt"}:
-        _parameter.required = False
 
 
 def _told(done: "Converted", truth: "GroundTruth | None", detections: "Detections | None") -> str:

@@ -17,7 +17,6 @@ from detap.cli.options import (
     protocol_options,
     rules_from,
     selection_options,
-    stack,
     strict_option,
 )
 from detap.cli.output import Outputs
@@ -44,13 +43,11 @@ if TYPE_CHECKING:
     from detap.report.model import Block
     from detap.tables.detection import Detections, GroundTruth
 
-eval_options = stack(
-    option(
-        "--cross-check",
-        group="Output",
-        is_flag=True,
-        help="Run pycocotools on the same boxes and compare; any difference fails.",
-    ),
+_cross_check_option = option(
+    "--cross-check",
+    group="Output",
+    is_flag=True,
+    help="Run pycocotools on the same boxes and compare; any difference fails.",
 )
 
 
@@ -91,7 +88,7 @@ eval_options = stack(
 @analysis_options
 @output_options
 @report_options
-@eval_options
+@_cross_check_option
 @engine_options
 @config_options
 @strict_option
@@ -163,16 +160,24 @@ def _in_one_run(
     chosen = selected(truth, detections, options)
     earlier = None if gates.before is None else inputs.read_others(gates.before, truth)
     if earlier is not None:
-        chosen, earlier = _alike(chosen, selected(truth, earlier, options)[1])
+        from detap.analysis.comparison import numbered_alike  # only with a detector before
+
+        ours, earlier = numbered_alike(chosen[1], selected(truth, earlier, options)[1])
+        chosen = chosen[0], ours
     threads = options["threads"]
     scored = score_tables(*chosen, rules, threads=threads, evidence=options["evidence"])
     result, before = with_advice(scored), None
     if earlier is not None:
         before = score_tables(chosen[0], earlier, rules, threads=threads, evidence=True)
     session.timed("evaluating")
+    check, checked = None, []
     if options["cross_check"]:
+        from detap.analysis.crosscheck import cross_check  # rarely wanted
+        from detap.report.sections.crosscheck import cross_check_block
+
         session.doing("Running pycocotools")
-    check = _cross_check(result, options)
+        check = cross_check(result)
+        checked = [cross_check_block(check)]
     slices, slice_notes = gates.read_slices(
         chosen[0].images, lambda name: inputs.format.image_attribute(chosen[0], name)
     )
@@ -184,7 +189,7 @@ def _in_one_run(
         slices=slices,
         notes=(*(check.notes if check else ()), *slice_notes),
         blocks=[
-            *_checked(check),
+            *checked,
             *asked_blocks(result, options),
             *selection(chosen, (truth, detections), options),
         ],
@@ -207,32 +212,6 @@ def _partial(
         classes = [name for name in result.detections.classes if name in truth.classes]
         truth, _ = select(truth, no_detections(truth), classes=classes)
     return Partial.of(result, truth=truth, tie_range=options["tie_range"])
-
-
-def _alike(
-    chosen: "tuple[GroundTruth, Detections]", before: "Detections"
-) -> "tuple[tuple[GroundTruth, Detections], Detections]":
-    from detap.analysis.comparison import numbered_alike  # only with a detector before
-
-    truth, detections = chosen
-    detections, before = numbered_alike(detections, before)
-    return (truth, detections), before
-
-
-def _checked(check: "CrossCheck | None") -> "list[Block]":
-    if check is None:
-        return []
-    from detap.report.sections.crosscheck import cross_check_block  # seldom
-
-    return [cross_check_block(check)]
-
-
-def _cross_check(result: "Result", options: Mapping[str, Any]) -> "CrossCheck | None":
-    if not options["cross_check"]:
-        return None
-    from detap.analysis.crosscheck import cross_check  # rarely wanted
-
-    return cross_check(result)
 
 
 def selected(

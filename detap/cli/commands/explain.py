@@ -36,36 +36,30 @@ if TYPE_CHECKING:
     from detap.analysis.explanation.account import Made
     from detap.report.model import Report
 
+_asked = partial(option, group="Explanation", settable=False)
+
 _explanation = stack(
-    option(
+    _asked(
         "--from",
         "first",
         envvar=envvar_of("--from"),
-        group="Explanation",
-        settable=False,
         metavar="PROTOCOL",
         help="A preset, a signature (coco|neutral:none), or a JSON report, whose protocol it is.",
     ),
-    option(
+    _asked(
         "--to",
         "second",
         envvar=envvar_of("--to"),
-        group="Explanation",
-        settable=False,
         metavar="PROTOCOL",
         help="Another: what each axis has in the difference of their numbers is said.",
     ),
-    option(
+    _asked(
         "--at",
-        group="Explanation",
-        settable=False,
         metavar="NAME",
         help="The number, such as AP50; by default what each protocol is quoted by.",
     ),
-    option(
+    _asked(
         "--number",
-        group="Explanation",
-        settable=False,
         metavar="X",
         help="Name the protocols that give this number, or come near.",
     ),
@@ -218,13 +212,7 @@ def _origin(
     from detap.report.sections.explanation import origin_report
 
     assert made is not None
-    found = origin(
-        made.tables,
-        wanted,
-        options["at"],
-        changes=changes,
-        threads=options["threads"],
-    )
+    found = origin(made.tables, wanted, options["at"], changes=changes, threads=options["threads"])
     return origin_report(found, most=options["most"])
 
 

@@ -11,7 +11,6 @@ import click
 from detap.cli.command import Group
 from detap.cli.gates import Gates, interval_options, limit_options, say
 from detap.cli.options import (
-    Decorator,
     axis_options,
     general_options,
     option,
@@ -32,7 +31,6 @@ from detap.gates.judging import judge
 from detap.protocols.ranking import Classification, Retrieval
 
 if TYPE_CHECKING:
-    from detap.gates.ranked import Ranked
     from detap.ranking.classification import ClassificationResult
     from detap.ranking.retrieval import RetrievalResult
     from detap.report.model import Report
@@ -51,18 +49,12 @@ _ONLY = {
 """Rules that mean something for some inputs alone, and for which."""
 
 
-def _input(*names: str, holds: str = "path", **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Input", holds=holds, **attributes)
-
-
-def _output(*names: str, **attributes: Any) -> Decorator[Any]:
-    return option(*names, group="Output", **attributes)
-
+_input = partial(option, group="Input", holds="path")
+_output = partial(option, group="Output")
 
 retrieval_inputs = stack(
     _input(
         "--npz",
-        holds="path",
         metavar="FILE",
         help="One file with query_codes and gallery_codes (or ..._embeddings, or scores), "
         "query_labels and gallery_labels (or relevance).",
@@ -70,12 +62,7 @@ retrieval_inputs = stack(
     ),
     _input("--run", metavar="FILE", help="Ranked items: TREC, CSV or JSON; - is stdin."),
     _input("--qrels", metavar="FILE", help="Judgements of a run: TREC, CSV or JSON."),
-    _input(
-        "--queries",
-        holds="path",
-        metavar="FILE",
-        help="Embeddings of queries, .npy; with the next three.",
-    ),
+    _input("--queries", metavar="FILE", help="Embeddings of queries, .npy; with the next three."),
     _input("--gallery", metavar="FILE", help="Embeddings of items, .npy."),
     _input("--query-labels", metavar="FILE", help="Their labels, .npy."),
     _input("--gallery-labels", metavar="FILE", help="Their labels, .npy."),
@@ -188,19 +175,16 @@ def retrieval(session: Session, /, **options: Any) -> int:
 classification_inputs = stack(
     _input(
         "--npz",
-        holds="path",
         metavar="FILE",
         help="One file with scores (N, K) and labels (N,) or (N, K).",
     ),
     _input(
         "--scores",
-        holds="path",
         metavar="PATH",
         help="Scores: CSV or JSON; or a folder of VOC's ..._cls_<set>_<class>.txt.",
     ),
     _input(
         "--labels",
-        holds="path",
         metavar="PATH",
         help="Labels: CSV or JSON; or a VOC root, or its ImageSets/Main.",
     ),
@@ -438,12 +422,8 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
         objectives = compute(table, rules, with_losses=with_losses, batches=batches)
     inputs = _described(table, work) if work.want_digests else []
     report = ranking.retrieval_report(result, inputs=inputs, objectives=objectives)
-    judged = Judged()
-    if work.gates.any:
-        earlier = None
-        if before is not None:
-            earlier = _ranked(ranking.retrieval_report(before), before)
-        judged = _judge(work, report, _ranked(report, result), baseline, earlier)
+    earlier = None if before is None else (ranking.retrieval_report(before), before)
+    judged = _judged(work, (report, result), baseline, earlier)
     if work.options["curves"] is not None:
         from detap.report.sections.curves import retrieval_curves  # rarely wanted
         from detap.report.sinks.curves import render
@@ -462,30 +442,36 @@ def _score_classification(work: _Work, rules: Classification) -> int:
     result: ClassificationResult = evaluate(table, rules)
     inputs = _described(table, work) if work.want_digests else []
     report = ranking.classification_report(result, inputs=inputs)
-    judged = Judged()
-    if work.gates.any:
-        judged = _judge(work, report, _ranked(report), baseline)
-    return work.finish(report, judged, table.files)
+    return work.finish(report, _judged(work, (report, None), baseline), table.files)
 
 
-def _ranked(report: "Report", result: "RetrievalResult | None" = None) -> "Ranked":
+_Told = tuple["Report", "RetrievalResult | None"]
+"""The report of a ranking, and the result where its queries can be resampled."""
+
+
+def _judged(work: _Work, now: _Told, baseline: Kept | None, earlier: _Told | None = None) -> Judged:
+    """Return what came of the gates, if there are any."""
+    if not work.gates.any:
+        return Judged()
     from detap.gates.ranked import Ranked  # only with gates
+    from detap.report.sinks.json import as_dict
 
-    unit = "query" if report.kind == "retrieval" else "class"
-    return Ranked(report.summary, report.table.rows, unit, result)
-
-
-def _judge(
-    work: _Work,
-    report: "Report",
-    now: "Ranked",
-    baseline: Kept | None,
-    earlier: "Ranked | None" = None,
-) -> Judged:
-    from detap.report.sinks.json import as_dict  # only with gates
-
-    demands = work.gates.demands
-    return judge(demands, now, lambda: as_dict(report), kept=baseline, before=earlier)
+    ranked, *before = (
+        Ranked(
+            report.summary,
+            report.table.rows,
+            "query" if report.kind == "retrieval" else "class",
+            result,
+        )
+        for report, result in (now, *([] if earlier is None else [earlier]))
+    )
+    return judge(
+        work.gates.demands,
+        ranked,
+        lambda: as_dict(now[0]),
+        kept=baseline,
+        before=before[0] if before else None,
+    )
 
 
 def _names(given: tuple[str, ...]) -> list[str] | None:

@@ -1,7 +1,8 @@
 """``detap report``: the page that shows where a detector errs."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -33,43 +34,40 @@ from detap.report.writing import STDOUT, check_target, write
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
     from detap.formats.registry import Format
-    from detap.report.model import Block, Material, Report
-    from detap.tables.detection import GroundTruth, Name, SourceFile
+    from detap.report.model import Material, Report
+    from detap.tables.detection import SourceFile
+
+_page = partial(option, group="Page")
 
 page_options = stack(
-    option(
+    _page(
         "--images",
         "pictures",
-        group="Page",
         settable=False,
         metavar="DIR",
         help="The images themselves: the page shows those worth looking at.",
     ),
-    option(
+    _page(
         "-o",
         "--output",
         "page",
-        group="Page",
         settable=False,
         default="report.html",
         metavar="PATH",
         help="Where the page goes; - is stdout. [default: report.html]",
     ),
-    option(
+    _page(
         "--baseline",
-        group="Page",
         metavar="FILE",
         help="An earlier JSON report: show what changed.",
     ),
-    option(
+    _page(
         "--baseline-detections",
-        group="Page",
         metavar="PATH",
         help="An earlier detector's detections: show what changed, on which images too.",
     ),
-    option(
+    _page(
         "--history",
-        group="Page",
         settable=False,
         multiple=True,
         metavar="PATH",
@@ -117,7 +115,11 @@ def command(session: Session, /, **options: Any) -> None:
     """
     page, pictures = options.pop("page"), options.pop("pictures")
     kept, before = options.pop("baseline"), options.pop("baseline_detections")
-    runs = _runs(options.pop("history"))
+    runs = []
+    if history := options.pop("history"):
+        from detap.gates.history import read_runs  # seldom wanted
+
+        runs = read_runs(history)
     inputs = Inputs.from_options(options)
     slicing = Gates.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
@@ -181,14 +183,18 @@ def _report(
     )
     session.timed("evaluating")
     session.doing("Reporting")
+    blocks = selection(chosen, (truth, detections), choice)
+    if slices:
+        from detap.gates.scored import Scored  # only with slices
+        from detap.report.sections.slices import slices_block
+
+        parts = Scored.of(result, slices, threads=threads).slice_numbers()
+        blocks = [slices_block(parts), *blocks]
     report = detection_report(
         result,
         inputs=describe_inputs(truth, detections, digests=True),
         notes=notes,
-        blocks=[
-            *_slices(result, slices, threads),
-            *selection(chosen, (truth, detections), choice),
-        ],
+        blocks=blocks,
     )
     material = _material(report)._replace(before=before, earlier=options["before"] or "")
     if options["kept"] is not None:
@@ -198,26 +204,6 @@ def _report(
         )
         report = report._replace(notes=(*report.notes, *differing))
     return report._replace(material=material), [*truth.files, *detections.files]
-
-
-def _slices(
-    result: "Result", slices: "Mapping[str, Sequence[Name]]", threads: int | None
-) -> "list[Block]":
-    if not slices:
-        return []
-    from detap.gates.scored import Scored  # only with slices
-    from detap.report.sections.slices import slices_block
-
-    return [slices_block(Scored.of(result, slices, threads=threads).slice_numbers())]
-
-
-def _runs(paths: Sequence[str]) -> list[tuple[str, dict[str, Any]]]:
-    """Return earlier reports with what they are called, the oldest first."""
-    if not paths:
-        return []
-    from detap.gates.history import read_runs  # seldom wanted
-
-    return read_runs(paths)
 
 
 def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "Report":
@@ -237,7 +223,9 @@ def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Rep
     from detap.report.page.pictures import Wanted, any_there  # Pillow
 
     material = _material(report)
-    names = _file_names(material.result.ground_truth, file_format)
+    # The files of images whose ids do not call them; all others are called so.
+    files = file_format.file_names(material.result.ground_truth)
+    names = {str(image): name for image, name in files.items()}
     images = map(str, material.result.images)
     if not any_there(folder, (Wanted(image, names.get(image), None) for image in images)):
         told = f"{printable(folder)} has no file of any image: the page is without pictures"
@@ -259,8 +247,3 @@ def _kept(path: str, report: "Report") -> tuple[dict[str, Any], list[Note]]:
     found = differences(as_dict(report), record)
     told = f"{printable(path)} is not of the same case: {'; '.join(found)}"
     return record, [Note("baseline-differs", told)] if found else []
-
-
-def _file_names(truth: "GroundTruth", file_format: "Format") -> dict[str, str]:
-    """Return the files of the images whose ids do not call them; all others are called so."""
-    return {str(image): name for image, name in file_format.file_names(truth).items()}

@@ -1,6 +1,5 @@
 """``detap show``: what became of every detection and ground truth of one image."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -61,17 +60,6 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     outputs = Outputs.from_options(options, inputs.paths())
     outputs.refuse_others("an image")
     outputs.check()
-    _show(inputs, image, (rules, outputs), options, session)
-
-
-def _show(
-    inputs: Inputs,
-    image: str,
-    how: tuple[Protocol, Outputs],
-    options: Mapping[str, Any],
-    session: Session,
-) -> None:
-    rules, outputs = how
     inputs = inputs.hashed(outputs.want_digests)
     sources = inputs.begin()
     from detap.analysis.verdicts import verdicts  # numpy, while reading

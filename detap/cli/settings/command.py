@@ -149,23 +149,14 @@ def setting_name(parameter: click.Parameter) -> str:
 
 def setting_of(parameter: click.Option) -> Setting:
     """Return what an option is as a setting of a file."""
-    holds = getattr(parameter, "holds", "text")
+    bare = parameter.flag_value
     return Setting(
         setting_name(parameter),
         many=parameter.multiple,
         flag=bool(parameter.is_flag),
-        is_path=holds == "path",
-        may_be_path=holds == "path or text",
-        is_target=holds == "target",
-        is_limit=holds == "limit",
-        bare=_bare_value(parameter),
+        holds=getattr(parameter, "holds", "text"),
+        bare=str(bare) if isinstance(bare, str | int) and not parameter.is_flag else None,
     )
-
-
-def _bare_value(parameter: click.Option) -> str | None:
-    """Return what the option alone stands for, where it may stand without a value."""
-    bare = parameter.flag_value
-    return str(bare) if isinstance(bare, str | int) and not parameter.is_flag else None
 
 
 def defaults_of(command: click.Command, settings: Settings) -> dict[str, Any]:

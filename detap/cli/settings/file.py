@@ -34,14 +34,9 @@ class Setting(Record):
         Whether the option may be repeated: a list then gives one value per use.
     flag : bool
         Whether it is a switch.
-    is_path : bool
-        Whether its values are paths, relative to the file's folder.
-    may_be_path : bool
-        Whether they may be: they are, where such a file exists.
-    is_target : bool
-        Whether they are ``FORMAT=PATH`` or paths.
-    is_limit : bool
-        Whether they are ``NAME=NUMBER``, which a table may spell out.
+    holds : {"text", "path", "path or text", "target", "limit"}
+        What its values are: paths, relative to the file's folder, or such where the file exists;
+        ``FORMAT=PATH`` or paths; ``NAME=NUMBER``, which a table may spell out; or just text.
     bare : str or None
         What true stands for, where the option needs no value.
     """
@@ -49,10 +44,7 @@ class Setting(Record):
     name: str
     many: bool = False
     flag: bool = False
-    is_path: bool = False
-    may_be_path: bool = False
-    is_target: bool = False
-    is_limit: bool = False
+    holds: str = "text"
     bare: str | None = None
 
 
@@ -208,7 +200,7 @@ def _value(setting: Setting, value: object, folder: str) -> object:
         return value
     if setting.bare is not None and isinstance(value, bool):
         return setting.bare if value else None
-    if setting.is_limit and isinstance(value, dict):
+    if setting.holds == "limit" and isinstance(value, dict):
         value = [f"{name}={_text(limit)}" for name, limit in value.items()]
     texts = [_text(entry) for entry in (value if isinstance(value, list) else [value])]
     texts = [_located(setting, text, folder) for text in texts]
@@ -225,12 +217,12 @@ def _text(value: object) -> str:
 
 def _located(setting: Setting, text: str, folder: str) -> str:
     """Return a path from the working folder on."""
-    if setting.is_target:
+    if setting.holds == "target":
         name, equals, path = text.partition("=")
         return f"{name}={_join(folder, path)}" if equals else _join(folder, text)
-    if setting.is_path or (setting.may_be_path and os.path.exists(_join(folder, text))):
-        return _join(folder, text)
-    return text
+    there = _join(folder, text)
+    is_path = setting.holds == "path" or (setting.holds == "path or text" and os.path.exists(there))
+    return there if is_path else text
 
 
 def _join(folder: str, path: str) -> str:

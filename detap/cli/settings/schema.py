@@ -55,6 +55,6 @@ def _value(parameter: click.Option) -> dict[str, Any]:
         forms = [_SCALAR, {"type": "array", "items": _SCALAR}]
     if setting.bare is not None:
         forms.append({"type": "boolean"})
-    if setting.is_limit:
+    if setting.holds == "limit":
         forms.append({"type": "object", "additionalProperties": _SCALAR})
     return {**found, **(forms[0] if len(forms) == 1 else {"anyOf": forms})}
