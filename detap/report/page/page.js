@@ -232,6 +232,14 @@ const head = (...cells) => make("thead", {}, make("tr", {}, ...cells));
 const heading = (text, kind) => make("th", { scope: "col", class: kind }, text);
 const cell = (text, kind) => make("td", { class: kind }, text);
 
+function tiles(id, entries) {
+  $(id).replaceChildren(...entries.map(([name, value]) =>
+    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+}
+
+// What stands for a kind of mark in a legend, or on a button.
+const swatch = (...marks) => draw("svg", { viewBox: "0 0 30 10", "aria-hidden": "true" }, ...marks);
+
 function meter(part) {
   if (part === null) return "";
   const bar = make("span", { class: "meter", "aria-hidden": "true" });
@@ -336,14 +344,12 @@ const shade = (value) => dark.matches ? BRIGHT[value] || value : value;
 
 function updateTiles() {
   const k = chosenClass(), step = stepNow(), at = point(k, step);
-  const tiles = [
+  tiles("operating-tiles", [
     ["Score from", share(scoreNow())], ["F1", share(at.f1)], ["Precision", share(at.precision)],
     ["Recall", share(at.recall)], ["FP per image", share(at.perImage, 3)],
     ["True positives", whole(at.right)], ["False positives", whole(at.wrong)],
     ["False negatives", whole(at.lost)],
-  ];
-  $("operating-tiles").replaceChildren(...tiles.map(([name, value]) =>
-    make("div", {}, make("dt", {}, name), make("dd", {}, value))));
+  ]);
   const best = k < 0 ? op.best : op.best_by_class[k];
   const where = best === null ? "no detection" :
     `best F1 ${share(point(k, best).f1)} at ${share(op.scores[best])}`;
@@ -384,9 +390,8 @@ function buildOperating() {
     if (plot.cursor.idx !== null) chooseStep(steps - 1 - plot.cursor.idx);
   });
   $("operating-legend").replaceChildren(...LINES.map(([name, ink, dash]) => make("span", {},
-    draw("svg", { viewBox: "0 0 30 10", "aria-hidden": "true" }, draw("line", { x1: 0, x2: 30,
-      y1: 5, y2: 5, stroke: shade(ink), "stroke-width": 2.5, "stroke-dasharray": dash.join(" ") })),
-    name)));
+    swatch(draw("line", { x1: 0, x2: 30, y1: 5, y2: 5, stroke: shade(ink), "stroke-width": 2.5,
+      "stroke-dasharray": dash.join(" ") })), name)));
 }
 
 function operatingData() {
@@ -637,16 +642,16 @@ function listConfusions(cells, sums, k) {
 function drawMatrix(cells, sums, k) {
   const grid = new Map(cells.map(([row, column, n]) => [row * (K + 1) + column, n]));
   const numbers = Array.from({ length: K + 1 }, (_, n) => n);
-  const title = (n) => n === K ? BACKGROUND : classes[n];
-  const columns = numbers.map((n) => make("th", { scope: "col", class: n === k ? "chosen" : null, title: title(n) }, make("span", {}, n === K ? "not found" : title(n))));
+  const taken = (n) => n === K ? "not found" : classes[n];
+  const columns = numbers.map((n) => make("th", { scope: "col", class: n === k ? "chosen" : null, title: className(n) }, make("span", {}, taken(n))));
   const rows = numbers.map((row) => make("tr", {},
-    make("th", { scope: "row", class: row === k ? "chosen" : null, title: title(row) }, make("span", {}, title(row))),
+    make("th", { scope: "row", class: row === k ? "chosen" : null, title: className(row) }, make("span", {}, className(row))),
     ...numbers.map((column) => {
       const n = grid.get(row * (K + 1) + column);
       const node = make("td", { tabindex: "-1", "data-cell": `${row},${column}`, class: n ? "some" : null });
       if (n) {
         node.textContent = n > 9999 ? `${Math.round(n / 1000)}k` : n;
-        node.title = `${title(row)} → ${column === K ? "not found" : title(column)}: ${whole(n)}`;
+        node.title = `${className(row)} → ${taken(column)}: ${whole(n)}`;
         paint(node, n / sums[row]);
       } else if (row !== K || column !== K) paint(node, 0);
       return node;
@@ -689,9 +694,7 @@ function frame(largest, ticks, label, scale = (v) => v) {
   const y = (v) => (H - BOTTOM) - scale(v) / scale(largest) * (H - BOTTOM - 10);
   for (const tick of ticks) {
     svg.append(draw("line", { class: tick ? "axis" : "base", x1: LEFT, x2: W, y1: y(tick), y2: y(tick) }));
-    const text = draw("text", { x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end" });
-    text.textContent = tick >= 1000 ? `${tick / 1000}k` : String(tick);
-    svg.append(text);
+    svg.append(draw("text", { x: LEFT - 6, y: y(tick) + 4, "text-anchor": "end" }, tick >= 1000 ? `${tick / 1000}k` : tick));
   }
   return [svg, y];
 }
@@ -704,12 +707,8 @@ function powers(largest) {
 }
 
 function below(svg, texts) {
-  texts.forEach((value, n) => {
-    const text = draw("text", { x: LEFT + (W - LEFT) * n / (texts.length - 1), y: H - 6,
-      "text-anchor": n === 0 ? "start" : n === texts.length - 1 ? "end" : "middle" });
-    text.textContent = value;
-    svg.append(text);
-  });
+  svg.append(...texts.map((value, n) => draw("text", { x: LEFT + (W - LEFT) * n / (texts.length - 1), y: H - 6,
+    "text-anchor": n === 0 ? "start" : n === texts.length - 1 ? "end" : "middle" }, value)));
 }
 
 // Square roots, so that the few that are right can be seen beside the many that are not.
@@ -720,13 +719,9 @@ function histogram(id, data, label) {
   const wide = (W - LEFT) / sums.length;
   sums.forEach((n, place) => {
     const x = LEFT + place * wide + 1, right = data.right[place];
-    const column = (kind, value) => {
-      const node = draw("rect", { class: kind, x, width: wide - 2, y: y(value), height: y(0) - y(value) });
-      const title = draw("title");
-      title.textContent = `${share(data.edges[place], 2)} – ${share(data.edges[place + 1], 2)}: ${whole(n)}, ${whole(right)} right`;
-      node.append(title);
-      return node;
-    };
+    const title = `${share(data.edges[place], 2)} – ${share(data.edges[place + 1], 2)}: ${whole(n)}, ${whole(right)} right`;
+    const column = (kind, value) => draw("rect", { class: kind, x, width: wide - 2, y: y(value), height: y(0) - y(value) },
+      draw("title", {}, title));
     svg.append(column("column-two", n), column("column", right));
   });
   const [low, high] = [data.edges[0], data.edges.at(-1)];
@@ -735,8 +730,7 @@ function histogram(id, data, label) {
 }
 
 const key = (...entries) => make("div", { class: "legend" }, ...entries.map(([kind, text]) => make("span", {},
-  draw("svg", { viewBox: "0 0 30 10", "aria-hidden": "true" }, kind === "claim"
-    ? draw("line", { class: kind, x1: 0, x2: 30, y1: 5, y2: 5 })
+  swatch(kind === "claim" ? draw("line", { class: kind, x1: 0, x2: 30, y1: 5, y2: 5 })
     : draw("rect", { class: kind, width: 30, height: 10, rx: 2 })), text)));
 
 function updateCalibration() {
@@ -752,8 +746,7 @@ function updateCalibration() {
   const localised = k < 0 ? found.localised : found.localised_by_class[k];
   $("calibration-text").textContent = "Whether scores are what they claim: of the detections scored about " +
     `0.8, eight in ten should be right. ${k < 0 ? "All classes" : state.class}.`;
-  $("calibration-tiles").replaceChildren(...[["ECE", here.expected], ["MCE", here.largest], ["LaECE", localised]]
-    .map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, share(value)))));
+  tiles("calibration-tiles", [["ECE", share(here.expected)], ["MCE", share(here.largest)], ["LaECE", share(localised)]]);
   const [svg, y] = frame(1, [0, 0.25, 0.5, 0.75, 1], "Share that is right in ten bins of the score; the table below holds the same");
   const x = (v) => LEFT + v * (W - LEFT);
   found.edges.slice(0, -1).forEach((low, n) => {
@@ -915,9 +908,8 @@ function outline(x, y, w, h, shape, verdict, thick) {
 
 // The class and score of a box, in its upper corner or outside it; of an object, in the lower one.
 function tag(words, x, y, size) {
-  const node = draw("text", { class: "tag", x: x + size / 4, y });
+  const node = draw("text", { class: "tag", x: x + size / 4, y }, words);
   node.style.fontSize = `${size}px`;
-  node.textContent = words;
   return node;
 }
 
@@ -948,8 +940,7 @@ function picture(entry, focused) {
 function verdictButtons(id) {
   $(id).replaceChildren(...SHOWN.map((verdict) => make("button", {
     type: "button", "aria-pressed": String(!isHidden(verdict)), "data-verdict": verdict, click: () => toggle(verdict),
-  }, draw("svg", { viewBox: "0 0 30 10", "aria-hidden": "true" },
-    draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: "#000", "stroke-opacity": 0.3, "stroke-width": 5 }),
+  }, swatch(draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: "#000", "stroke-opacity": 0.3, "stroke-width": 5 }),
     draw("line", { x1: 1, x2: 29, y1: 5, y2: 5, stroke: INK[verdict][0], "stroke-width": 3.5, "stroke-dasharray": INK[verdict][1] })),
   VERDICT_WORDS[verdict])));
 }
