@@ -9,17 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from detap.core.evidence import Evidence
-from detap.core.resampling import (
-    Wanted,
-    Weights,
-    detected_classes,
-    draw_weights,
-    resample,
-)
+from detap.core.resampling import Wanted, Weights, detected_classes, draw_weights, resample
 from detap.decimals import settled
 from detap.errors import UsageError
 from detap.evaluation.results import Result, averages_of_absent
-from detap.protocols import Measure, Protocol
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Floats
 
@@ -73,7 +66,13 @@ def resampled(
     rules = result.protocol
     rules.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
     measures = [rules.measure(name) for name in names]
-    wanted = [_wanted(rules, measure) for measure in measures]
+    every = tuple(range(len(rules.iou_thresholds)))
+    wanted = [
+        Wanted(
+            m.quantity == "AP", every if m.threshold is None else (m.threshold,), m.area, m.limit
+        )
+        for m in measures
+    ]
     if not wanted:
         return Resampled({}, {})
     _check_weight(result.evidence, weights)
@@ -115,16 +114,6 @@ def interval(values: Floats, confidence: float) -> tuple[float, float]:
     tail = (1 - confidence) / 2
     low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
     return settled(low, 0.0), settled(high, 0.0)
-
-
-def _wanted(rules: Protocol, measure: Measure) -> Wanted:
-    every = tuple(range(len(rules.iou_thresholds)))
-    return Wanted(
-        measure.quantity == "AP",
-        every if measure.threshold is None else (measure.threshold,),
-        measure.area,
-        measure.limit,
-    )
 
 
 def _check_weight(evidence: Evidence, weights: Weights) -> None:

@@ -7,14 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits
-from detap.formats.registry import (
-    DETECTIONS,
-    TRUTH,
-    Format,
-    check_options,
-    format_named,
-    told,
-)
+from detap.formats.registry import DETECTIONS, TRUTH, Format, check_options, format_named, told
 from detap.formats.registry import options as format_options
 from detap.formats.several import (
     Sources,

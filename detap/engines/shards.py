@@ -298,20 +298,20 @@ def kept(shard: Shard, folder: str, act: Callable[[Shard], bytes] = shard_to_par
 def _key(shard: Shard) -> str:
     """Return the digest of all that a shard's partial depends on."""
     sides = [side for side in (shard.truth, shard.detections) if side is not None]
+    digests = [[_digest(side.place(p), _stamp(side)) for p in side.paths] for side in sides]
     record = {
         "version": __version__,
         "protocol": shard.protocol.as_dict(),
-        "inputs": [[side.format, side.paths, repr(side.options), _digests(side)] for side in sides],
+        "inputs": [
+            [side.format, side.paths, repr(side.options), of_side]
+            for side, of_side in zip(sides, digests, strict=True)
+        ],
         "chosen": [
             *(shard.whole, shard.images, shard.elsewhere, shard.ties),
             sides[0].repartition,
         ],
     }
     return blake2b(json.dumps(record).encode(), digest_size=20).hexdigest()
-
-
-def _digests(reading: Reading) -> list[str]:
-    return [_digest(reading.place(path), _stamp(reading)) for path in reading.paths]
 
 
 @lru_cache(maxsize=4096)

@@ -125,20 +125,16 @@ def _inside(rules: Protocol, columns: Choosers) -> Flags:
         inside &= truths.corners[:, 3] - truths.corners[:, 1] > _by_range(rules.height_min)
     for axis, column in COLUMNS.items():
         most = getattr(rules, axis)
+        if most and column not in columns.extra:
+            option = f"--{axis.replace('_', '-')}"
+            raise UsageError(
+                f"protocol {rules.name} asks how far each ground truth is {column}, which these do "
+                "not say: give labels of KITTI's form (--gt-format kitti), or leave it out with "
+                f"{option} none"
+            )
         if most:
-            inside &= _column(rules, axis, column, columns) <= _by_range(most)
+            inside &= columns.extra[column] <= _by_range(most)
     return inside
-
-
-def _column(rules: Protocol, axis: str, column: str, columns: Choosers) -> Floats:
-    if column not in columns.extra:
-        option = f"--{axis.replace('_', '-')}"
-        raise UsageError(
-            f"protocol {rules.name} asks how far each ground truth is {column}, which these do not "
-            f"say: give labels of KITTI's form (--gt-format kitti), or leave it out with {option} "
-            "none"
-        )
-    return columns.extra[column]
 
 
 def _low(rules: Protocol, detections: Boxes) -> Flags:

@@ -288,15 +288,6 @@ class _ProposalOrders:
             if bounds:
                 yield Contest(0, image, np.zeros(1), Course(cells, tuple(bounds)))
 
-    def _overlap(self, rows: Rows, truths: Rows) -> Floats:
-        return overlaps(
-            self.detections.corners[rows],
-            self.truths.corners[truths],
-            detection_areas=self.detections.overlap_area[rows],
-            truth_areas=self.truths.overlap_area[truths],
-            pixel_edge=self.rules.pixel_edge,
-        )
-
     def _reached(self, overlap: Floats) -> Flags:
         """Return which overlaps reach which threshold, (T, ...)."""
         at = np.array(self.rules.search_thresholds).reshape(-1, *[1] * overlap.ndim)
@@ -328,7 +319,13 @@ class _ProposalOrders:
         return np.asarray((self._reached(covered) & counted).sum(axis=-1))
 
     def _bounds(self, rows: Rows, truths: Rows, own: Rows) -> tuple[Rows, Rows]:
-        overlap = self._overlap(rows, truths)
+        overlap = overlaps(
+            self.detections.corners[rows],
+            self.truths.corners[truths],
+            detection_areas=self.detections.overlap_area[rows],
+            truth_areas=self.truths.overlap_area[truths],
+            pixel_edge=self.rules.pixel_edge,
+        )
         first, last = self.rank.first[rows], self.rank.last[rows]
         groups = []
         for place in np.unique(first[last > first]):

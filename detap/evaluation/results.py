@@ -381,9 +381,7 @@ class Result(Record):
 
         See :func:`detap.analysis.operating.sweeps`, which gives them over the score.
         """
-        from detap.analysis.operating import (
-            operating_point,
-        )
+        from detap.analysis.operating import operating_point
 
         return operating_point(self, "best" if score is None else score, iou=iou)
 
@@ -392,9 +390,7 @@ class Result(Record):
 
         See :func:`detap.analysis.calibration.calibration`.
         """
-        from detap.analysis.calibration import (
-            calibration,
-        )
+        from detap.analysis.calibration import calibration
 
         return calibration(self, bins=bins, iou=iou)
 

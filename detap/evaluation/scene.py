@@ -74,8 +74,10 @@ class Scene:
         self.protocol = rules
         self.ground_truth = ground_truth
         written = detections if as_seen else _as_written(detections, rules)
-        dropped = rules.flat_boxes == "dropped" and not as_seen
-        self.detections = _not_flat(written) if dropped else written
+        self.detections = written
+        if rules.flat_boxes == "dropped" and not as_seen:
+            kept = (written.corners[:, 2:] > written.corners[:, :2]).all(axis=1)
+            self.detections = written if kept.all() else written.select(np.flatnonzero(kept))
         self.below_floor = len(detections) - len(written)
         self.flat = len(written) - len(self.detections)
         self.threads = threads
@@ -141,9 +143,6 @@ class Scene:
         """Return this: the tables are at hand."""
         return self
 
-    def _label(self, column: Integers) -> Integers:
-        return np.zeros_like(column) if self.protocol.class_agnostic else column
-
     def boxes(self) -> tuple[Boxes, Boxes]:
         """Return the columns of the detections and of the ground truths."""
         return self._boxes
@@ -157,23 +156,11 @@ class Scene:
             # An area within no range: what is outside counts neither way where it has no match.
             decisive = np.where(self.open_ended, np.nan, decisive)
         annotated = truth.area if self.protocol.area_source == "annotation" else truth_area
+        one = self.protocol.class_agnostic
+        labels = [np.zeros_like(t.label) if one else t.label for t in (claim, truth)]
         return (
-            Boxes(
-                claim.image,
-                self._label(claim.label),
-                claim.corners,
-                claim_area,
-                decisive,
-                claim.score,
-            ),
-            Boxes(
-                truth.image,
-                self._label(truth.label),
-                truth.corners,
-                truth_area,
-                annotated,
-                np.zeros(0),
-            ),
+            Boxes(claim.image, labels[0], claim.corners, claim_area, decisive, claim.score),
+            Boxes(truth.image, labels[1], truth.corners, truth_area, annotated, np.zeros(0)),
         )
 
     @cached_property
@@ -488,12 +475,6 @@ def _as_written(table: Detections, rules: Protocol) -> Detections:
         if table.polygons is not None:
             table = replace(table, polygons=_through_text(table.polygons, rules.box_decimals))
     return table
-
-
-def _not_flat(table: Detections) -> Detections:
-    """Return the detections whose boxes end after they begin."""
-    kept = (table.corners[:, 2:] > table.corners[:, :2]).all(axis=1)
-    return table if kept.all() else table.select(np.flatnonzero(kept))
 
 
 def _rank_within(scope: NDArray[np.integer[Any]], score: Floats) -> Integers:

@@ -41,12 +41,9 @@ def resampled_means(values: Floats, *, resamples: int, seed: int) -> Floats:
         raw = np.asarray(stream.random_raw(count * queries), np.uint64).reshape(count, queries)
         # The upper half of each word, scaled to the number of queries: the same in any numpy.
         chosen = ((raw >> np.uint64(32)) * np.uint64(queries) >> np.uint64(32)).astype(np.int64)
-        means.append(_means(values[chosen]))
+        drawn = values[chosen]
+        defined = ~np.isnan(drawn)
+        counted = defined.sum(axis=1)
+        total = np.where(defined, drawn, 0.0).sum(axis=1)
+        means.append(np.where(counted > 0, total / np.maximum(counted, 1), np.nan))
     return np.concatenate(means)
-
-
-def _means(values: Floats) -> Floats:
-    defined = ~np.isnan(values)
-    count = defined.sum(axis=1)
-    total = np.where(defined, values, 0.0).sum(axis=1)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)

@@ -124,12 +124,9 @@ def _class_hits(table: Samples, number: int) -> NDArray[np.int32]:
 def _average(hits: NDArray[np.int32], positives: int, rules: Classification) -> float:
     if not positives:
         return 0.0 if rules.absent_class == "zero" else nan
-    levels = rules.recall_levels
-    if levels is None:
-        return curves.average_precision(
-            hits, positives, interpolated=rules.curve != "non-interpolated"
-        )
-    return curves.average_precision(hits, positives, levels=np.array(levels))
+    if rules.recall_levels is not None:
+        return curves.average_precision(hits, positives, levels=np.array(rules.recall_levels))
+    return curves.average_precision(hits, positives, interpolated=rules.curve != "non-interpolated")
 
 
 def _per_sample(table: Samples, rules: Classification) -> dict[str, Floats]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import nan
 from typing import Any
 
@@ -17,16 +18,12 @@ from detap.tables.ranking import Gallery, Run
 Floats = NDArray[np.float64]
 
 
-def _quantised_tie_ap_loss(scores: Floats, relevant: NDArray[np.bool_]) -> losses.Value:
-    return losses.quantised_ap_loss(scores, relevant, form="tie-aware")
-
-
 LOSSES: dict[str, Callable[[Floats, NDArray[np.bool_]], losses.Value]] = {
     "ap": losses.ap_loss,
     "smooth_ap": losses.smooth_ap_loss,
     "sup_ap": losses.sup_ap_loss,
     "quantised_ap": losses.quantised_ap_loss,
-    "quantised_tie_ap": _quantised_tie_ap_loss,
+    "quantised_tie_ap": partial(losses.quantised_ap_loss, form="tie-aware"),
     "fast_ap": losses.fast_ap_loss,
     "calibration": losses.calibration_loss,
     "roadmap": losses.roadmap_loss,

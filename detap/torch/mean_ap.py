@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import UsageError
+from detap.evaluation.loop.batches import BOX_FORMS
 from detap.evaluation.loop.evaluator import Evaluator
 from detap.evaluation.partial import merge
 from detap.evaluation.results import Result
@@ -37,7 +38,6 @@ except ImportError as error:  # pragma: no cover - tested where torch is absent
         "detap.torch needs PyTorch: pip install 'detap[torch]', or torch by itself"
     ) from error
 
-_FORMS = ("xyxy", "xywh", "cxcywh")
 _AVERAGES = ("macro", "micro")
 _AREAS = ("small", "medium", "large")
 _TYPES = ("bbox", "segm")
@@ -105,10 +105,9 @@ class MeanAveragePrecision:
         image_key: str | None = None,
     ) -> None:
         del backend
-        if box_format not in _FORMS:
-            raise UsageError(
-                f"box_format {box_format!r} is unknown; choose from xyxy, xywh, cxcywh"
-            )
+        if box_format not in BOX_FORMS:
+            known = ", ".join(BOX_FORMS)
+            raise UsageError(f"box_format {box_format!r} is unknown; choose from {known}")
         types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
         if not types or len(set(types)) < len(types) or not set(types) <= set(_TYPES):
             raise UsageError(f"iou_type {iou_type!r} is unknown; choose from bbox, segm, or both")

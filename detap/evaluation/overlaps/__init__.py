@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _KINDS = {
     "mask": ("masks", "MaskShapes"),
-    "boundary": ("boundaries", "BoundaryShapes"),
+    "boundary": ("masks", "MaskShapes"),
     "keypoints": ("keypoints", "KeypointShapes"),
     "polygon": ("polygons", "PolygonShapes"),
 }

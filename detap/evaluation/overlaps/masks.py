@@ -1,4 +1,4 @@
-"""Masks, compared pixel by pixel."""
+"""Masks, compared pixel by pixel, and their boundaries, whichever have less in common."""
 
 from collections.abc import Iterator
 from functools import cached_property
@@ -15,11 +15,6 @@ from detap.tables.masks import Masks, refuse_sizes, sizes_by_image
 
 class MaskShapes(Shapes):
     """Masks; their boxes decide no overlap."""
-
-    @property
-    def dilation_ratio(self) -> float:
-        """As :func:`detap.core.masks.mask_pairs` has it: boundaries do not count."""
-        return 0.0
 
     @cached_property
     def _pixels(self) -> Floats:
@@ -42,13 +37,14 @@ class MaskShapes(Shapes):
         claims, claim = _masks_of(self.detections)
         truths, truth = _masks_of(self.ground_truth)
         self._check_sizes((truths.sizes[truth], claims.sizes[claim]))
+        of_boundaries = self.rules.overlap == "boundary"
         return mask_pairs(
             *boxes,
             masks=(claims.arrays, truths.arrays),
             numbers=(claim, truth),
             absorbing=absorbing,
             lowest=lowest,
-            dilation_ratio=self.dilation_ratio,
+            dilation_ratio=self.rules.dilation_ratio if of_boundaries else 0.0,
             threads=self.threads,
         )
 

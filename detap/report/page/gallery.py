@@ -12,12 +12,7 @@ from numpy.typing import NDArray
 
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import TYPES, Errors
-from detap.analysis.examples import (
-    REASONS,
-    confident_mistakes,
-    suspects,
-    worst_images,
-)
+from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
 from detap.analysis.operating import sweeps
 from detap.analysis.outcome import Outcome
 from detap.analysis.verdicts import Verdicts, verdicts_of
