@@ -1,12 +1,11 @@
 """What an evaluation gives: its numbers as arrays with named axes, and by name."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import nan
 from typing import TYPE_CHECKING, Any, NamedTuple
-from typing import Protocol as Interface
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from detap.analysis.errors import Convention, Errors
     from detap.analysis.operating import OperatingPoint
     from detap.core.evidence import Cell, Evidence
-    from detap.evaluation.contests import Contest
+    from detap.evaluation.partial import Partial
 
 Counts = NDArray[np.int64]
 
@@ -81,38 +80,6 @@ class Curve(NamedTuple):
     levels: Floats
     interpolated: Floats
     average_precision: float
-
-
-class Remains(Interface):
-    """What remains of tables after matching: evaluation/partial/ has it."""
-
-    @property
-    def threads(self) -> int | None:
-        """As for :func:`detap.evaluate`."""
-
-    @property
-    def images(self) -> tuple[Name, ...]:
-        """What each image is called, by number."""
-
-    @property
-    def class_ids(self) -> tuple[Name, ...]:
-        """What each class of the detections is called, by number."""
-
-    @property
-    def groups(self) -> Mapping[Name, str]:
-        """The group of each class that is in one, by its identifier."""
-
-    def tables(self) -> Scene:
-        """Raise UsageError: the boxes are gone."""
-
-    def evidence(self) -> "Evidence":
-        """Return what became of each detection, but of no cell the ground truth it matched."""
-
-    def contests(self) -> "Sequence[Contest]":
-        """Return which ties compete, or raise UsageError where that is not kept."""
-
-    def on_images(self, images: Sequence[int], *, threads: int | None) -> "Result":
-        """Return the result on some of the images, by number."""
 
 
 class Result(Record):
@@ -170,7 +137,7 @@ class Result(Record):
     within: Counts
     notes: tuple[Note, ...]
     _positives: Counts
-    _source: Scene | Remains
+    _source: "Scene | Partial"
     _evidence: "Evidence | None" = None
 
     @property
@@ -492,7 +459,7 @@ class Result(Record):
 
 
 def result_of(
-    source: Scene | Remains,
+    source: "Scene | Partial",
     protocol: Protocol,
     classes: tuple[str, ...],
     scores: Scores,
