@@ -317,24 +317,19 @@ def _records(
     return [{"id": n, **dict(zip(values, row, strict=True))} for n, row in enumerate(rows, 1)]
 
 
-def _sizes(*tables: GroundTruth | Detections) -> NDArray[np.int32]:
-    """Return height and width of each image as its masks have them, (I, 2); 0 where it has none."""
-    found = np.zeros((len(tables[0].images), 2), np.int32)
-    for table in tables:
-        if table.masks is not None:
-            found[table.image] = table.masks.sizes[table.mask]
-    return found
-
-
 def _coco(truths: GroundTruth, claims: Detections, records: list[dict[str, Any]]) -> Any:
     from pycocotools.coco import COCO  # noqa: PLC0415 - as above
 
+    sizes = np.zeros((len(truths.images), 2), np.int32)  # height and width, as masks have them
+    for table in (truths, claims):
+        if table.masks is not None:
+            sizes[table.image] = table.masks.sizes[table.mask]
     # Not COCO.loadRes, which fails on an empty list.
     coco = COCO()
     coco.dataset = {
         "images": [
             {"id": number, "height": height, "width": width}
-            for number, (height, width) in enumerate(_sizes(truths, claims).tolist(), 1)
+            for number, (height, width) in enumerate(sizes.tolist(), 1)
         ],
         "categories": [{"id": number} for number in range(1, len(claims.classes) + 1)],
         "annotations": records,
@@ -362,8 +357,12 @@ def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:
     start, end = corners[:, :2], corners[:, 2:]
     sides = end - start
     exact = np.zeros(len(table), np.bool_)
-    for candidate in _candidates(sides.copy()):
-        fits = ~exact & _same_box(start, end, area, candidate)
+    # Likely widths and heights: the plain difference, decimals, single precision.
+    plain = sides.copy()
+    rounded = (np.round(plain, decimals) for decimals in range(7))
+    for candidate in (plain, *rounded, plain.astype(np.float32).astype(np.float64)):
+        corner = (start + candidate == end).all(axis=-1)
+        fits = ~exact & corner & (candidate[..., 0] * candidate[..., 1] == area)
         sides[fits] = candidate[fits]
         exact |= fits
     for row in np.flatnonzero(~exact):
@@ -372,18 +371,6 @@ def _xywh(table: GroundTruth | Detections) -> tuple[Floats, int]:
             sides[row] = found
             exact[row] = True
     return np.hstack([start, sides]), int(np.count_nonzero(~exact))
-
-
-def _candidates(sides: Floats) -> list[Floats]:
-    """Return likely widths and heights: the plain difference, decimals, single precision."""
-    single = sides.astype(np.float32).astype(np.float64)
-    return [sides, *(np.round(sides, decimals) for decimals in range(7)), single]
-
-
-def _same_box(start: Floats, end: Floats, area: Floats, sides: Floats) -> NDArray[np.bool_]:
-    corners = (start + sides == end).all(axis=-1)
-    same: NDArray[np.bool_] = corners & (sides[..., 0] * sides[..., 1] == area)
-    return same
 
 
 def _search(start: Floats, end: Floats, area: float) -> Floats | None:

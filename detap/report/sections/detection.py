@@ -73,15 +73,11 @@ def detection_report(
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
     """Return the columns of the class table: the name, the shares, the counts."""
-    return (Column("name", "class", "class", "name"), *_share_columns(protocol), *_COUNTS)
-
-
-def _share_columns(protocol: "Protocol") -> list[Column]:
     # The numbers of a group of classes are of no single class.
     found = [measure for measure in protocol.measures() if not measure.group]
     # The recall that goes with the headline: over all areas, at the largest limit.
     last = len(protocol.detection_limits) - 1
-    columns = []
+    columns = [Column("name", "class", "class", "name")]
     for measure in found:
         whole = measure.area == 0 and measure.limit == last
         key = measure.name.removeprefix("m")
@@ -92,7 +88,7 @@ def _share_columns(protocol: "Protocol") -> list[Column]:
         columns.append(Column(key, key, short, "share", priority))
     if protocol.headline == "mAP":
         columns.append(Column("recall", "recall", "recall", "share"))
-    return columns
+    return (*columns, *_COUNTS)
 
 
 def sort_keys(protocol: "Protocol") -> tuple[str, ...]:

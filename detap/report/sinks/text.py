@@ -108,9 +108,7 @@ def _block_lines(block: Block, style: Style) -> Iterator[Line]:
 # --- the summary: a number per line, its name written out in aligned parts
 
 
-def _summary_lines(
-    report: Report, style: Style, failed: Collection[str] = frozenset()
-) -> list[Line]:
+def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> list[Line]:
     names = list(report.summary)
     most = widest(names)
     indent = most + 2 + 6 + 2
