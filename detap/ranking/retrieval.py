@@ -91,7 +91,7 @@ class RetrievalResult:
             Where the summary has no such number.
         """
         measure = {measure.name: measure for measure in self.measures}[name]
-        return _contributions(self.values[measure.key], self)
+        return _contributions(self.values[measure.key], self.protocol, self)
 
 
 def evaluate(
@@ -139,23 +139,21 @@ def evaluate(
         source = _RunLists(table, rules)
     else:
         source = _GalleryLists(table, rules, threads)
-    depths = [measure.depth for measure in wanted]
-    depth = None if None in depths else max(d or 0 for d in depths)
-    return _Tally(source, rules, wanted).result(depth, progress or (lambda _: None))
+    return _tallied(source, rules, wanted, progress or (lambda _: None))
 
 
-def _left_out(scored: "RetrievalResult | _Tally") -> NDArray[np.bool_]:
+def _left_out(rules: Retrieval, of: "RetrievalResult | _Source") -> NDArray[np.bool_]:
     """Return which queries the rules leave out of every mean, (Q,)."""
-    drop_none = (scored.relevant == 0) & (scored.protocol.no_relevant == "left-out")
-    drop_missing = scored.missing & (scored.protocol.missing_queries == "left-out")
+    drop_none = (of.relevant == 0) & (rules.no_relevant == "left-out")
+    drop_missing = of.missing & (rules.missing_queries == "left-out")
     return np.asarray(drop_none | drop_missing)
 
 
-def _contributions(values: Floats, scored: "RetrievalResult | _Tally") -> Floats:
+def _contributions(values: Floats, rules: Retrieval, of: "RetrievalResult | _Source") -> Floats:
     """Return values of a measure with the rules for undefined ones applied, (Q,)."""
-    zero = np.full(len(values), scored.protocol.no_relevant == "zero") | scored.missing
+    zero = np.full(len(values), rules.no_relevant == "zero") | of.missing
     filled = np.where(np.isnan(values) & zero, 0.0, values)
-    return np.where(_left_out(scored), nan, filled)
+    return np.where(_left_out(rules, of), nan, filled)
 
 
 class _Source(NamedTuple):
@@ -168,69 +166,64 @@ class _Source(NamedTuple):
     notes: tuple[Note, ...]
 
 
-class _Tally:
-    """Measures being read off lists, one after the other."""
+def _tallied(
+    source: "_RunLists | _GalleryLists",
+    rules: Retrieval,
+    wanted: tuple[Measure, ...],
+    progress: Callable[[float], None],
+) -> RetrievalResult:
+    """Return the measures read off all lists, one after the other."""
+    known, depths = source.known, [measure.depth for measure in wanted]
+    depth = None if None in depths else max(d or 0 for d in depths)
+    values = {measure.key: np.full(len(known.queries), nan) for measure in wanted}
+    longest = int(known.ranked.max(initial=0))
+    ranks = min(longest, CURVE_RANKS, longest if depth is None else depth)
+    levels, precision, recall = np.zeros(11), np.zeros(ranks), np.zeros(ranks)
+    at = np.arange(1, ranks + 1)
+    for query, ranked in source.lists(depth):
+        progress(query / len(known.queries))
+        if not ranked.relevant:
+            continue
+        for measure in wanted:
+            values[measure.key][query] = measure.compute(ranked)
+        found = ranked.found_at_ranks(ranks)
+        precision += found / at
+        recall += found / ranked.relevant
+        if depth is None:
+            levels += ranked.precision_at_levels()
+    # A query without relevant items, or without a ranking, has added 0 to the curves.
+    count = int((~_left_out(rules, known)).sum())
+    share = 1.0 / count if count else nan
+    return RetrievalResult(
+        protocol=rules,
+        measures=wanted,
+        queries=known.queries,
+        relevant=known.relevant,
+        ranked=known.ranked,
+        missing=known.missing,
+        values=values,
+        summary={
+            measure.name: mean_of_defined(_contributions(values[measure.key], rules, known))
+            for measure in wanted
+        },
+        levels=np.array(protocols.ELEVEN) if depth is None else np.zeros(0),
+        precision_at_levels=levels * share if depth is None else np.zeros(0),
+        precision_at_ranks=precision * share,
+        recall_at_ranks=recall * share,
+        notes=(*known.notes, *_notes(rules, known)),
+    )
 
-    def __init__(
-        self, source: "_RunLists | _GalleryLists", rules: Retrieval, wanted: tuple[Measure, ...]
-    ) -> None:
-        self.source = source
-        self.known = source.known
-        self.relevant, self.missing = source.known.relevant, source.known.missing
-        self.protocol = rules
-        self.wanted = wanted
-        queries = len(self.known.queries)
-        self.values = {measure.key: np.full(queries, nan) for measure in wanted}
 
-    def result(self, depth: int | None, progress: Callable[[float], None]) -> RetrievalResult:
-        """Return what all lists give, looked at to a depth (None: to their ends)."""
-        longest = int(self.known.ranked.max(initial=0))
-        ranks = min(longest, CURVE_RANKS, longest if depth is None else depth)
-        levels, precision, recall = np.zeros(11), np.zeros(ranks), np.zeros(ranks)
-        at = np.arange(1, ranks + 1)
-        for query, ranked in self.source.lists(depth):
-            progress(query / len(self.known.queries))
-            if not ranked.relevant:
-                continue
-            for measure in self.wanted:
-                self.values[measure.key][query] = measure.compute(ranked)
-            found = ranked.found_at_ranks(ranks)
-            precision += found / at
-            recall += found / ranked.relevant
-            if depth is None:
-                levels += ranked.precision_at_levels()
-        # A query without relevant items, or without a ranking, has added 0 to the curves.
-        count = int((~_left_out(self)).sum())
-        share = 1.0 / count if count else nan
-        return RetrievalResult(
-            protocol=self.protocol,
-            measures=self.wanted,
-            queries=self.known.queries,
-            relevant=self.known.relevant,
-            ranked=self.known.ranked,
-            missing=self.known.missing,
-            values=self.values,
-            summary={measure.name: self._mean(measure) for measure in self.wanted},
-            levels=np.array(protocols.ELEVEN) if depth is None else np.zeros(0),
-            precision_at_levels=levels * share if depth is None else np.zeros(0),
-            precision_at_ranks=precision * share,
-            recall_at_ranks=recall * share,
-            notes=(*self.known.notes, *self._notes()),
-        )
-
-    def _mean(self, measure: Measure) -> float:
-        return mean_of_defined(_contributions(self.values[measure.key], self))
-
-    def _notes(self) -> Iterator[Note]:
-        ends = {"zero": "counted as 0", "left-out": "left out of the means"}
-        none = int((self.known.relevant == 0).sum())
-        if none:
-            end = ends[self.protocol.no_relevant]
-            yield Note("no-relevant", f"a query has no relevant item: {end}", none)
-        missing = int(self.known.missing.sum())
-        if missing:
-            end = ends[self.protocol.missing_queries]
-            yield Note("missing-query", f"a judged query has no ranking: {end}", missing)
+def _notes(rules: Retrieval, known: _Source) -> Iterator[Note]:
+    ends = {"zero": "counted as 0", "left-out": "left out of the means"}
+    none = int((known.relevant == 0).sum())
+    if none:
+        end = ends[rules.no_relevant]
+        yield Note("no-relevant", f"a query has no relevant item: {end}", none)
+    missing = int(known.missing.sum())
+    if missing:
+        end = ends[rules.missing_queries]
+        yield Note("missing-query", f"a judged query has no ranking: {end}", missing)
 
 
 # --- a run: lists of any lengths

@@ -210,12 +210,10 @@ class MeanAveragePrecision:
         """Update the evaluator of each type; what is wrong in a batch is wrong for the first."""
         found, scores, labels = preds
         for kind, evaluator in evaluators.items():
-            places = {"boxes" if kind == "bbox" else "masks": there[kind]}
-            if kind == "bbox":
-                evaluator.update(images, found[kind], scores, labels, truth=truth | places)
-            else:
-                masks = found[kind]
-                evaluator.update(images, None, scores, labels, masks=masks, truth=truth | places)
+            of_boxes = kind == "bbox"
+            boxes, masks = (found[kind], None) if of_boxes else (None, found[kind])
+            known = truth | {"boxes" if of_boxes else "masks": there[kind]}
+            evaluator.update(images, boxes, scores, labels, masks=masks, truth=known)
 
     def _names(self, target: Items) -> list[Any]:
         """Return what the images of a batch are called: in turn with those of other processes."""

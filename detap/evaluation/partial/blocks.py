@@ -64,23 +64,19 @@ class Rowwise(NamedTuple):
     def of_images(self, kept: Flags) -> "Rowwise":
         """Return the rows of some images alone, which keep their numbers."""
         rows = kept[self.image]
-        return Rowwise(
-            np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])[self.start],
-            self.image[rows],
-            self.code[rows],
-            self.score[rows] if len(self.score) else self.score,
+        return self._chosen(
+            np.concatenate([[0], np.cumsum(rows, dtype=np.int64)])[self.start], rows
         )
 
     def of_classes(self, kept: Flags) -> "Rowwise":
         """Return the rows of some classes alone, which are numbered anew."""
         counts = np.diff(self.start)
-        rows = np.repeat(kept, counts)
-        return Rowwise(
-            np.concatenate([[0], np.cumsum(counts[kept], dtype=np.int64)]),
-            self.image[rows],
-            self.code[rows],
-            self.score[rows] if len(self.score) else self.score,
-        )
+        start = np.concatenate([[0], np.cumsum(counts[kept], dtype=np.int64)])
+        return self._chosen(start, np.repeat(kept, counts))
+
+    def _chosen(self, start: Rows, rows: Flags) -> "Rowwise":
+        score = self.score[rows] if len(self.score) else self.score
+        return Rowwise(start, self.image[rows], self.code[rows], score)
 
 
 class Block(NamedTuple):
