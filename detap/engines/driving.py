@@ -21,12 +21,7 @@ _GROUPS = 4
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Finished(Partial):
-    """A union whose classes were finished elsewhere: it has their scores, and no rows.
-
-    Attributes
-    ----------
-    scores : Scores
-    """
+    """A union whose classes were finished elsewhere: it has their scores, and no rows."""
 
     scores: Scores
 

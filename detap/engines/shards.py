@@ -111,10 +111,6 @@ class Shard(NamedTuple):
 def shard_to_partial(shard: Shard) -> bytes:
     """Return the bytes of a shard's partial.
 
-    Parameters
-    ----------
-    shard : Shard
-
     Raises
     ------
     InputError

@@ -34,10 +34,6 @@ class Part(NamedTuple):
 def contexts_of_walk(steps: int) -> list[int]:
     """Return the contexts of the walk in order, none to all, and then those of the one in reverse.
 
-    Parameters
-    ----------
-    steps : int
-
     Returns
     -------
     list of 2 * steps int

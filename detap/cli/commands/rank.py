@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -167,7 +168,8 @@ def retrieval(session: Session, /, **options: Any) -> int:
     read = _retrieval_input(options)
     gates = Gates.from_options(options, _RANKINGS)
     given = tuple(name for name in _ONLY if options[name] is not None)
-    rules = rules_from(options, Retrieval, "ir_measures" if read.kind == "run" else "retrieval")
+    usual = "ir_measures" if "run" in read.roles else "retrieval"
+    rules = rules_from(options, Retrieval, usual)
     outputs = _outputs(options, read, gates)
     return _score_retrieval(_Work(read, gates, outputs, options, session), rules, given)
 
@@ -234,30 +236,27 @@ class _Input(NamedTuple):
 
     Attributes
     ----------
-    kind : {"npz", "run", "arrays", "files", "voc"}
+    reader : str
+        A module of detap.formats.ranking, and the function of it that reads them.
+    roles : tuple of str
+        What a report calls each file.
     paths : tuple of str
         In the order that the reader takes them.
     reading : dict
         What else it takes.
     """
 
-    kind: str
+    reader: str
+    roles: tuple[str, ...]
     paths: tuple[str, ...]
-    reading: Mapping[str, Any]
+    reading: Mapping[str, Any] = MappingProxyType({})
 
-    def read_retrieval(self, instead: str | None = None) -> "Run | Gallery":
+    def read(self, instead: str | None = None) -> Any:
         """Read the files; `instead` stands for the first, in the same form."""
-        reader = import_module("detap.formats.ranking.runs")
-        name = {"npz": "read_npz_retrieval", "run": "read_run", "arrays": "read_arrays"}[self.kind]
+        module, name = self.reader.split(".")
+        reader = getattr(import_module(f"detap.formats.ranking.{module}"), name)
         paths = self.paths if instead is None else (instead, *self.paths[1:])
-        found: Run | Gallery = getattr(reader, name)(*paths, **self.reading)
-        return found
-
-    def read_samples(self) -> "Samples":
-        reader = import_module("detap.formats.ranking.samples")
-        name = {"npz": "read_npz_samples", "files": "read_samples", "voc": "read_voc"}[self.kind]
-        found: Samples = getattr(reader, name)(*self.paths, **self.reading)
-        return found
+        return reader(*paths, **self.reading)
 
 
 def _retrieval_input(options: dict[str, Any]) -> _Input:
@@ -282,14 +281,15 @@ def _retrieval_input(options: dict[str, Any]) -> _Input:
     if codes and given != ["--queries"]:
         raise UsageError("--codes says what the .npy files hold; it goes with --queries")
     if npz:
-        return _Input("npz", (npz,), {})
+        return _Input("runs.read_npz_retrieval", ("scores",), (npz,))
     if run or qrels:
         _need({"--run": run, "--qrels": qrels})
         if run == STDIN == qrels:
             raise UsageError("only one of --run and --qrels can come from stdin")
-        return _Input("run", (run, qrels), {})
+        return _Input("runs.read_run", ("run", "qrels"), (run, qrels))
     _need({f"--{name.replace('_', '-')}": path for name, path in arrays.items()})
-    return _Input("arrays", tuple(arrays.values()), {"kind": "codes" if codes else "embeddings"})
+    roles, kind = ("scores", "scores", "labels", "labels"), "codes" if codes else "embeddings"
+    return _Input("runs.read_arrays", roles, tuple(arrays.values()), {"kind": kind})
 
 
 def _classification_input(options: dict[str, Any]) -> _Input:
@@ -301,13 +301,14 @@ def _classification_input(options: dict[str, Any]) -> _Input:
     if npz:
         if image_set:
             raise UsageError("--image-set is for VOC's folders")
-        return _Input("npz", (npz,), {})
+        return _Input("samples.read_npz_samples", ("scores",), (npz,))
     _need({"--scores": scores, "--labels": labels})
+    roles = ("scores", "labels")
     if "\0" not in labels and os.path.isdir(labels):
-        return _Input("voc", (labels, scores), {"image_set": image_set})
+        return _Input("samples.read_voc", roles, (labels, scores), {"image_set": image_set})
     if image_set:
         raise UsageError("--image-set is for VOC's folders, and --labels is none")
-    return _Input("files", (scores, labels), {})
+    return _Input("samples.read_samples", roles, (scores, labels))
 
 
 def _need(paths: Mapping[str, str | None]) -> None:
@@ -398,7 +399,7 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
     measures(rules, names)  # a misspelt one is told before anything is read
     work.session.timed("starting")
     work.session.doing("Reading")
-    table = work.read.read_retrieval()
+    table: Run | Gallery = work.read.read()
     _refuse_useless(given, table)
     work.session.timed("reading")
     threads = work.options["threads"]
@@ -410,8 +411,7 @@ def _score_retrieval(work: _Work, rules: Retrieval, given: tuple[str, ...]) -> i
     work.session.timed("ranking")
     before = None
     if work.gates.before is not None:
-        then = work.read.read_retrieval(work.gates.before)
-        before = evaluate(then, rules, names=names, threads=threads)
+        before = evaluate(work.read.read(work.gates.before), rules, names=names, threads=threads)
         _check_alike(result, before, work.gates.before)
     objectives = None
     if work.options["losses"] or work.options["batches"]:
@@ -438,7 +438,7 @@ def _score_classification(work: _Work, rules: Classification) -> int:
     from detap.ranking.classification import evaluate  # numpy comes with it
     from detap.report.sections import ranking
 
-    table = work.read.read_samples()
+    table: Samples = work.read.read()
     result: ClassificationResult = evaluate(table, rules)
     inputs = _described(table, work) if work.want_digests else []
     report = ranking.classification_report(result, inputs=inputs)
@@ -493,16 +493,9 @@ def _described(table: "Run | Gallery | Samples", work: _Work) -> list[dict[str, 
     """Describe each input; labels within an archive have a sha256 of their own."""
     from detap.report.inputs import describe  # only for reports that show it
 
-    kind = work.read.kind
-    roles = {
-        "npz": ("scores",),
-        "run": ("run", "qrels"),
-        "arrays": ("scores", "scores", "labels", "labels"),
-        "files": ("scores", "labels"),
-        "voc": ("scores", "labels"),
-    }[kind]
+    roles = work.read.roles
     sources = list(zip(roles, table.files, strict=True))
-    if kind == "npz":
+    if roles == ("scores",):
         sources.append(("labels", table.files[0]._replace(sha256=_labels_digest(table))))
     return [entry for role, file in sources for entry in describe(role, (file,), digests=True)]
 
