@@ -242,7 +242,7 @@ def _shaped(fast: Any, read: Callable[[], Any], rows_of: Callable[[Any], Any]) -
             _differ(ours.dtype != theirs.dtype, f"{name} is of different kinds")
             _differ(ours.tobytes() != theirs.tobytes(), f"the readers read different {name}")
     if slow.outlines is not None:
-        has, sizes, *columns, _ = slow.outlines
+        has, sizes, *columns, _ = vars(slow.outlines).values()
         sizes[sizes[:, 0] == 0] = (48, 64)
         areas, boxes = measured(Masks(sizes, *columns).arrays)
         _differ(len(areas) != np.count_nonzero(has), "masks are not those of the rows")
