@@ -1,5 +1,6 @@
 """What a start imports: every module costs time before the first byte is read."""
 
+import compileall
 import subprocess
 import sys
 import tomllib
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import detap
 from detap._version import __version__
 from detap.cli import COMMANDS
 from detap.formats.reading._sha256 import AVAILABLE
@@ -25,6 +27,12 @@ HEAVY = {
     "asyncio",
     "unittest",
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compiled() -> None:
+    """Compile what is there: what the compiler imports (unicodedata, for one) is no start's."""
+    compileall.compile_dir(str(Path(detap.__file__).parent), quiet=1)
 
 
 def imported_by(*arguments: str) -> set[str]:

@@ -59,7 +59,8 @@ class COCO:
             begun = time.time()
             with open(annotation_file) as stream:
                 dataset = json.load(stream)
-            assert type(dataset) is dict, f"annotation file format {type(dataset)} not supported"
+            if type(dataset) is not dict:
+                raise AssertionError(f"annotation file format {type(dataset)} not supported")
             print(f"Done (t={time.time() - begun:0.2f}s)")
             self.dataset = dataset
             self.createIndex()
@@ -300,9 +301,10 @@ def _complete(coco: COCO, results: COCO, records: Any) -> bool:
     bool
         Whether they are boxes, each of a category.
     """
-    assert type(records) is list, "results in not an array of objects"
-    known = all_of(records, set(coco.getImgIds()))
-    assert known, "Results do not correspond to current coco set"
+    if type(records) is not list:
+        raise AssertionError("results in not an array of objects")
+    if not all_of(records, set(coco.getImgIds())):
+        raise AssertionError("Results do not correspond to current coco set")
     first = records[0]
     if "caption" in first:
         images = {entry["image_id"] for entry in records}
@@ -349,8 +351,10 @@ def _load(index: dict[Any, Record], ids: Any) -> list[Record] | None:
 
 def _say_converting(data: Any) -> None:
     print("Converting ndarray to lists...")
-    assert type(data) is np.ndarray
+    if type(data) is not np.ndarray:
+        raise AssertionError
     print(data.shape)
-    assert data.shape[1] == 7
+    if data.shape[1] != 7:
+        raise AssertionError
     for row in range(0, len(data), 1_000_000):
         print(f"{row}/{len(data)}")

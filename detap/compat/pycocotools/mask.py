@@ -34,7 +34,8 @@ def iou(dt: Any, gt: Any, pyiscrowd: Sequence[int]) -> Any:
     """
     crowd = np.array(pyiscrowd, np.uint8)
     claims, truths = _shapes(dt), _shapes(gt)
-    assert len(pyiscrowd) == len(gt), "iou(iscrowd=) must have the same length as gt"
+    if len(pyiscrowd) != len(gt):
+        raise AssertionError("iou(iscrowd=) must have the same length as gt")
     if len(dt) == 0 or len(gt) == 0:
         return []
     if isinstance(claims, _runs.Lists) and isinstance(truths, _runs.Lists):
