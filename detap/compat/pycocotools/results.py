@@ -19,6 +19,7 @@ from detap.core.threads import memory_is_tight
 from detap.errors import MaskError
 from detap.formats.coco._scan import ResultsScan, find_record
 from detap.formats.coco.prefetch import run_split
+from detap.formats.reading._columns import unfilled
 from detap.formats.reading._id_tables import IdTable
 from detap.formats.reading.stream import DEFAULT_LIMITS
 
@@ -230,18 +231,21 @@ class ArrayResults:
         usual = rows.dtype in (np.float32, np.float64) and len(rows) and images and known
         if not usual or not all(type(name) is int for name in (*images, *known)):
             return None
-        count, rows = len(rows), rows.copy()
-        image, label = np.empty(count, np.int32), np.empty(count, np.int32)
-        corners, score, box_area = np.empty((count, 4)), np.empty(count), np.empty(count)
+        count = len(rows)
+        kept = np.asarray(unfilled(count, 7, rows.dtype.char.encode()))
+        kept[:] = rows
+        image, label = (np.asarray(unfilled(count, 1, b"i")) for _ in range(2))
+        corners = np.asarray(unfilled(count, 4, b"d"))
+        score, box_area = (np.asarray(unfilled(count, 1, b"d")) for _ in range(2))
         area = box_area if rows.dtype == np.float64 else np.empty(count)
         try:
             tables = IdTable(images), IdTable(known)
         except OverflowError:
             return None
-        if not take_rows(rows, *tables, len(known), image, label, corners, box_area, area, score):
+        if not take_rows(kept, *tables, len(known), image, label, corners, box_area, area, score):
             return None
         numbers = corners, box_area, area, score
-        return Results(tuple(images), (*known, None), image, label, *numbers, cls(rows))
+        return Results(tuple(images), (*known, None), image, label, *numbers, cls(kept))
 
 
 def complete(records: list[Record]) -> bool:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from detap.core.threads import memory_is_tight
 from detap.formats.arrow._batches import interleave, number, translate
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
+from detap.formats.reading._columns import unfilled
 from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import MORE_RECORDS
 from detap.tables.columns import Name, name_of
@@ -33,16 +34,17 @@ _LARGE = 1e150
 
 
 class _Growing:
-    """Rows that grow, of which batches are put in place as they come."""
+    """Rows of float64 (``d``) or int32 (``i``) that grow; batches are put in place as they come."""
 
-    def __init__(self, capacity: int, *width: int, kind: type = np.float64) -> None:
-        self.data: NDArray[Any] = np.empty((capacity, *width), kind)
+    def __init__(self, capacity: int, width: int = 1, kind: bytes = b"d") -> None:
+        self._shape = width, kind
+        self.data: NDArray[Any] = np.asarray(unfilled(capacity, width, kind))
 
     def room(self, at: int, count: int) -> NDArray[Any]:
         """Return `count` rows from `at` on, to be filled."""
         short = at + count - len(self.data)
         if short > 0:
-            more = np.empty((max(short, len(self.data)), *self.data.shape[1:]), self.data.dtype)
+            more = unfilled(max(short, len(self.data)), *self._shape)
             self.data = np.concatenate([self.data, more])
         return self.data[at : at + count]
 
@@ -64,7 +66,7 @@ class Codes:
     def __init__(self, capacity: int) -> None:
         self.wrong: dict[int, Any] = {}
         self._number: dict[Name, int] = {}
-        self._codes = _Growing(capacity, kind=np.int32)
+        self._codes = _Growing(capacity, kind=b"i")
         self._length = 0
         self._table = np.zeros(0, np.int32)
         self._low = 0
@@ -150,7 +152,7 @@ class Codes:
         codes = self._codes.data[: self._length]
         if places is None or not self.number:
             return codes
-        found = np.empty(len(codes), np.int32)
+        found = np.asarray(unfilled(len(codes), 1, b"i"))
         translate(codes, places, found)
         return found
 
