@@ -64,11 +64,6 @@ class Outcomes(NamedTuple):
     neutral: Words
     duplicate: Flags
 
-    @property
-    def hit(self) -> Flags:
-        """Whether each is a true positive anywhere, (P,) bool."""
-        return np.asarray(np.any(self.found, axis=0))
-
     def of(self, columns: Rows) -> "Outcomes":
         """Return what became of some."""
         return Outcomes._make(table.take(columns, axis=-1) for table in self)

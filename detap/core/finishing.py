@@ -178,11 +178,7 @@ def finish_coded(coded: Coded, rules: Rules, *, threads: int | None = None) -> S
 
 
 def finish_stretches(
-    stretches: Iterable[Callable[[], Coded]],
-    rules: Rules,
-    *,
-    most_hits: int,
-    threads: int,
+    stretches: Iterable[Callable[[], Coded]], rules: Rules, *, most_hits: int, threads: int
 ) -> Scores:
     """Return the scores of one class whose detections come by falling score, some at a time.
 

@@ -43,7 +43,7 @@ from detap.evaluation.scene import notes_of_strangers, notes_of_truth, rules_of
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
 from detap.tables.columns import Name, check_threads
-from detap.tables.detection import GroundTruth, Integers
+from detap.tables.detection import Flags, GroundTruth, Integers
 from detap.tables.joining import NO_DETECTIONS, NOTHING_SAID
 
 CHUNK = 1 << 18
@@ -576,7 +576,7 @@ class Partial:
 
     def _most_hits(self, label: int) -> int:
         """Return how many detections of a class are a true positive anywhere."""
-        hit = self.tallied.outcomes.hit
+        hit: Flags = np.any(self.tallied.outcomes.found, axis=0)
         total = 0
         for piece, side, code in self._parts():
             here = hit[code]

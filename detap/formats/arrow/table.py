@@ -12,7 +12,7 @@ from detap.formats.arrow.files import check_installed, damage, opened
 from detap.formats.coco.assembly import Source
 from detap.formats.json.text import spelt
 from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import Problems, check_choice
+from detap.formats.reading.problems import FaultError, Problems, check_choice
 from detap.formats.reading.stream import Limits, shown
 from detap.tables.detection import BOX_ENCODINGS, Floats, Integers, Name, SourceFile, encode_boxes
 
@@ -31,7 +31,6 @@ class Table:
         check_installed()
         from detap.formats.arrow.gather import Gathered  # imports pyarrow
         from detap.formats.arrow.shape import shape_of
-        from detap.formats.reading.problems import FaultError
 
         if boxes is not None:
             check_choice("boxes", boxes, BOX_ENCODINGS)
