@@ -4,7 +4,7 @@ from detap.core.evidence import Evidence
 
 class Scorer:
     jobs: int
-    dealt: list[tuple[int, int, int]]
+    dealt: memoryview  # (D, 3) int32
 
     def __init__(self, *columns_rules_and_outputs: Any) -> None: ...
     def keep(self, evidence: Evidence, every: bool) -> None: ...

@@ -99,8 +99,7 @@ cdef class Scorer(Finisher):
     cdef int32_t* dt_order
     cdef int32_t* gt_order
     cdef Py_ssize_t pieces
-    cdef readonly list dealt          # classes that are, and where each stands in `ranked`
-    cdef int32_t[:, ::1] dealt_rows   # the latter
+    cdef readonly int32_t[:, ::1] dealt  # classes that are; where each stands in `ranked`
     # Evidence; see evidence.py.
     cdef bint keep_all
     cdef Words found, neutral
@@ -171,13 +170,13 @@ cdef class Scorer(Finisher):
         sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64)
         self.label, self.whole = np.arange(k, dtype=np.int32), np.ones(k, np.uint8)
         large = np.flatnonzero(sizes > most).tolist()
-        self.dealt = [(label, self.dt_start[label], self.dt_start[label + 1]) for label in large]
+        begins = [(label, self.dt_start[label], self.dt_start[label + 1]) for label in large]
+        self.dealt = np.array(begins, np.int32).reshape(-1, 3)
         for label in reversed(large):
             self._deal_out(label, stretch)
-        self.dealt_rows = np.array(self.dealt, np.int32).reshape(-1, 3)[:, 1:].copy()
         self.pieces = len(self.label)
         sizes = np.add(np.diff(self.dt_start), np.diff(self.gt_start), dtype=np.int64).tolist()
-        sizes += [end - begin for _, begin, end in self.dealt]  # to be ranked as a whole
+        sizes += [end - begin for _, begin, end in begins]  # to be ranked as a whole
         self.line_up(range(len(sizes)), sizes)
 
     cdef _deal_out(self, Py_ssize_t k, stretch):
@@ -336,8 +335,8 @@ cdef class Scorer(Finisher):
 
     cdef bint _rank_dealt(self, Py_ssize_t place) noexcept nogil:
         """Rank the rows of a class that is dealt out, while others match them."""
-        cdef Py_ssize_t begin = self.dealt_rows[place, 0]
-        cdef Py_ssize_t i, n = self.dealt_rows[place, 1] - begin
+        cdef Py_ssize_t begin = self.dealt[place, 1]
+        cdef Py_ssize_t i, n = self.dealt[place, 2] - begin
         cdef Keyed* items = <Keyed*>malloc((n + 1) * sizeof(Keyed))
         cdef Keyed* spare = <Keyed*>malloc((n + 1) * sizeof(Keyed))
         cdef const Keyed* ranked

@@ -201,7 +201,8 @@ def score(
         fair_share(rows, wanted),
         STRETCH,
     )
-    if evidence is None and not scorer.dealt:
+    dealt = np.asarray(scorer.dealt).tolist()
+    if evidence is None and not dealt:
         share(scorer.work, min(wanted, max(classes, 1)))
         return scores
     kept = _nothing_yet(detections, truths, neutral, rules, tuple(evidence or ()))
@@ -209,7 +210,7 @@ def score(
     scorer.keep(kept, evidence is not None)
     share(scorer.work, min(wanted, max(scorer.jobs, 1)))
     kept.closed()
-    for label, begin, end in scorer.dealt:
+    for label, begin, end in dealt:
         finish_class(
             kept,
             label,
