@@ -233,14 +233,18 @@ cdef class _Scan:
     cdef Py_ssize_t read_into(self, uint8_t *to, size_t count) noexcept nogil:
         if self.descriptor >= 0:
             return _read(self.descriptor, to, count, self.start_offset + self.given_bytes)
-        with gil:
-            try:
-                block = self.reader(count)
-                memcpy(to, <const char *>(<bytes>block), min(<size_t>len(block), count))
-                return len(block) if <size_t>len(block) <= count else -1
-            except BaseException as error:
-                self.error = error
-                return -1
+        return self.ask_reader(to, count)
+
+    # On its own: a function with objects of Python waits for the GIL whenever it returns, and who
+    # imports meanwhile keeps it for 5 ms each time.
+    cdef Py_ssize_t ask_reader(self, uint8_t *to, size_t count) noexcept with gil:
+        try:
+            block = self.reader(count)
+            memcpy(to, <const char *>(<bytes>block), min(<size_t>len(block), count))
+            return len(block) if <size_t>len(block) <= count else -1
+        except BaseException as error:
+            self.error = error
+            return -1
 
     cdef bint more(self) noexcept nogil:
         """Read another block behind what is not yet done with; False on failure."""

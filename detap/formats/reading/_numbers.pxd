@@ -46,7 +46,7 @@ cdef extern from *:
 
 cdef double scaled(uint64_t mantissa, int64_t power) noexcept nogil
 cdef double shortened(Bytes digits, Bytes end, int64_t power) noexcept nogil
-cdef double by_python(Bytes text, Py_ssize_t length) noexcept nogil
+cdef double by_python(Bytes text, Py_ssize_t length) noexcept with gil
 
 
 cdef inline double converted(uint64_t mantissa, int64_t power) noexcept nogil:

@@ -121,13 +121,12 @@ cdef double shortened(Bytes digits, Bytes end, int64_t power) noexcept nogil:
     return value if not cut or value == converted(mantissa + 1, power) else UNSURE
 
 
-cdef double by_python(Bytes text, Py_ssize_t length) noexcept nogil:
+cdef double by_python(Bytes text, Py_ssize_t length) noexcept with gil:
     """Return what Python makes of a number, without its sign; infinite where it cannot."""
-    with gil:
-        try:
-            return abs(float(PyBytes_FromStringAndSize(<const char *>text, length)))
-        except BaseException:
-            return INFINITY
+    try:
+        return abs(float(PyBytes_FromStringAndSize(<const char *>text, length)))
+    except BaseException:
+        return INFINITY
 
 
 cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexcept nogil:
