@@ -26,6 +26,7 @@ from detap.errors import InputError, Note, Problem
 from detap.protocols.measures import FREQUENCIES
 from detap.records import Record
 from detap.tables._boxes import encode
+from detap.tables._columns import unfilled
 from detap.tables.columns import Columns, Names, check_rows, places
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.doubts import AS_IS, backward, backward_note, too_many
@@ -643,7 +644,7 @@ def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Fl
         Whether the corners are a copy.
     """
     corners = np.array(boxes, np.float64, order="C", copy=copy or None)
-    areas = np.empty(len(corners))
+    areas = np.asarray(unfilled(len(corners), 1, b"d"))
     encode(corners, areas, encoding == "corners")
     return corners, areas
 

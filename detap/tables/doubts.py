@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.spelling import some
+from detap.tables._boxes import mark_backward
 
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth
@@ -100,8 +101,8 @@ def repeated(image: Integers, label: Integers, corners: Floats) -> int:
 
 def backward(corners: Floats, box_area: Floats) -> Rows:
     """Return the rows whose box has a negative width or height."""
-    wrong = (corners[:, 2] < corners[:, 0]) | (corners[:, 3] < corners[:, 1]) | (box_area < 0)
-    return np.flatnonzero(wrong) if wrong.any() else np.zeros(0, np.intp)
+    wrong = np.empty(len(corners), np.uint8)
+    return np.flatnonzero(wrong if mark_backward(corners, box_area, wrong) else ())
 
 
 def too_many(count: int, total: int) -> bool:

@@ -19,9 +19,9 @@ from detap.core.threads import memory_is_tight
 from detap.errors import MaskError
 from detap.formats.coco._scan import ResultsScan, find_record
 from detap.formats.coco.prefetch import run_split
-from detap.formats.reading._columns import unfilled
 from detap.formats.reading._id_tables import IdTable
 from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.tables._columns import unfilled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]

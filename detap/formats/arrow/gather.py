@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from detap.core.threads import memory_is_tight
 from detap.formats.arrow._batches import interleave, number, translate
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
-from detap.formats.reading._columns import unfilled
 from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import MORE_RECORDS
+from detap.tables._columns import unfilled
 from detap.tables.columns import Name, name_of
 from detap.tables.detection import Floats
 

@@ -1,6 +1,6 @@
 from collections.abc import Callable, Sequence
 
-from detap.formats.reading._columns import Column
+from detap.tables._columns import Column
 from detap.tables.detection import Name
 
 class _Scan:

@@ -77,7 +77,7 @@ def sampled_classes(
 
     A ground truth without a detection in its place is left out; the second value counts them all.
     """
-    present = np.flatnonzero(np.bincount(truth.image))
+    present = np.flatnonzero(truth.filled)
     chosen = present[:: max(1, len(present) // _IMAGES)]
     wanted = np.zeros(len(truth.images), np.uint8)
     wanted[chosen] = 1

@@ -12,7 +12,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from detap.formats.reading._bytes cimport Bytes
-from detap.formats.reading._columns cimport grow, take
+from detap.tables._columns cimport grow, take
 from detap.formats.reading._names cimport Names, names_close, names_open
 from detap.formats.reading._numbers cimport read_decimal
 
