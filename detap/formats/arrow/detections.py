@@ -26,7 +26,7 @@ def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detectio
     place = places(table.rows.image.number, truth.images)
     _check_known(table, place, truth.images)
     table.problems.raise_any()
-    image = table.image(place)
+    image = table.image(place, again=False)
     return DetectionColumns(image, label, corners, box_area, score, unknown, {})
 
 
@@ -53,7 +53,7 @@ def _known_classes(
             f"{describe_ids(unknown)} here, {describe_ids(known)} there",
             f"use the ground truth's names; or, if all are of other classes indeed, give {INSIST}",
         )
-    label = found.rows(places(found.number, (*known, *unknown)))
+    label = found.rows(places(found.number, (*known, *unknown)), again=False)
     counts = np.bincount(label)[len(known) :].tolist() if unknown else []
     return label, dict(zip(unknown, counts, strict=True))
 

@@ -1,8 +1,9 @@
 """From batches of a table to whole columns of numpy, and the rows in which something is missing."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -147,12 +148,21 @@ class Codes:
             value = value if name is None else name
         return self._number.setdefault(value, len(self._number))
 
-    def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
-        """Return the number of each row's name, or what `places` has in its stead."""
+    def rows(
+        self, places: NDArray[np.int32] | None = None, *, again: bool = True
+    ) -> NDArray[np.int32]:
+        """Return the number of each row's name, or what `places` has in its stead.
+
+        Parameters
+        ----------
+        places : (names,) int32, optional
+        again : bool
+            Whether rows are asked for again; else the numbers are overwritten.
+        """
         codes = self._codes.data[: self._length]
         if places is None or not self.number:
             return codes
-        found = np.asarray(unfilled(len(codes), 1, b"i"))
+        found = np.asarray(unfilled(len(codes), 1, b"i")) if again else codes
         translate(codes, places, found)
         return found
 
@@ -196,12 +206,17 @@ class Gathered:
         self._counts: list[NDArray[np.int64]] = []
         self._sizes: list[Floats] = []
         at = 0
-        for batch in _one_ahead(batches):
-            self._without["image_id"].append(self.image.add(batch.column("image_id")) + at)
-            self._take_batch(batch)
-            at += batch.num_rows
-            if self._length > most:
-                raise FaultError(f"has more than {most} boxes", MORE_RECORDS)
+        with nullcontext() if memory_is_tight() else ThreadPoolExecutor(2) as threads:
+            for batch in _one_ahead(batches, threads):
+                columns = self._columns(batch)
+                boxes = _begun(threads, self._take_boxes, columns)
+                self._without["image_id"].append(self.image.add(batch.column("image_id")) + at)
+                self._take_others(columns)
+                boxes()
+                self._length += len(next(iter(columns.values())))
+                at += batch.num_rows
+                if self._length > most:
+                    raise FaultError(f"has more than {most} boxes", MORE_RECORDS)
         self.counts = self._of_images(self._counts, np.zeros(0, np.int64), shape.nested)
         self.sizes = self._of_images(self._sizes, np.zeros((0, 2)), shape.sized)
 
@@ -209,32 +224,34 @@ class Gathered:
     def _of_images(parts: list[Any], none: Any, there: bool) -> Any:
         return np.concatenate([none, *parts]) if there else None
 
-    def _take_batch(self, batch: Any) -> None:
+    def _columns(self, batch: Any) -> dict[str, Any]:
+        """Return the columns of the boxes of a batch, and keep what it says of its images."""
         columns, counts = self.shape.rows(batch)
         if counts is not None:
             self._counts.append(counts.to_numpy(zero_copy_only=False).astype(np.int64))
         if self.shape.sized:
             sides = [_size(batch.column(name)) for name in ("width", "height")]
             self._sizes.append(np.stack(sides, axis=1))
+        return columns
+
+    def _take_boxes(self, columns: Mapping[str, Any]) -> None:
         box: list[NDArray[Any]] = []
+        for name in self.shape.box:
+            values = self._values(name, columns[name])
+            box.extend([values] if name != BOX else values.reshape(-1, 4).T)
+        single = all(column.dtype == np.float32 for column in box)
+        kind = np.float32 if single else np.float64
+        first, second, third, fourth = (_aligned(column, kind) for column in box)
+        rows = self._box.room(self._length, len(first))
+        self.calm &= interleave(first, second, third, fourth, rows, _LARGE)
+
+    def _take_others(self, columns: Mapping[str, Any]) -> None:
         for name, column in columns.items():
             if name in NAMES:
                 self._without[name].append(self.codes[name].add(column) + self._length)
-                continue
-            values = self._values(name, column)
-            if name in self.shape.box:
-                box.extend([values] if name != BOX else values.reshape(-1, 4).T)
-            else:
+            elif name not in self.shape.box:
+                values = self._values(name, column)
                 self._numbers[name].room(self._length, len(values))[:] = values
-        self._take_boxes(box)
-        self._length += len(next(iter(columns.values())))
-
-    def _take_boxes(self, columns: Sequence[NDArray[Any]]) -> None:
-        single = all(column.dtype == np.float32 for column in columns)
-        kind = np.float32 if single else np.float64
-        first, second, third, fourth = (_aligned(column, kind) for column in columns)
-        rows = self._box.room(self._length, len(columns[0]))
-        self.calm &= interleave(first, second, third, fourth, rows, _LARGE)
 
     def _values(self, name: str, column: Any) -> NDArray[Any]:
         """Return the numbers of a column, and keep the rows that have none."""
@@ -250,7 +267,8 @@ class Gathered:
         if name not in FLAGS and values.dtype in (np.int64, np.uint64):
             cut = np.flatnonzero((values > _EXACT) | (values.astype(np.int64) < -_EXACT)) // width
             self._inexact[name].append(cut + self._length)
-        self.single |= values.dtype in (np.float32, np.float16) and name != "area"
+        if values.dtype in (np.float32, np.float16) and name != "area":
+            self.single = True
         self._without[name].append(without + self._length)
         return values
 
@@ -279,17 +297,26 @@ class Gathered:
         return self._numbers[name].data[: self._length]
 
 
-def _one_ahead(batches: Iterable[Any]) -> Iterator[Any]:
-    """Give the batches, of which the next is read in a thread while one is being used."""
+def _one_ahead(batches: Iterable[Any], threads: Executor | None) -> Iterator[Any]:
+    """Give the batches, of which the next is read in a thread, if there is one, meanwhile."""
     rest = iter(batches)
-    if memory_is_tight():
+    if threads is None:
         yield from rest
         return
-    with ThreadPoolExecutor(1) as thread:
-        coming = thread.submit(next, rest, None)
-        while (batch := coming.result()) is not None:
-            coming = thread.submit(next, rest, None)
-            yield batch
+    coming = threads.submit(next, rest, None)
+    while (batch := coming.result()) is not None:
+        coming = threads.submit(next, rest, None)
+        yield batch
+
+
+def _begun(
+    threads: Executor | None, work: Callable[[Mapping[str, Any]], None], columns: Mapping[str, Any]
+) -> Callable[[], None]:
+    """Begin work in a thread, if there is one, or do it; return what waits for its end."""
+    if threads is not None:
+        return threads.submit(work, columns).result
+    work(columns)
+    return lambda: None
 
 
 def _fours(column: Any) -> tuple[Any, Rows]:
