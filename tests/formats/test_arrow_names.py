@@ -55,6 +55,21 @@ def test_whole_numbers_of_any_type(case: tuple[Any, list[list[int | None]]], roo
     assert codes.rows(places).tolist() == expected
 
 
+@given(batches(), st.data())
+def test_the_places_of_names_in_an_order(
+    case: tuple[Any, list[list[int | None]]], data: st.DataObject
+) -> None:
+    kind, parts = case
+    met = [value for part in parts for value in part if value is not None]
+    other = st.integers(-(2**64), 2**64) | st.text(max_size=2)
+    known = data.draw(st.lists(st.sampled_from(met) | other if met else other, unique=True))
+    codes = Codes(8)
+    for part in parts:
+        codes.add(pa.array(part, kind))
+    found = codes.places(known).tolist()
+    assert found == [known.index(name) if name in known else -1 for name in codes.number]
+
+
 def test_from_close_together_to_far_apart() -> None:
     codes = Codes(8)
     parts = [[7, 8, 7], [2**40, 8, 6], [5, None, 2**40]]

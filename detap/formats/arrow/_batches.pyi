@@ -11,6 +11,11 @@ def interleave(
     large: float,
 ) -> bool: ...
 def number(
-    values: NDArray[Any], low: int, table: NDArray[Any], out: NDArray[Any], count: int
-) -> int: ...
+    values: NDArray[Any],
+    at: int,
+    low: int,
+    table: NDArray[Any],
+    out: NDArray[Any],
+    count: int,
+) -> tuple[int, int]: ...
 def translate(codes: NDArray[Any], numbers: NDArray[Any], out: NDArray[Any]) -> None: ...

@@ -51,17 +51,20 @@ def interleave(
 
 
 def number(
-    const Whole[::1] values, uint64_t low, int32_t[::1] table, int32_t[::1] out, int32_t count
+    const Whole[::1] values, Py_ssize_t at, uint64_t low, int32_t[::1] table, int32_t[::1] out,
+    int32_t count
 ):
-    """Number whole numbers, each when it is first met.
+    """Number whole numbers, each when it is first met, as far as a table goes.
 
     Parameters
     ----------
     values : (N,) of any whole numbers
+    at : int
+        The first to be numbered; those before are.
     low : int
         The first entry of the table is its; of a negative one, what it is modulo 2^64.
     table : int32
-        An entry for each number that `values` may hold: its number, or -1.
+        An entry for each number in a row: its number, or -1.
     out : (N,) int32
         Filled.
     count : int
@@ -69,22 +72,27 @@ def number(
 
     Returns
     -------
-    int
+    at : int
+        The first that the table has no entry for; N where there is none.
+    count : int
         How many have a number now.
     """
-    cdef Py_ssize_t i
-    cdef int32_t *found
+    cdef uint64_t place, entries = table.shape[0]
     with nogil:
-        for i in range(values.shape[0]):
-            if i and values[i] == values[i - 1]:  # as images mostly are
-                out[i] = out[i - 1]
+        while at < values.shape[0]:
+            if at and values[at] == values[at - 1]:  # as images mostly are
+                out[at] = out[at - 1]
+                at += 1
                 continue
-            found = &table[<Py_ssize_t>(<uint64_t>values[i] - low)]
-            if found[0] < 0:
-                found[0] = count
+            place = <uint64_t>values[at] - low
+            if place >= entries:
+                break
+            if table[<Py_ssize_t>place] < 0:
+                table[<Py_ssize_t>place] = count
                 count += 1
-            out[i] = found[0]
-    return count
+            out[at] = table[<Py_ssize_t>place]
+            at += 1
+    return at, count
 
 
 def translate(const Whole[::1] codes, const int32_t[::1] numbers, int32_t[::1] out):

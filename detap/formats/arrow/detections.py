@@ -23,7 +23,7 @@ def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detectio
     table.check_given("score", score)
     table.check_finite("score", score)
     table.problems.raise_any()
-    place = places(table.rows.image.number, truth.images)
+    place = table.rows.image.places(truth.images)
     _check_known(table, place, truth.images)
     table.problems.raise_any()
     image = table.image(place, again=False)
@@ -87,8 +87,10 @@ def _check_kind(table: Table, column: str, codes: Any, known: Sequence[Name]) ->
 
 def _check_known(table: Table, place: Integers, known: tuple[Name, ...]) -> None:
     """Note detections on images that the ground truth has not."""
+    if (place >= 0).all():
+        return
     _check_kind(table, "image_id", table.rows.image, known)
-    if table.problems.count or (place >= 0).all():
+    if table.problems.count:
         return
     image, names = table.image(), list(table.rows.image.number)
     rows = np.flatnonzero(place[image] < 0)

@@ -1,7 +1,7 @@
 """From batches of a table to whole columns of numpy, and the rows in which something is missing."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import nullcontext
 from typing import Any
@@ -16,7 +16,7 @@ from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
 from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import MORE_RECORDS
 from detap.tables._columns import unfilled
-from detap.tables.columns import Name, name_of
+from detap.tables.columns import Name, name_of, places
 from detap.tables.detection import Floats
 
 Rows = NDArray[np.intp]
@@ -113,29 +113,35 @@ class Codes:
             without = np.flatnonzero(column.is_null())
             column = column.fill_null(column.drop_null()[0])
         values = _aligned(column.to_numpy(zero_copy_only=False))
-        if self._widen(int(values.min()), int(values.max())):
-            self._count = number(values, self._low % _WRAP, self._table, room, self._count)
-        else:
-            names, index = np.unique(values, return_inverse=True)
-            room[:] = np.array([self._numbered(name) for name in names.tolist()], np.int32)[index]
+        at = self._number_from(0, values, room)
+        if at < len(values) and self._widen(int(values[at:].min()), int(values[at:].max())):
+            at = self._number_from(at, values, room)
+        if at < len(values):
+            names, index = np.unique(values[at:], return_inverse=True)
+            room[at:] = np.array([self._numbered(name) for name in names.tolist()], np.int32)[index]
         return without
+
+    def _number_from(self, at: int, values: NDArray[Any], room: NDArray[np.int32]) -> int:
+        """Take the values from `at` on; return where the table ends, or they do."""
+        at, self._count = number(values, at, self._low % _WRAP, self._table, room, self._count)
+        return at
 
     def _widen(self, low: int, high: int) -> bool:
         """Make sure that the table has entries from `low` to `high`; False where there is none."""
         first, last = self._low, self._low + len(self._table)
         if not self._count:
             first, last = low, low
-        if low < first or high >= last:
-            more = len(self._table)
-            start = min(low - more, first) if low < first else first
-            stop = max(high + 1 + more, last) if high >= last else last
-            if self._number or stop - start > _SPARSE * self._length + _SMALL:
-                self._count = len(self.number)
-                self._table = np.zeros(0, np.int32)
-                return False
-            table = np.full(stop - start, -1, np.int32)
-            table[first - start : last - start] = self._table
-            self._low, self._table = start, table
+        more = len(self._table) // 2
+        start = min(low - more, first) if low < first else first
+        stop = max(high + 1 + more, last) if high >= last else last
+        if self._number or stop - start > _SPARSE * self._length + _SMALL:
+            self._count = len(self.number)
+            self._table = np.zeros(0, np.int32)
+            return False
+        table = np.asarray(unfilled(stop - start, 1, b"i"))
+        table.fill(-1)
+        table[first - start : last - start] = self._table
+        self._low, self._table = start, table
         return True
 
     def _numbered(self, value: Any) -> int:
@@ -147,6 +153,18 @@ class Codes:
                 self.wrong[self._number.setdefault(value, len(self._number))] = value
             value = value if name is None else name
         return self._number.setdefault(value, len(self._number))
+
+    def places(self, order: Sequence[Name]) -> NDArray[np.int32]:
+        """Return the place of each of n names in an order, (n,); -1 where it has none there."""
+        wanted = np.asarray(order)
+        if self._number or wanted.dtype != np.int64:
+            return places(self.number, order)
+        there = (wanted >= self._low) & (wanted < self._low + len(self._table))
+        offset = wanted[there].astype(np.uint64) - np.uint64(self._low % _WRAP)
+        numbers = self._table[offset]
+        found = np.full(self._count, -1, np.int32)
+        found[numbers[numbers >= 0]] = np.flatnonzero(there)[numbers >= 0]
+        return found
 
     def rows(
         self, places: NDArray[np.int32] | None = None, *, again: bool = True
@@ -160,7 +178,7 @@ class Codes:
             Whether rows are asked for again; else the numbers are overwritten.
         """
         codes = self._codes.data[: self._length]
-        if places is None or not self.number:
+        if places is None or not len(places):
             return codes
         found = np.asarray(unfilled(len(codes), 1, b"i")) if again else codes
         translate(codes, places, found)
