@@ -4,8 +4,8 @@ import re
 from collections.abc import Callable, Iterable
 from math import isfinite
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
-_WHOLE = re.compile(r"[+-]?\d{1,19}", re.ASCII)
+_NUMBER = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,3})?"
+_WHOLE = r"[+-]?\d{1,19}"
 
 
 def number(text: str) -> float:
@@ -16,7 +16,7 @@ def number(text: str) -> float:
     ValueError
         Where the text is none.
     """
-    if not _NUMBER.fullmatch(text.strip()):
+    if not re.fullmatch(_NUMBER, text.strip(), re.ASCII):
         raise ValueError(f"{text!r} is not a number")
     value = float(text)
     if not isfinite(value):
@@ -32,7 +32,7 @@ def whole(text: str) -> int:
     ValueError
         Where the text is none.
     """
-    if not _WHOLE.fullmatch(text.strip()):
+    if not re.fullmatch(_WHOLE, text.strip(), re.ASCII):
         raise ValueError(f"{text!r} is not a whole number")
     return int(text)
 

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits
@@ -17,6 +17,7 @@ from detap.formats.several import (
     members,
     part_limits,
 )
+from detap.records import Record
 
 if TYPE_CHECKING:
     from detap.protocols import Protocol
@@ -31,7 +32,7 @@ _LIMITS = {
 }
 
 
-class Inputs(NamedTuple):
+class Inputs(Record):
     """What is read, and as what.
 
     Attributes
@@ -78,13 +79,13 @@ class Inputs(NamedTuple):
         gt = members(gt, lambda _: found)
         if len(gt) > 1:
             reading = {"limits": part_limits(inputs.limits, gt)}
-            inputs = inputs._replace(reading={**inputs.reading, **reading})
-        return inputs._replace(gt=gt, dt=members(dt, inputs.format_of))
+            inputs = replace(inputs, reading={**inputs.reading, **reading})
+        return replace(inputs, gt=gt, dt=members(dt, inputs.format_of))
 
     def scored_by(self, *protocols: "Protocol") -> "Inputs":
         """Return the same, with what any of the protocols asks for beside boxes."""
         asked = {name: value for rules in protocols for name, value in rules.reading.items()}
-        return self._replace(reading={**self.reading, **asked}) if asked else self
+        return replace(self, reading={**self.reading, **asked}) if asked else self
 
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, by their path or what :meth:`begin` made of it."""
@@ -113,7 +114,7 @@ class Inputs(NamedTuple):
     def hashed(self, wanted: bool) -> "Inputs":
         """Return the same, to be hashed while they are read where that is wanted."""
         limits = replace(self.limits, digests=wanted)
-        return self._replace(reading={**self.reading, "limits": limits})
+        return replace(self, reading={**self.reading, "limits": limits})
 
     def begin(self) -> tuple[Sources, Sources]:
         """Let threads read while numpy is being imported; return what to read on."""

@@ -6,7 +6,7 @@ command line it wins.
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
@@ -20,6 +20,7 @@ from detap.formats.registry import Option as FormatOption
 from detap.formats.registry import options as format_options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
+from detap.records import Record
 from detap.report.sinks.registry import SINKS
 from detap.spelling import nearest
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 _PATHS = ("path", "path or text", "target")
 
 
-class Sibling(NamedTuple):
+class Sibling(Record):
     """What overlaps, and what the name of a preset ends in."""
 
     overlap: str

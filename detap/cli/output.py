@@ -3,10 +3,11 @@
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
 from detap.names import printable
+from detap.records import Record
 from detap.report.model import Report
 from detap.report.numbers import RULE, UNDEFINED
 from detap.report.sinks.registry import SINKS, Sink, Style
@@ -22,7 +23,7 @@ _FEW = ("table", "json", "csv", "markdown")
 _PLAIN = str.maketrans({UNDEFINED: "-", RULE: "-"})
 
 
-class Outputs(NamedTuple):
+class Outputs(Record):
     """What is written where.
 
     Attributes

@@ -2,9 +2,9 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field, replace
 from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from detap.cli.analyses import answers
 from detap.cli.gates import Gates, say
@@ -15,6 +15,7 @@ from detap.errors import Note, OutputError, UsageError
 from detap.gates.demands import Judged, Kept
 from detap.names import printable
 from detap.protocols import Protocol
+from detap.records import Record
 from detap.report.sections.detection import detection_report, sort_keys
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ report_options = stack(
 )
 
 
-class Evaluated(NamedTuple):
+class Evaluated(Record):
     """A detector that has been scored, and what its report says besides.
 
     Attributes
@@ -76,7 +77,7 @@ class Evaluated(NamedTuple):
     inputs: Sequence[Mapping[str, Any]]
     read: "Sequence[SourceFile]"
     before: "Result | None" = None
-    slices: "Mapping[str, Sequence[Name]]" = MappingProxyType({})
+    slices: "Mapping[str, Sequence[Name]]" = field(default_factory=dict)
     notes: Sequence[Note] = ()
     blocks: "Sequence[Block]" = ()
     partial: "Partial | None" = None
@@ -208,7 +209,7 @@ def _judge(
     if now.slices:
         from detap.report.sections.slices import slices_block  # only with slices
 
-        report = report._replace(blocks=(slices_block(now.slice_numbers()), *report.blocks))
+        report = replace(report, blocks=(slices_block(now.slice_numbers()), *report.blocks))
     before = then[0] if then else None
     judged = judge(gates.demands, now, lambda: as_dict(report), kept=baseline, before=before)
     material = Material(
@@ -217,7 +218,8 @@ def _judge(
         record=None if baseline is None else baseline.record,
         earlier=gates.before or gates.baseline or "",
     )
-    return judged, report._replace(
+    return judged, replace(
+        report,
         blocks=(*judged_blocks(judged), *report.blocks),
         notes=(*report.notes, *judged.notes),
         material=material,

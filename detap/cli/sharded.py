@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -112,7 +113,7 @@ def evaluate_shards(
     from detap.report.inputs import describe_partial
 
     if gates.before is not None:
-        earlier = inputs._replace(dt=inputs.meant(gates.before))
+        earlier = replace(inputs, dt=inputs.meant(gates.before))
         union, before = numbered_alike(union, _Run(earlier, rules, gates, options, session).union())
     results = [
         (merge([one], images="seen") if options["images"] else one).compute(

@@ -1,11 +1,12 @@
 """Types of option values: text from the command line into what the program holds."""
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from detap.protocols.axes import Kind
+from detap.records import Record
 from detap.report.sinks.registry import SINKS, Sink, sink_for_path
 from detap.spelling import share, whole
 
@@ -33,7 +34,7 @@ class Parsed(Type):
             self.fail(str(error), param, ctx)
 
 
-class Given(NamedTuple):
+class Given(Record):
     """A value that was given, though it may be None; None itself is an option left out."""
 
     value: Any

@@ -4,10 +4,10 @@ Apart from the judge, so that a command without gates imports no more than its o
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from detap.errors import Note, UsageError
-from detap.records import Record
+from detap.records import Record, Value
 from detap.spelling import share
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ CHANGES = ("drop", "rise")
 """The kinds of limits that hold a number to what it was."""
 
 
-class Spelling(NamedTuple):
+class Spelling(Value):
     """How a caller spells what is asked for: as options of a command, or as arguments.
 
     Attributes
@@ -64,7 +64,7 @@ class Spelling(NamedTuple):
         return f"{self(asked)} {quote(f'{name}={bound}')}"
 
 
-class Demands(NamedTuple):
+class Demands(Value):
     """What is asked of a run.
 
     Attributes

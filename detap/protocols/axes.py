@@ -15,7 +15,7 @@ from struct import pack, unpack
 from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args, get_origin
 
 from detap.errors import UsageError
-from detap.records import Value
+from detap.records import Record, Value
 from detap.spelling import is_whole, near, number
 
 FLAGS = ("difficult", "crowd", "ignore", "group_of", "no_keypoints")
@@ -697,7 +697,7 @@ def _is_name(text: str) -> bool:
 # --- axes
 
 
-class Axis(NamedTuple):
+class Axis(Record):
     """One axis of a protocol.
 
     Attributes

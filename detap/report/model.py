@@ -6,11 +6,12 @@ dataclasses, each of which costs 0.0004 s of every start.
 """
 
 from collections.abc import Mapping
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, Literal
 
 from detap._version import __version__
 from detap.errors import Note
+from detap.records import Value
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
@@ -19,7 +20,7 @@ Cell = str | int | float | None
 """One value of a table: a name, a count, or a share that may be NaN."""
 
 
-class Column(NamedTuple):
+class Column(Value):
     """One column of the table.
 
     Attributes
@@ -48,7 +49,7 @@ class Column(NamedTuple):
     graded: bool = True
 
 
-class Table(NamedTuple):
+class Table(Value):
     """Rows under columns, and perhaps a last row of means and sums.
 
     Attributes
@@ -66,7 +67,7 @@ class Table(NamedTuple):
     totals: Mapping[str, Cell] | None = None
 
 
-class Block(NamedTuple):
+class Block(Value):
     """Something a report has besides its main table: a cross-check, gates, ...
 
     Attributes
@@ -93,7 +94,7 @@ class Block(NamedTuple):
     verdicts: tuple[str, ...] = ()
 
 
-class Material(NamedTuple):
+class Material(Value):
     """What a report of a detector was made from, for a sink that asks more of it.
 
     Attributes
@@ -116,10 +117,10 @@ class Material(NamedTuple):
     record: Mapping[str, Any] | None = None
     earlier: str = ""
     pictures: str | None = None
-    file_names: Mapping[str, str] = MappingProxyType({})
+    file_names: Mapping[str, str] = field(default_factory=dict)
 
 
-class Report(NamedTuple):
+class Report(Value):
     """All that any sink needs.
 
     Attributes
@@ -154,10 +155,10 @@ class Report(NamedTuple):
     table: Table
     version: str = __version__
     signature: str = ""
-    protocol: Mapping[str, Any] = MappingProxyType({})
+    protocol: Mapping[str, Any] = field(default_factory=dict)
     inputs: tuple[Mapping[str, Any], ...] = ()
-    summary: Mapping[str, float] = MappingProxyType({})
-    titles: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    summary: Mapping[str, float] = field(default_factory=dict)
+    titles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
     answer: str = ""

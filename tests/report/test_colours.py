@@ -1,5 +1,7 @@
 """Colours at a terminal: a number whose gate failed is never in the colour of a good one."""
 
+from dataclasses import replace
+
 from detap.report.model import Block, Column, Report, Table
 from detap.report.sinks.registry import Style
 from detap.report.sinks.text import render
@@ -47,7 +49,7 @@ def test_the_mean_of_voc_is_called_otherwise() -> None:
     report = gated("AP")
     block = report.blocks[0]
     checks = [{"name": "mAP", "verdict": "failed"}]
-    lines = coloured(report._replace(blocks=(block._replace(data={"checks": checks}),)))
+    lines = coloured(replace(report, blocks=(replace(block, data={"checks": checks}),)))
     mean = next(line for line in lines if "mean" in line)
     assert f"{RED}  0.9100" in mean
 

@@ -1,6 +1,7 @@
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from math import nan
 
 import pytest
@@ -104,7 +105,7 @@ def test_the_words_in_which_all_names_end_are_said_once() -> None:
         f"AR{limit}": ("recall", f"{limit} areas", f"at most {limit} per image and class")
         for limit in limits
     }
-    made = report(row("cat"))._replace(summary=summary, titles=titles)
+    made = replace(report(row("cat")), summary=summary, titles=titles)
     lines = render(made, Style(46)).splitlines()
     start = lines.index("recall, at most \N{HORIZONTAL ELLIPSIS} per image and class")
     assert lines[start + 1 : start + 4] == [
@@ -120,7 +121,7 @@ def test_the_summary_wraps_where_it_must() -> None:
         "AP": ("average precision", f"IoU 0.5{DASH}0.95", "all areas", "top 100 per image"),
         "AR": ("average recall", "IoU 0.5", "small areas", "top 10 per image"),
     }
-    made = report(row("cat"))._replace(summary=numbers, titles=titles)
+    made = replace(report(row("cat")), summary=numbers, titles=titles)
     lines = render(made, Style(50, fold=True)).splitlines()
     assert lines[-6:-2] == [
         f"AP  0.5000  average precision, IoU 0.5{DASH}0.95, all",

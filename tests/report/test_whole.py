@@ -1,6 +1,7 @@
 """A whole report in each form, written out by hand: every kind of number, verdict and block."""
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from math import nan
 from typing import Any
@@ -57,7 +58,7 @@ TOTALS: dict[str, Cell] = {"name": "all", "AP": 1 / 3, "change": nan, "more": -2
 def report(checks: list[dict[str, Any]] = CHECKS, **changes: Any) -> Report:
     gates = Block("gates", "Gates: 2 of 4 gates failed", {"passed": False, "checks": checks})
     few = Table((COLUMNS[0], COLUMNS[6]), ({"name": "x", "count": 1},))
-    return Report(
+    made = Report(
         kind="detection",
         version="1.2.3",
         signature="detap 1.2.3 | coco",
@@ -74,7 +75,8 @@ def report(checks: list[dict[str, Any]] = CHECKS, **changes: Any) -> Report:
             Note("a-fact", "a fact", 1, warning=False),
         ),
         blocks=(gates, Block("more", "More of it", {"x": nan}, ("one line",), few)),
-    )._replace(**changes)
+    )
+    return replace(made, **changes)
 
 
 def render(name: str, of: Report) -> str:

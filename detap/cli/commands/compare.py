@@ -1,6 +1,7 @@
 """``detap compare``: two detectors on the same ground truth, side by side."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +147,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     chosen = selection(
         (comparison.second.ground_truth, comparison.second.detections), (truth, after), options
     )
-    report = report._replace(blocks=(*report.blocks, *chosen))
+    report = replace(report, blocks=(*report.blocks, *chosen))
     session.tell(report.notes)
     session.check_warnings()
     outputs.write(report, (*truth.files, *before.files, *after.files), quiet=session.quiet)

@@ -1,6 +1,7 @@
 """``detap explain``: why a number is what it is."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -239,7 +240,8 @@ def _explain(
     described = tuple(describe_inputs(truth, detections, digests=True))
     report = question(options, Made(chosen, described))
     session.timed("explaining")
-    report = report._replace(
+    report = replace(
+        report,
         inputs=described,
         notes=tuple(dict.fromkeys((*truth.notes, *detections.notes))),
         blocks=(*report.blocks, *selection(chosen, (truth, detections), options)),

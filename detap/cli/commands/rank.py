@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
@@ -355,8 +356,10 @@ class _Work(NamedTuple):
         from detap.report.sections.gates import judged_blocks
         from detap.report.sections.ranking import brief  # not for --help
 
-        report = report._replace(
-            blocks=(*judged_blocks(judged), *report.blocks), notes=(*report.notes, *judged.notes)
+        report = replace(
+            report,
+            blocks=(*judged_blocks(judged), *report.blocks),
+            notes=(*report.notes, *judged.notes),
         )
         self.session.done()
         self.session.tell(report.notes)
@@ -372,7 +375,7 @@ class _Work(NamedTuple):
         full = self.outputs.stdout.name in _DATA
         shown = report if full else short
         quiet = self.session.quiet and not status
-        self.outputs._replace(files=rest).write(shown, read, quiet=quiet)
+        replace(self.outputs, files=rest).write(shown, read, quiet=quiet)
         self.session.timed("reporting")
         return status
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -196,14 +197,14 @@ def _report(
         notes=notes,
         blocks=blocks,
     )
-    material = _material(report)._replace(before=before, earlier=options["before"] or "")
+    material = replace(_material(report), before=before, earlier=options["before"] or "")
     if options["kept"] is not None:
         record, differing = _kept(options["kept"], report)
-        material = material._replace(
-            record=record, earlier=options["before"] or str(options["kept"])
+        material = replace(
+            material, record=record, earlier=options["before"] or str(options["kept"])
         )
-        report = report._replace(notes=(*report.notes, *differing))
-    return report._replace(material=material), [*truth.files, *detections.files]
+        report = replace(report, notes=(*report.notes, *differing))
+    return replace(report, material=material), [*truth.files, *detections.files]
 
 
 def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "Report":
@@ -215,7 +216,7 @@ def _with_history(report: "Report", runs: list[tuple[str, dict[str, Any]]]) -> "
     found = history([*runs, ("this report", as_dict(report))])
     blocks = [history_block(found[0])] if len(found[0].runs) > 1 else []
     notes = (*report.notes, *history_notes(found))
-    return report._replace(blocks=(*report.blocks, *blocks), notes=notes)
+    return replace(report, blocks=(*report.blocks, *blocks), notes=notes)
 
 
 def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Report":
@@ -229,8 +230,8 @@ def _with_pictures(report: "Report", folder: str, file_format: "Format") -> "Rep
     images = map(str, material.result.images)
     if not any_there(folder, (Wanted(image, names.get(image), None) for image in images)):
         told = f"{printable(folder)} has no file of any image: the page is without pictures"
-        report = report._replace(notes=(*report.notes, Note("no-pictures", told)))
-    return report._replace(material=material._replace(pictures=folder, file_names=names))
+        report = replace(report, notes=(*report.notes, Note("no-pictures", told)))
+    return replace(report, material=replace(material, pictures=folder, file_names=names))
 
 
 def _material(report: "Report") -> "Material":

@@ -4,7 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from detap.formats.coco.shift import category_shift, sampled_classes
 from detap.formats.reading._surveys import survey_boxes, survey_values
 from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import STDIN, Limits, shown
+from detap.records import Record
 from detap.spelling import some
 from detap.tables.detection import Detections, GroundTruth, Name, SourceFile, distinct_name
 from detap.tables.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
@@ -38,7 +39,7 @@ _TRUTH_NOTES = {
 }
 
 
-class Source(NamedTuple):
+class Source(Record):
     """Where columns were read.
 
     Attributes

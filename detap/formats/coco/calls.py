@@ -7,6 +7,7 @@ another format, which has names, a number means a class only by a list of names.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -152,7 +153,7 @@ def ids_are_stems(columns: DetectionColumns, truth: GroundTruth, path: str, by_i
     image = meant[columns.image]
     if (image < 0).any() or (image == columns.image).all():
         return
-    by_stem = len(sampled_classes(columns._replace(image=image), truth)[0])
+    by_stem = len(sampled_classes(replace(columns, image=image), truth)[0])
     if by_stem < _ENOUGH or by_stem < _CLEAR * by_id:
         return
     raise InputError(
@@ -268,8 +269,10 @@ def _labelled(
         if word in strangers:
             unknown[word] += count
     label = np.array([place[word] for word in words], np.int32)
-    return columns._replace(
-        label=label[columns.label] if len(columns.label) else columns.label, unknown=unknown
+    return replace(
+        columns,
+        label=label[columns.label] if len(columns.label) else columns.label,
+        unknown=unknown,
     )
 
 

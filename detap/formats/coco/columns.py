@@ -1,8 +1,8 @@
 """What both readers of COCO files hand over: checked columns, not yet tables."""
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from dataclasses import field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class Poses(Record):
     without: Flags
 
 
-class TruthColumns(NamedTuple):
+class TruthColumns(Record):
     """An instances file; G annotations in file order, I images and K categories by ascending id.
 
     Attributes
@@ -117,15 +117,15 @@ class TruthColumns(NamedTuple):
     zero_row: int
     origin: NDArray[np.int64] | None
     counts: dict[str, int]
-    repeated: Mapping[str, Sequence[Name]] = MappingProxyType({})
+    repeated: Mapping[str, Sequence[Name]] = field(default_factory=dict)
     difficult: Flags | None = None
-    listed: Mapping[str, Integers] = MappingProxyType({})
-    groups: Mapping[Name, str] = MappingProxyType({})
+    listed: Mapping[str, Integers] = field(default_factory=dict)
+    groups: Mapping[Name, str] = field(default_factory=dict)
     outlines: Outlines | None = None
     poses: Poses | None = None
 
 
-class DetectionColumns(NamedTuple):
+class DetectionColumns(Record):
     """A results file; N detections in file order.
 
     Attributes
@@ -159,7 +159,7 @@ class DetectionColumns(NamedTuple):
     score: Floats
     unknown: dict[Name, int]
     file_names: Mapping[Name, str]
-    categories: Mapping[Name, str] = MappingProxyType({})
+    categories: Mapping[Name, str] = field(default_factory=dict)
     outlines: Outlines | None = None
     keypoints: Floats | None = None
 
@@ -199,8 +199,8 @@ def listed_pairs(
         f"{name}-of-unknown-categories": int(np.count_nonzero(~known)),
         f"images-without-{name}": len(columns.image_ids) - lists,
     }
-    return columns._replace(
-        listed={**columns.listed, name: pairs}, counts={**columns.counts, **counts}
+    return replace(
+        columns, listed={**columns.listed, name: pairs}, counts={**columns.counts, **counts}
     )
 
 

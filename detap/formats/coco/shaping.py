@@ -41,7 +41,7 @@ def shaped_truth(columns: TruthColumns, source: Source) -> GroundTruth:
     if boxless.any():
         columns, _ = _boxed(columns, boxless, mask, masks)
         area = np.where(np.isnan(columns.area), columns.box_area, columns.area)
-        columns = columns._replace(area=area)
+        columns = replace(columns, area=area)
     return replace(truth_table(columns, source), masks=masks, mask=mask)
 
 
@@ -95,7 +95,7 @@ def _boxed(
     box_area[boxless] = own[:, 2] * own[:, 3]
     area = box_area.copy()
     area[boxless] = pixels[mask[boxless]]
-    return columns._replace(corners=corners, box_area=box_area), area
+    return replace(columns, corners=corners, box_area=box_area), area
 
 
 def _with_boxes(

@@ -1,6 +1,7 @@
 """Runs over time: a table for each series that can be compared within itself."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING, Literal
 
@@ -66,7 +67,7 @@ def _apart(others: "Sequence[Series]") -> list[Block]:
         }
         for series, block in zip(others, blocks, strict=True)
     ]
-    return [blocks[0]._replace(key="apart", data={"series": data}), *blocks[1:]] if blocks else []
+    return [replace(blocks[0], key="apart", data={"series": data}), *blocks[1:]] if blocks else []
 
 
 def _told(series: "Series") -> tuple[str, ...]:

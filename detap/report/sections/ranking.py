@@ -4,6 +4,7 @@ No formula is here, and nothing is rounded.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -97,7 +98,7 @@ def brief(report: Report, most: int = _MOST_SHOWN) -> Report:
     lines = (f"{len(report.table.rows)} {unit}; --per-query shows each, as JSON and CSV do",)
     told = Block("rows", unit.capitalize(), {}, lines=lines)
     shown = Table(report.table.columns, (), report.table.totals)
-    return report._replace(table=shown, blocks=(*report.blocks, told))
+    return replace(report, table=shown, blocks=(*report.blocks, told))
 
 
 def _levels_block(result: "RetrievalResult") -> Block:

@@ -7,9 +7,9 @@ plays. Only colour needs rich, which takes 0.04 s to import: without colour it i
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from math import isnan
-from typing import NamedTuple
 
 from detap.names import fold, printable, widest, width
+from detap.records import Record
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import RULE, UNDEFINED, in_column, share
 from detap.report.sinks.registry import Style
@@ -179,7 +179,7 @@ def _wrapped(text: str, limit: int) -> list[str]:
 # --- tables: the richest layout that fits, folded names, side by side where nothing else helps
 
 
-class _Shape(NamedTuple):
+class _Shape(Record):
     """How much a table shows of itself."""
 
     long_headings: bool

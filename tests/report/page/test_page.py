@@ -5,6 +5,7 @@ import hashlib
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from importlib.resources import files
 from pathlib import Path
@@ -256,7 +257,7 @@ def test_a_ranking_has_no_page() -> None:
     from tests.report.reports import report
 
     with pytest.raises(UsageError, match="a retrieval has no page; write it as json or markdown"):
-        render(report()._replace(kind="retrieval"), Style())
+        render(replace(report(), kind="retrieval"), Style())
 
 
 def test_80_classes_and_5000_images_stay_below_their_size() -> None:
