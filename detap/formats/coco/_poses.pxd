@@ -9,8 +9,8 @@ from libc.stdint cimport int64_t, uint8_t
 from detap.formats.coco._shapes cimport FARTHEST
 from detap.formats.json._grammar cimport Cursor, fail, skip_space
 from detap.formats.reading._bytes cimport Bytes, is_digit
-from detap.tables._columns cimport grow
 from detap.formats.reading._numbers cimport read_number
+from detap.tables._columns cimport grow
 
 
 cdef struct Poses:

@@ -17,7 +17,6 @@ from libc.string cimport memcmp, memcpy, memmove, memset
 from detap.formats.coco._poses cimport Poses
 from detap.formats.coco._shapes cimport Shapes
 from detap.formats.reading._bytes cimport Bytes, is_word
-from detap.tables._columns cimport grow, take
 from detap.formats.reading._id_tables cimport IdTable, are_distinct, ascend, listed, renumber
 from detap.formats.json._grammar cimport Cursor, hash_of, skip_space, skip_string, skip_value
 from detap.formats.coco._records cimport (
@@ -27,6 +26,7 @@ from detap.formats.coco._records cimport (
 )
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer
+from detap.tables._columns cimport grow, take
 
 
 cdef extern from *:

@@ -8,8 +8,8 @@ from libc.stdint cimport int32_t, int64_t, uint32_t
 
 from detap.formats.json._grammar cimport Cursor, fail, skip_space, skip_string
 from detap.formats.reading._bytes cimport Bytes, is_word
-from detap.tables._columns cimport grow
 from detap.formats.reading._numbers cimport read_integer, read_number
+from detap.tables._columns cimport grow
 from detap.tables._runs cimport SOUND, Runs, decode, put_run
 
 

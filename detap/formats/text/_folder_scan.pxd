@@ -12,9 +12,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from detap.formats.reading._bytes cimport Bytes
-from detap.tables._columns cimport grow, take
 from detap.formats.reading._names cimport Names, names_close, names_open
 from detap.formats.reading._numbers cimport read_decimal
+from detap.tables._columns cimport grow, take
 
 
 cdef extern from *:

@@ -13,12 +13,12 @@ from libc.stdlib cimport free
 from libc.string cimport memcmp
 
 from detap.formats.reading._bytes cimport Bytes, is_word, skip_character
-from detap.tables._columns cimport grow, take
 from detap.formats.reading._names cimport Names, names_find
 from detap.formats.text._folder_scan cimport (
     Rows, Scan, rows_reserve, scan_close, scan_columns, scan_declined,
     scan_inputs, scan_number, scan_run, scan_start, scan_words,
 )
+from detap.tables._columns cimport grow, take
 
 import numpy as np
 
