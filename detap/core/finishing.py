@@ -6,6 +6,7 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limit
 from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import pairwise
+from math import prod
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -25,13 +26,21 @@ _PIECES = 4
 """Pieces of a ranking for each thread, so that none waits long for another."""
 
 
+def room_for(*shape: int) -> Floats:
+    """Return an array of float64 yet to be written, in small pages: see :func:`unfilled`."""
+    from detap.tables._columns import unfilled  # noqa: PLC0415 - a plain run has no use for it
+
+    return np.asarray(unfilled(prod(shape), 1, b"d")).reshape(shape)
+
+
 class Scores(NamedTuple):
     """What scoring gives.
 
     Attributes
     ----------
     precision : (M, A, T, R, K) float64
-        Interpolated; M is 1, the largest limit, unless all limits were asked for.
+        Interpolated; M is 1, the largest limit, unless all limits were asked for. It then lies in
+        memory as (T, R, K, A, M), the order in which it is handed over.
     average : (T, K, A) float64
         Average precision at the largest limit.
     recall : (T, K, A, M) float64
@@ -57,8 +66,14 @@ class Scores(NamedTuple):
     def undefined(cls, rules: Rules, classes: int, *, all_limits: bool) -> "Scores":
         """Return room for scores, where nothing is defined and all counts are 0."""
         t, a, m = len(rules.thresholds), len(rules.area_ranges), len(rules.limits)
+        r = len(rules.levels)
+        if all_limits:
+            precision = room_for(t, r, classes, a, m).transpose(4, 3, 0, 1, 2)
+        else:
+            precision = np.empty((1, a, t, r, classes))
+        precision.fill(np.nan)
         return cls(
-            precision=np.full((m if all_limits else 1, a, t, len(rules.levels), classes), np.nan),
+            precision=precision,
             average=np.full((t, classes, a), np.nan),
             recall=np.full((t, classes, a, m), np.nan),
             positives=np.zeros((a, classes), np.int64),

@@ -38,18 +38,23 @@ class Case:
     Attributes
     ----------
     kind : {"bbox", "segm", "keypoints"}
+    by_file : bool
+        Whether patterns that may have the data in any way load the files.
     """
 
     truth_file: Path
     results_file: Path
     kind: str = "bbox"
+    by_file: bool = False
 
     @classmethod
-    def write(cls, data: Made, folder: Path, kind: str = "bbox") -> "Case":
+    def write(
+        cls, data: Made, folder: Path, kind: str = "bbox", *, by_file: bool = False
+    ) -> "Case":
         files = folder / "truth.json", folder / "results.json"
         for path, content in zip(files, data, strict=True):
             path.write_text(json.dumps(content), encoding="utf-8")
-        return cls(*files, kind)
+        return cls(*files, kind, by_file)
 
     def truth(self) -> dict[str, Any]:
         content: dict[str, Any] = json.loads(self.truth_file.read_text(encoding="utf-8"))
@@ -70,6 +75,9 @@ class Case:
 
 
 def loaded(package: Package, case: Case) -> tuple[Any, Any]:
+    if case.by_file:
+        truth = package.COCO(str(case.truth_file))
+        return truth, truth.loadRes(str(case.results_file))
     truth = package.COCO()
     truth.dataset = case.truth()
     truth.createIndex()
@@ -276,6 +284,40 @@ def other_params(package: Package, case: Case) -> Seen:
     return seen
 
 
+def shown_after(package: Package, case: Case) -> Seen:
+    """What evaluations of some images, some classes, and none told apart leave in the records."""
+    truth, found = loaded(package, case)
+    images = truth.getImgIds()
+    evaluator = package.COCOeval(truth, found, case.kind)
+    evaluator.params.imgIds = images[: len(images) // 2]
+    run(evaluator)
+    evaluator.params.catIds = truth.getCatIds()[1:]
+    evaluator.params.areaRng = [[0, 1e10], [0, 1e10], [0, 1e10], [0, 700]]
+    evaluator.params.imgIds = images[len(images) // 3 :]
+    run(evaluator)
+    if case.kind != "keypoints":
+        evaluator.params.useCats = 0
+        evaluator.params.imgIds = images[-1:]
+        evaluator.evaluate()
+    return {"truth": shown_by(truth), "found": shown_by(found)}
+
+
+def assigned_later(package: Package, case: Case) -> Seen:
+    """Another data set assigned in place of one that was read; what was read of it stays."""
+    truth, found = loaded(package, case)
+    categories, images = truth.cats, truth.imgs
+    truth.dataset = case.truth()
+    del truth.dataset["annotations"][::3]
+    first = {"not indexed": seen_of(run(package.COCOeval(truth, found, case.kind)))}
+    truth.createIndex()
+    _, never_read = loaded(package, case)
+    never_read.dataset = {**found.dataset, "annotations": found.dataset["annotations"][::2]}
+    never_read.createIndex()
+    seen = seen_of(run(package.COCOeval(truth, never_read, case.kind)))
+    shown = {"truth": shown_by(truth), "found": shown_by(never_read)}
+    return {**first, "seen": seen, **shown, "before": [categories, images]}
+
+
 def without_categories(package: Package, case: Case) -> Seen:
     """`useCats = 0`, as for proposals; twice, since accumulate() changes `catIds`."""
     truth, found = loaded(package, case)
@@ -479,5 +521,7 @@ PATTERNS: dict[str, Callable[[Package, Case], Seen]] = {
         overridden,
         read_and_changed,
         edited,
+        shown_after,
+        assigned_later,
     )
 }

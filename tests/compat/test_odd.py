@@ -80,6 +80,23 @@ def negative_ids(truth: Truth, results: Results) -> None:
         record["id"] = -record["id"]
 
 
+def float_ids(truth: Truth, results: Results) -> None:
+    for record in truth["annotations"]:
+        record["id"] = float(record["id"])
+
+
+def falling_ids(truth: Truth, results: Results) -> None:
+    for number, record in enumerate(truth["annotations"]):
+        record["id"] = 10**6 - number
+
+
+def parts_before(truth: Truth, results: Results) -> None:
+    for key in ("info", "images", "categories"):
+        if key in truth:
+            truth[key] = truth.pop(key)
+    truth["more"] = [{"annotations": [1]}]
+
+
 def ids_far_apart(truth: Truth, results: Results) -> None:
     renamed(lambda name: name * 10**12, "image_id", "category_id")(truth, results)
 
@@ -138,6 +155,9 @@ EDITS = {
     "text annotation ids": text_ids,
     "equal annotation ids": equal_ids,
     "negative annotation ids": negative_ids,
+    "annotation ids as floats": float_ids,
+    "falling annotation ids": falling_ids,
+    "annotations before the rest": parts_before,
     "no annotation id": without(0, "id"),
     "no annotated area": without(0, "area"),
     "an infinite area": each(0, "area", float("inf")),
@@ -360,6 +380,38 @@ def test_a_byte_order_mark_is_refused_as_there(tmp_path: Path) -> None:
     case = Case.write(made(2), tmp_path)
     case.results_file.write_bytes(b"\xef\xbb\xbf" + case.results_file.read_bytes())
     assert "JSONDecodeError" in compare("demo", case)["raised"]
+
+
+@pytest.mark.parametrize(
+    ("written", "instead"),
+    [
+        (b"{", b"\xef\xbb\xbf{"),
+        (b"}]}", b"}]} {}"),
+        (b'"annotations"', b'"annotations": [], "annotations"'),
+        (b'"annotations"', b'"annotations": 3, "annotated"'),
+        (b'"annotations": [', b'"annotations": [7, '),
+        (b'"iscrowd"', b'"said": "\xff", "iscrowd"'),
+        (b'"iscrowd"', b'"said": "\n", "iscrowd"'),
+        (b'"iscrowd"', b'"said": 01, "iscrowd"'),
+        (b'"iscrowd"', b'"said": NaN, "iscrowd"'),
+        (b'"iscrowd"', b'"said": "caf\xc3\xa9 \\u00e9 \\ud83d", "iscrowd"'),
+        (b'"iscrowd"', b'"iscrowd": 1, "iscrowd"'),
+        (b'"iscrowd"', b'"said": ' + 70 * b"[" + 70 * b"]" + b', "iscrowd"'),
+        (b'"area": ', b'"area": 1, "area": -'),
+        (b'"area": ', b'"area": 1e400, "larger": '),
+        (b'"categories"', b'"kinds"'),
+    ],
+)
+def test_what_is_odd_about_a_text_is_as_there(
+    written: bytes, instead: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = Case.write(made(2), tmp_path)
+    text = case.truth_file.read_bytes()
+    assert written in text
+    case.truth_file.write_bytes(text.replace(written, instead, 1))
+    monkeypatch.setitem(PATTERNS, "shown", lambda p, c: shown_by(p.COCO(str(c.truth_file))))
+    compare("shown", case)
+    compare("demo", case)
 
 
 def numbered_from_zero(package: Package, case: Case) -> Seen:

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import textwrap
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -243,6 +244,29 @@ def test_a_results_file_may_be_gone_when_its_records_are_read(tmp_path: Path) ->
     assert found.unopened is None
 
 
+def test_a_ground_truth_file_may_be_gone_when_its_records_are_read(tmp_path: Path) -> None:
+    case = Case.write(made(5), tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = ours.COCO(str(case.truth_file))
+    wanted = case.truth()
+    case.truth_file.unlink()
+    images, unopened = truth.imgs, [truth.unopened]
+    assert truth.dataset == wanted
+    assert [held is None for held in (*unopened, truth.unopened)] == [False, True]
+    assert all(image is images[image["id"]] for image in truth.dataset["images"])
+
+
+def test_threads_that_ask_at_once_are_given_the_same_records(tmp_path: Path) -> None:
+    case = Case.write(made(5, images=200), tmp_path)
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth = ours.COCO(str(case.truth_file))
+    names = ["anns", "imgToAnns", "dataset", "catToImgs"] * 4
+    with ThreadPoolExecutor(len(names)) as pool:
+        found = list(pool.map(lambda name: getattr(truth, name), names))
+    assert all(one is found[place % 4] for place, one in enumerate(found))
+    assert found[0] is truth.anns
+
+
 def test_overlaps_of_boxes_are_those_of_the_mask_module() -> None:
     random = np.random.default_rng(0)
     claims, truths = (8 * random.random((n, 4)) - 1 for n in (7, 5))
@@ -264,3 +288,15 @@ def test_what_is_usual_goes_through_the_core_at_once(kind: str, tmp_path: Path) 
         evaluated.evaluate()
         evaluated.accumulate()
     assert not {"evalImgs", "ious", "_gts"} & {*vars(evaluated)}
+
+
+def test_files_of_boxes_are_evaluated_without_their_records(tmp_path: Path) -> None:
+    case = Case.write(made_of("bbox", 3), tmp_path, by_file=True)
+    with contextlib.redirect_stdout(io.StringIO()):
+        truth, found = loaded(OURS, case)
+        evaluated = ours.COCOeval(truth, found, "bbox")
+        evaluated.evaluate()
+        evaluated.accumulate()
+        evaluated.summarize()
+    assert truth.unopened is not None
+    assert found.unopened is not None

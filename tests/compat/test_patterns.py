@@ -70,7 +70,10 @@ def test_a_pattern_on_real_data(pattern: str, kind: str, real_data: Path, tmp_pa
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("pattern", PATTERNS)
 @settings(settings.get_profile("unshrunk"), max_examples=12)
-@given(seed=st.integers(0, 2**32 - 1), zero_id=st.booleans())
-def test_a_pattern_on_made_data(pattern: str, kind: str, seed: int, zero_id: bool) -> None:
+@given(seed=st.integers(0, 2**32 - 1), zero_id=st.booleans(), by_file=st.booleans())
+def test_a_pattern_on_made_data(
+    pattern: str, kind: str, seed: int, zero_id: bool, by_file: bool
+) -> None:
+    data = made_of(kind, seed, zero_id=zero_id)
     with tempfile.TemporaryDirectory() as folder:
-        compare(pattern, Case.write(made_of(kind, seed, zero_id=zero_id), Path(folder), kind))
+        compare(pattern, Case.write(data, Path(folder), kind, by_file=by_file))

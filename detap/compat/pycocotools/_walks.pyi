@@ -57,11 +57,13 @@ def all_of(records: list[dict[str, Any]], images: set[Any]) -> bool: ...
 def extent(keypoints: list[Any]) -> tuple[list[np.float64], np.float64] | None: ...
 def complete_boxes(records: list[dict[str, Any]]) -> bool: ...
 def fill_scores(
+    begin: int,
+    end: int,
     start: _Integers,
     ranked: _Integers,
     limit: NDArray[np.uint8],
     score: _Floats,
-    found: NDArray[np.uint64],
+    found: NDArray[np.uint8],
     positives: NDArray[np.int64],
     levels: _Floats,
     out: _Floats,

@@ -16,7 +16,9 @@ from libc.string cimport memset
 
 import numpy as np
 
+from detap.core._finishing cimport Words, get_word, words_of
 from detap.core._prefetch cimport detap_prefetch
+from detap.tables._words cimport trailing_zeros
 from detap.formats.reading._id_tables cimport IdTable
 
 ctypedef fused Real:
@@ -563,45 +565,52 @@ def take_rows(
 
 
 def fill_scores(
-    const int32_t[::1] start, const int32_t[::1] ranked, const uint8_t[::1] limit,
-    const double[::1] score, const uint64_t[::1] found, const int64_t[::1] positives,
-    const double[::1] levels, double[:, :, :, ::1] out,
+    Py_ssize_t begin, Py_ssize_t end, const int32_t[::1] start, const int32_t[::1] ranked,
+    const uint8_t[::1] limit, const double[::1] score, const uint8_t[:, ::1] found,
+    const int64_t[:, ::1] positives, const double[::1] levels, double[:, :, :, :, ::1] out,
 ):
-    """Write the score at which each recall level is reached, (K, M, T, R), of one area range.
+    """Write the score at which each recall level is reached, (T, R, K, A, M), of some classes.
 
     It is that of the first hit which brings recall there; of the best-scored detection, hit or
-    not, for level 0; and 0 where the level is not reached. Classes without ground truth stay.
+    not, for level 0; 0 where the level is not reached; and -1 where there is no ground truth.
     """
-    cdef Py_ssize_t limits = out.shape[1], thresholds = out.shape[2], count = out.shape[3]
-    cdef Py_ssize_t k, i, t, m, r
+    cdef Py_ssize_t thresholds = out.shape[0], count = out.shape[1], areas = out.shape[3]
+    cdef Py_ssize_t limits = out.shape[4], k, a, i, t, m, r
+    cdef Words words = words_of(found, limit.shape[0])
     cdef int32_t row
     cdef uint64_t word
     cdef double recall
     cdef int64_t[:, ::1] hits = np.zeros((thresholds, limits), np.int64)
     cdef Py_ssize_t[:, ::1] due = np.zeros((thresholds, limits), np.intp)
     with nogil:
-        for k in range(positives.shape[0]):
-            if positives[k] == 0:
-                continue
-            out[k] = 0.0
-            hits[:] = 0
-            due[:] = 0
-            for i in range(start[k], start[k + 1]):
-                row = ranked[i]
-                if i == start[k]:
-                    for r in range(count):
-                        if levels[r] <= 0.0:
-                            out[k, :, :, r] = score[row]
+        for k in range(begin, end):
+            for t in range(thresholds):
+                for r in range(count):
+                    for a in range(areas):
+                        for m in range(limits):
+                            out[t, r, k, a, m] = -1.0 if positives[a, k] == 0 else 0.0
+            for a in range(areas):
+                if positives[a, k] == 0:
+                    continue
+                hits[:] = 0
+                due[:] = 0
+                for i in range(start[k], start[k + 1]):
+                    row = ranked[i]
+                    if i == start[k]:
+                        for r in range(count):
+                            if levels[r] > 0.0:
+                                break
                             due[:] = r + 1
-                word = found[row]
-                t = 0
-                while word:
-                    if word & 1:
+                            for t in range(thresholds):
+                                for m in range(limits):
+                                    out[t, r, k, a, m] = score[row]
+                    word = get_word(&words, a, row)
+                    while word:
+                        t = trailing_zeros(word)
+                        word &= word - 1
                         for m in range(limit[row], limits):
                             hits[t, m] += 1
-                            recall = <double>hits[t, m] / <double>positives[k]
+                            recall = <double>hits[t, m] / <double>positives[a, k]
                             while due[t, m] < count and levels[due[t, m]] <= recall:
-                                out[k, m, t, due[t, m]] = score[row]
+                                out[t, due[t, m], k, a, m] = score[row]
                                 due[t, m] += 1
-                    word >>= 1
-                    t += 1

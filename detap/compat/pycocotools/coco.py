@@ -1,29 +1,33 @@
 """``pycocotools.coco``: a data set in COCO's form, with its index and queries.
 
 Everything is what pycocotools' class of the same name would hold: plain dictionaries, the very
-objects that were given, in the same order. Results of a file or an array stay columns, and records
-without an index, until one of the attributes that show them is read; then all is made as
-pycocotools makes it, and from there on that is what counts.
+objects that were given, in the same order. Annotations of a file, and results of a file or an
+array, stay columns, and records without an index, until one of the attributes that show them is
+read; then all is made as pycocotools makes it, and from there on that is what counts.
 """
 
 import copy
 import itertools
-import json
 import time
 from collections import defaultdict
 from collections.abc import Iterable
+from threading import RLock
 from typing import Any
 
 import numpy as np
 
 from detap.compat.pycocotools import mask as maskUtils
 from detap.compat.pycocotools._walks import all_of
-from detap.compat.pycocotools.results import ArrayResults, FileResults, Results, complete
+from detap.compat.pycocotools.annotations import Annotations
+from detap.compat.pycocotools.results import ArrayResults, FileResults, Results, complete, parse
 from detap.errors import MaskError, UsageError
 
 Record = dict[str, Any]
+Unopened = Annotations | Results | list[Record]
 
 _MADE_WHEN_READ = ("dataset", "anns", "imgToAnns", "catToImgs")
+_OPENING = RLock()
+"""Held while they are made, for which any thread may ask."""
 
 
 class COCO:
@@ -57,30 +61,38 @@ class COCO:
         if annotation_file is not None:
             print("loading annotations into memory...")
             begun = time.time()
-            with open(annotation_file) as stream:
-                dataset = json.load(stream)
+            with open(annotation_file, "rb") as stream:
+                content = stream.read()
+            plain = type(self).createIndex is COCO.createIndex
+            scanned = Annotations.scan(content) if plain else None
+            dataset = scanned[0] if scanned else parse(content)
             if type(dataset) is not dict:
                 raise AssertionError(f"annotation file format {type(dataset)} not supported")
             print(f"Done (t={time.time() - begun:0.2f}s)")
             self.dataset = dataset
-            self.createIndex()
+            if scanned:
+                _keep(self, scanned[1])
+            else:
+                self.createIndex()
 
     def __getattr__(self, name: str) -> Any:
-        # Only what the instance has not: of results that are still columns, their dictionaries.
-        if name in _MADE_WHEN_READ and "_detap_results" in vars(self):
+        # Only what the instance has not: of what are still columns, the dictionaries.
+        if name in _MADE_WHEN_READ:
             _open(self)
-            return vars(self)[name]
+            if name in vars(self):
+                return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __getstate__(self) -> Record:
-        if "_detap_results" in vars(self):
-            _open(self)
+        _open(self)
         return vars(self)
 
     @property
-    def unopened(self) -> Results | list[Record] | None:
-        """The results, where no attribute that shows them was read yet."""
-        return vars(self).get("_detap_results")
+    def unopened(self) -> Unopened | None:
+        """The annotations, where no attribute that shows them was read or assigned yet."""
+        own = vars(self)
+        untouched = not any(name in own for name in _MADE_WHEN_READ)
+        return own.get("_detap_unopened") if untouched else None
 
     def createIndex(self) -> None:
         """Make the attributes that follow from `dataset`."""
@@ -94,7 +106,7 @@ class COCO:
 
     def info(self) -> None:
         """Print what the file says of itself."""
-        for key, value in self.dataset["info"].items():
+        for key, value in _listed(self)["info"].items():
             print(f"{key}: {value}")
 
     def getAnnIds(
@@ -134,7 +146,7 @@ class COCO:
         ----------
         catNms, supNms, catIds : names, supercategories and ids; or one of each
         """
-        categories = self.dataset["categories"]
+        categories = _listed(self)["categories"]
         for key, wanted in (("name", catNms), ("supercategory", supNms), ("id", catIds)):
             values = _several(wanted)
             if len(values) != 0:
@@ -188,9 +200,9 @@ class COCO:
         AssertionError
             Where they are no list, or name an image that this data set does not have.
         """
-        results = COCO()
-        results.dataset["info"] = copy.deepcopy(self.dataset.get("info", {}))
-        results.dataset["images"] = list(self.dataset["images"])
+        results, listed = COCO(), _listed(self)
+        results.dataset["info"] = copy.deepcopy(listed.get("info", {}))
+        results.dataset["images"] = list(listed["images"])
         print("Loading and preparing results...")
         begun = time.time()
         found: Results | None = None
@@ -198,15 +210,15 @@ class COCO:
         if type(resFile) is str:
             with open(resFile, "rb") as stream:
                 content = stream.read()
-            found = FileResults.scan(content, self.getImgIds(), self.dataset["categories"])
-            records = None if found else FileResults.parse(content)
+            found = FileResults.scan(content, self.getImgIds(), listed["categories"])
+            records = None if found else parse(content)
         elif type(resFile) is np.ndarray:
             _say_converting(resFile)
-            found = ArrayResults.of(resFile, self.getImgIds(), self.dataset["categories"])
+            found = ArrayResults.of(resFile, self.getImgIds(), listed["categories"])
             records = None if found else ArrayResults.parse(resFile)
         regular = found is not None or _complete(self, results, records)
         if found is not None:
-            results.dataset["categories"] = copy.deepcopy(self.dataset["categories"])
+            results.dataset["categories"] = copy.deepcopy(listed["categories"])
         else:
             results.dataset["annotations"] = records
         print(f"DONE (t={time.time() - begun:0.2f}s)")
@@ -272,21 +284,38 @@ class COCO:
         )
 
 
+def _listed(coco: COCO) -> Record:
+    """Return the data set, which may be without its annotations."""
+    listed: Record = coco.dataset if coco.unopened is None else vars(coco)["_detap_listed"]
+    return listed
+
+
 def _open(coco: COCO) -> None:
-    """Make the dictionaries."""
-    listed, results = vars(coco).pop("_detap_listed"), vars(coco).pop("_detap_results")
-    if isinstance(results, Results):
-        results = listed["annotations"] = results.source.records()
-    coco.dataset = listed
-    coco.anns, coco.imgToAnns, coco.catToImgs = _index(results, by_category=True)
+    """Make the dictionaries, unless they are there; what was assigned meanwhile stays."""
+    own = vars(coco)
+    with _OPENING:
+        unopened: Unopened | None = own.get("_detap_unopened")
+        if unopened is None:
+            return
+        listed = own["_detap_listed"]
+        records = unopened if isinstance(unopened, list) else _records(unopened)
+        listed["annotations"] = records
+        made = listed, *_index(records, by_category=True)
+        for name, value in zip(_MADE_WHEN_READ, made, strict=True):
+            own.setdefault(name, value)
+        del own["_detap_listed"], own["_detap_unopened"]
 
 
-def _keep(coco: COCO, results: Results | list[Record]) -> None:
-    """Hold results until one of the attributes that show them is read."""
+def _records(unopened: Annotations | Results) -> list[Record]:
+    return unopened.source.records() if isinstance(unopened, Results) else unopened.records()
+
+
+def _keep(coco: COCO, unopened: Unopened) -> None:
+    """Hold annotations until one of the attributes that show them is read."""
     listed = coco.dataset
     for name in _MADE_WHEN_READ:
         del vars(coco)[name]
-    vars(coco).update(_detap_listed=listed, _detap_results=results)
+    vars(coco).update(_detap_listed=listed, _detap_unopened=unopened)
     print("creating index...")
     coco.imgs = {image["id"]: image for image in listed["images"]}
     coco.cats = {category["id"]: category for category in listed["categories"]}
@@ -313,7 +342,7 @@ def _complete(coco: COCO, results: COCO, records: Any) -> bool:
             image for image in results.dataset["images"] if image["id"] in kept
         ]
     elif any(key in first for key in ("bbox", "segmentation", "keypoints")):
-        results.dataset["categories"] = copy.deepcopy(coco.dataset["categories"])
+        results.dataset["categories"] = copy.deepcopy(_listed(coco)["categories"])
     return complete(records)
 
 

@@ -4,7 +4,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -31,7 +31,7 @@ _LIST = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
 _FIRST = _SEARCHED = 1 << 16
 """Bytes in which the first record, and one in the middle, is looked for."""
 
-_SPLIT_FROM = 4 << 20
+_SPLIT_FROM = 1 << 20
 """Bytes of half a file from which on both are read at once: nothing else keeps cores at work."""
 
 
@@ -88,18 +88,13 @@ class FileResults:
 
     def scores(self) -> list[Any]:
         """Return the scores: whole numbers, if the file has them so, else floats."""
-        return [record["score"] for record in self.parse(self.content)]
+        return [record["score"] for record in parse(self.content)]
 
     def records(self) -> list[Record]:
         """Return them as pycocotools' loadRes has them, made anew."""
-        records = self.parse(self.content)
+        records = parse(self.content)
         complete(records)
         return list(records)
-
-    @staticmethod
-    def parse(content: bytes) -> Any:
-        """Return what the file says, read as `open` reads text."""
-        return json.load(io.TextIOWrapper(io.BytesIO(content)))
 
     @classmethod
     def scan(
@@ -136,16 +131,27 @@ class FileResults:
         return Results(*ids, image, label, *numbers, cls(content), masks)
 
 
-def _scan_from(content: bytes, start: int, *, masks: bool = False) -> ResultsScan:
-    """Return a scan of a file's content, read from a place on."""
-    limits, view = DEFAULT_LIMITS, memoryview(content)[start:]
+def parse(content: bytes) -> Any:
+    """Return what a file says, read as `open` reads text."""
+    return json.load(io.TextIOWrapper(io.BytesIO(content)))
+
+
+def reader_of(content: bytes, start: int = 0) -> Callable[[int], bytes]:
+    """Return what gives the next bytes of a file's content, from a place on."""
+    view = memoryview(content)[start:]
 
     def read(count: int) -> bytes:
         nonlocal view
         block, view = view[:count], view[count:]
         return bytes(block)
 
-    return ResultsScan(-1, read, limits.file_bytes, limits.records, limits.nesting, masks)
+    return read
+
+
+def _scan_from(content: bytes, start: int, *, masks: bool = False) -> ResultsScan:
+    """Return a scan of a file's content, read from a place on."""
+    limits, reader = DEFAULT_LIMITS, reader_of(content, start)
+    return ResultsScan(-1, reader, limits.file_bytes, limits.records, limits.nesting, masks)
 
 
 def _run(scan: ResultsScan, content: bytes) -> bool:

@@ -18,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.compat.pycocotools._walks import Columns, fill_scores
+from detap.compat.pycocotools.annotations import Annotations
 from detap.compat.pycocotools.coco import COCO
 from detap.compat.pycocotools.results import Results
 from detap.compat.pycocotools.shapes import Keypoints, KeypointShapes, Masks, MaskShapes, Shapes
 from detap.core.evidence import Cell, Evidence
-from detap.core.finishing import Scores
+from detap.core.finishing import Scores, room_for
 from detap.core.matching import Boxes, Pairs, score
 from detap.core.rules import Rules
+from detap.core.threads import share, thread_count
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -38,6 +40,8 @@ QUERIES = ("getAnnIds", "loadAnns")
 """What pycocotools' evaluator asks of a data set."""
 
 _MOST_THRESHOLDS = 64
+_CLASSES = 8
+"""Classes whose scores at recall levels a thread writes at once."""
 
 
 class Selection(NamedTuple):
@@ -58,8 +62,8 @@ class Selection(NamedTuple):
     @classmethod
     def of(cls, params: Any) -> Self | None:
         """Return what the parameters select; None where nothing, or a category twice."""
-        image = {_plain(name): place for place, name in enumerate(params.imgIds)}
-        category = {_plain(name): place for place, name in enumerate(params.catIds)}
+        image = {name: place for place, name in enumerate(_plain(params.imgIds))}
+        category = {name: place for place, name in enumerate(_plain(params.catIds))}
         if not image or not category or len(category) != len(params.catIds):
             return None
         return cls(image, category, bool(params.useCats))
@@ -70,9 +74,11 @@ class Selection(NamedTuple):
         return len(self.category) if self.by_category else 1
 
 
-def _plain(name: Any) -> Any:
-    """Return an id as Python's own: numpy's is slow to compare."""
-    return name.item() if isinstance(name, np.generic) else name
+def _plain(names: Sequence[Any]) -> list[Any]:
+    """Return ids as Python's own: numpy's are slow to compare."""
+    if all(type(name) is np.int64 for name in names):
+        return [*np.array(names, np.int64).tolist()]
+    return [name.item() if isinstance(name, np.generic) else name for name in names]
 
 
 class Truths(NamedTuple):
@@ -116,6 +122,10 @@ class Claims(NamedTuple):
 
 def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
     """Return the ground truths that are selected, marked; None where they are unusual."""
+    if params.iouType == "bbox" and isinstance(coco, COCO) and not overridden(coco, COCO, *QUERIES):
+        unopened = coco.unopened
+        if isinstance(unopened, Annotations):
+            return truths_of_columns(unopened, params, selection)
     read = _read(coco, params, selection, scored=False)
     if read is None:
         return None
@@ -124,6 +134,20 @@ def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
     flags = neutral.view(np.bool_)[rows], crowd.view(np.bool_)[rows]
     ids = np.array(columns.ids, np.object_)[rows]
     return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, drawn)
+
+
+def truths_of_columns(annotations: Annotations, params: Any, selection: Selection) -> Truths:
+    """Return the ground truths that are selected, from columns, which note that they were."""
+    image = _places(annotations.images, selection.image)[annotations.image]
+    label = _places(annotations.categories, selection.category)[annotations.label]
+    numbers = annotations.corners, annotations.box_area, annotations.area
+    boxes, rows = _selected(selection, image, label, *numbers, np.zeros(len(image)))
+    chosen = image >= 0
+    if selection.by_category:
+        chosen &= label >= 0
+    annotations.choose(chosen, rows, params.areaRng[-1])
+    crowd, ids = annotations.crowd[rows], annotations.ids[rows]
+    return Truths(boxes, crowd, crowd, ids == 0, ids, None)
 
 
 def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
@@ -437,10 +461,10 @@ def matched(evaluated: Evaluated) -> Evidence:
 def accumulate(evaluated: Evaluated) -> Accumulated:
     """Match, and return the arrays."""
     scores = _score(evaluated, evaluated.truths.void, ())
-    precision = np.ascontiguousarray(scores.precision.transpose(2, 3, 4, 1, 0))
-    recall = scores.recall
-    precision[np.isnan(precision)] = -1
-    recall[np.isnan(recall)] = -1
+    precision, recall = scores.precision.transpose(2, 3, 4, 1, 0), scores.recall
+    for a, positives in enumerate(scores.positives):
+        precision[:, :, positives == 0, a] = -1
+        recall[:, positives == 0, a] = -1
     return Accumulated(precision, recall, _scores_at_levels(scores))
 
 
@@ -448,22 +472,29 @@ def _scores_at_levels(scores: Scores) -> Floats:
     """Return the score at which each recall level is reached, (T, R, K, A, M)."""
     evidence = scores.evidence
     assert evidence is not None
-    rules = evidence.rules
-    shape = evidence.classes, len(rules.limits), len(rules.thresholds), len(rules.levels)
-    out = np.full((len(rules.area_ranges), *shape), -1.0)
+    rules, classes = evidence.rules, evidence.classes
+    shape = classes, len(rules.area_ranges), len(rules.limits)
+    out = room_for(len(rules.thresholds), len(rules.levels), *shape)
     start, ranked = _hits(evidence)
-    for a, positives in enumerate(scores.positives):
-        fill_scores(
-            start,
-            ranked,
-            evidence.limit,
-            evidence.score,
-            evidence.found[a].astype(np.uint64),
-            positives,
-            np.array(rules.levels),
-            out[a],
-        )
-    return np.ascontiguousarray(out.transpose(3, 4, 1, 0, 2))
+    pieces = iter(range(0, classes, _CLASSES))
+
+    def work() -> None:
+        for begin in pieces:
+            fill_scores(
+                begin,
+                min(begin + _CLASSES, classes),
+                start,
+                ranked,
+                evidence.limit,
+                evidence.score,
+                evidence.found.view(np.uint8),
+                scores.positives,
+                np.array(rules.levels),
+                out,
+            )
+
+    share(work, thread_count(len(evidence)))
+    return out
 
 
 def _hits(evidence: Evidence) -> tuple[Integers, Integers]:

@@ -50,6 +50,7 @@ cdef struct Text:
 cdef struct Row:
     int64_t id, image, category
     Text id_text, image_text, category_text     # where the id is a string
+    bint id_is_whole            # whether the id was written as an integer
     double[4] box
     double area, score, width, height
     uint8_t crowd, ignore, group_of
@@ -229,27 +230,30 @@ cdef inline Bytes _read_text(Cursor *cursor, Bytes p, Text *text) noexcept nogil
 
 
 cdef inline Bytes _read_identifier(
-    Cursor *cursor, Bytes p, int64_t *value, Text *text
+    Cursor *cursor, Bytes p, int64_t *value, Text *text, bint *whole
 ) noexcept nogil:
     """Read an id: an integer, or a float that is one, or a string."""
     cdef Bytes behind
     text.at = NULL
+    whole[0] = False
     if p[0] == c'"':
         return _read_text(cursor, p, text)
     behind = read_integer(p, &cursor.failed, value)
-    return behind if behind != NULL else _read_whole(cursor, p, value)
+    whole[0] = behind != NULL
+    return behind if whole[0] else _read_whole(cursor, p, value)
 
 
 cdef inline Bytes _read_value(
     Cursor *cursor, Row *row, Kind kind, Field field, Bytes p, int depth
 ) noexcept nogil:
+    cdef bint whole
     row.seen |= <uint32_t>1 << <int>field
     if field == BBOX:
         return _read_box(cursor, p, row.box)
     if field == IMAGE_ID:
-        return _read_identifier(cursor, p, &row.image, &row.image_text)
+        return _read_identifier(cursor, p, &row.image, &row.image_text, &whole)
     if field == CATEGORY_ID:
-        return _read_identifier(cursor, p, &row.category, &row.category_text)
+        return _read_identifier(cursor, p, &row.category, &row.category_text, &whole)
     if field == SCORE:
         return _read_score(cursor, p, &row.score)
     if field == OTHER:
@@ -262,7 +266,7 @@ cdef inline Bytes _read_value(
         p = _read_whole(cursor, p, &row.poses.told)
         return fail(cursor, p) if p != NULL and row.poses.told < 0 else p
     if field == ID:
-        return _read_identifier(cursor, p, &row.id, &row.id_text)
+        return _read_identifier(cursor, p, &row.id, &row.id_text, &row.id_is_whole)
     if field == AREA:
         return read_number(p, cursor.end, &cursor.failed, &row.area)
     if field == ISCROWD:

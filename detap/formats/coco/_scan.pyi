@@ -59,6 +59,11 @@ class TruthScan(_Scan):
     zero_row: int
     without_area: int
     without_crowd: int
+    other_ids: int
+    keeps_ids: bool
+    begin_offset: int
+    end_offset: int
+    def ids(self) -> Column: ...
     def columns(self, categories: list[Name]) -> tuple[list[Name], *tuple[Column, ...]] | None: ...
     def lists(self, categories: list[Name]) -> tuple[tuple[int, Column, Column], ...]: ...
 

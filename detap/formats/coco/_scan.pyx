@@ -976,6 +976,12 @@ cdef class TruthScan(_Scan):
         How many annotations are so.
     zero_row : int
         Where `id_zero` is not 0: the row of the annotation with the id 0.
+    other_ids : int
+        How many annotations have an id that is not written as an integer.
+    keeps_ids : bool
+        Whether the ids of annotations are asked for after the scan.
+    begin_offset, end_offset : int
+        Where in the file the list of annotations is.
     """
 
     cdef Truth truth
@@ -987,6 +993,9 @@ cdef class TruthScan(_Scan):
     cdef IdTable numbers        # of the images
     cdef list names             # of the images by ascending order, where their ids are strings
     cdef readonly Py_ssize_t without_id, id_zero, zero_row, without_area, without_crowd
+    cdef readonly Py_ssize_t other_ids
+    cdef readonly uint64_t begin_offset, end_offset
+    cdef public bint keeps_ids
 
     def __dealloc__(self):
         cdef int i
@@ -1035,8 +1044,12 @@ cdef class TruthScan(_Scan):
             return array and self.array(IMAGE, 2) != False
         if part == ANNOTATIONS:
             self.found_annotations = True
+            self.begin_offset = self.offset(self.bytes + self.at)
             self.at += 1
-            return array and self.array(ANNOTATION, 2) != False
+            if not array or self.array(ANNOTATION, 2) == False:
+                return False
+            self.end_offset = self.offset(self.bytes + self.at)
+            return True
         if part == CATEGORIES:
             self.found_categories = True
             if not array:
@@ -1155,6 +1168,7 @@ cdef class TruthScan(_Scan):
         to.categories[i] = row.category
         if seen & (1 << <int>ID):
             to.ids[i - self.without_id] = row.id
+            self.other_ids += not row.id_is_whole
             if row.id_text.at != NULL:
                 # Only whether ids differ matters: where their hashes do not, all is read with care.
                 to.ids[i - self.without_id] = <int64_t>hash_of(row.id_text.at, row.id_text.length)
@@ -1220,14 +1234,27 @@ cdef class TruthScan(_Scan):
         return renumber(self.truth.images, self.rows, self.numbers) == 0
 
     cdef bint check_ids(self) noexcept nogil:
-        """Tell whether no two annotations have the same id; the ids are not needed after."""
+        """Tell whether no two annotations have the same id."""
         cdef Py_ssize_t count = self.rows - self.without_id
-        cdef bint distinct = (
-            ascend(self.truth.ids, count) or are_distinct(self.truth.ids, count)
-        )
-        free(self.truth.ids)
-        self.truth.ids = NULL
+        cdef int64_t *sorted = self.truth.ids
+        cdef bint distinct = True
+        if not ascend(self.truth.ids, count):
+            if self.keeps_ids:
+                sorted = <int64_t *>malloc(count * sizeof(int64_t))
+                if sorted == NULL:
+                    return False
+                memcpy(sorted, self.truth.ids, count * sizeof(int64_t))
+            distinct = are_distinct(sorted, count)
+        if sorted != self.truth.ids:
+            free(sorted)
+        if not self.keeps_ids:
+            free(self.truth.ids)
+            self.truth.ids = NULL
         return distinct
+
+    def ids(self):
+        """Return the column of ids, each an integer, before the others; it is empty afterwards."""
+        return take(<void **>&self.truth.ids, self.rows, 1, 8, b"q")
 
     def lists(self, list categories):
         """Return what images list of categories, numbered by this list of ids.
