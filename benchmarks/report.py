@@ -349,13 +349,14 @@ def loop_table(found: Found, part: str = "loop") -> str:
         "rows": "an (N, 7) array",
     }
     rows = []
+    several = len({row["workload"] for row in found[part]}) > 1
     for row in found[part]:
         what, peer, value = row["what"], row["peer"], row["ratio"]
         limit = LOOP_LIMITS.get((what, peer)) or LOOP_LIMITS[what]
         digits = 2 if limit >= 0.1 else 4
         rows.append(
             [
-                told[what],
+                f"{row['workload']}, {told[what]}" if several else told[what],
                 peer,
                 seconds(row["ours"]["wall"]),
                 seconds(row["theirs"]["wall"]),

@@ -1,6 +1,7 @@
 """One command: workloads, peers, agreement, times, tables and plots. See README.md here."""
 
 import argparse
+import itertools
 import json
 import re
 import shlex
@@ -309,23 +310,27 @@ def checks(bench: Bench) -> list[dict[str, Any]]:
 
 def loop(bench: Bench) -> list[dict[str, Any]]:
     """Time detap and its peers on arrays in memory, all at once and batch by batch."""
-    return inside(bench, "loop.py", LOOPS)
+    return inside(
+        bench, "loop.py", LOOPS, [size for size in ("500k", "48k") if size in bench.sizes][:1]
+    )
 
 
 def drop_in(bench: Bench) -> list[dict[str, Any]]:
     """Time what looks like pycocotools, from loadRes to summarize."""
-    return inside(bench, "drop_in.py", DROP_INS)
+    sizes = [size for size in ("48k", "500k") if size in bench.sizes]
+    return inside(bench, "drop_in.py", DROP_INS, sizes)
 
 
-def inside(bench: Bench, name: str, kinds: Mapping[str, Sequence[str]]) -> list[dict[str, Any]]:
+def inside(
+    bench: Bench, name: str, kinds: Mapping[str, Sequence[str]], sizes: Sequence[str]
+) -> list[dict[str, Any]]:
     """Run a script, which takes its own time, with detap and with each peer in turn."""
-    python, size = bench.detap.python, next((s for s in ("500k", "48k") if s in bench.sizes), None)
-    if python is None or size is None:
+    python, rows = bench.detap.python, []
+    if python is None:
         return []
-    files = [bench.workload(size)[side] for side in ("ground_truth", "detections")]
     script = str(HERE / "scripts" / name)
-    rows = []
-    for what, peers in kinds.items():
+    for size, (what, peers) in itertools.product(sizes, kinds.items()):
+        files = [bench.workload(size)[side] for side in ("ground_truth", "detections")]
         ours = [str(python), script, "detap", what, *files]
         for peer in peers:
             theirs = bench.torch if peer == "torchmetrics" else str(binary("python"))

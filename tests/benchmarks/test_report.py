@@ -275,7 +275,8 @@ def test_a_table_is_held_to_its_limit() -> None:
 def test_a_loop_is_held_to_its_limits() -> None:
     def row(what: str, peer: str, *theirs: float) -> dict[str, Any]:
         ours, others = ([Run(wall, 1, 0, 1) for wall in side] for side in ([0.3] * 3, theirs))
-        return {"what": what, "peer": peer, **comparison(Pairs(ours[: len(others)], others))}
+        found = comparison(Pairs(ours[: len(others)], others))
+        return {"workload": "500k", "what": what, "peer": peer, **found}
 
     rows = [
         row("arrays", "vernier", 0.5),
@@ -290,9 +291,22 @@ def test_a_loop_is_held_to_its_limits() -> None:
 
 def test_the_drop_in_is_held_to_its_limit_by_each_kind_of_results() -> None:
     runs = [Run(0.3, 1, 0, 1)], [Run(0.4, 1, 0, 1)]
-    rows = [{"what": what, "peer": "hotcoco", **comparison(Pairs(*runs))} for what in run.DROP_INS]
+    rows = [
+        {"workload": size, "what": what, "peer": "hotcoco", **comparison(Pairs(*runs))}
+        for size in ("48k", "500k")
+        for what in run.DROP_INS
+    ]
     lines = report.loop_table({"drop_in": rows}, "drop_in").splitlines()[2:]
     assert [line.split(" | ")[0] for line in lines] == [
+        "| 48k, a file",
+        "| 48k, its records",
+        "| 48k, an (N, 7) array",
+        "| 500k, a file",
+        "| 500k, its records",
+        "| 500k, an (N, 7) array",
+    ]
+    of_one = report.loop_table({"drop_in": rows[:3]}, "drop_in").splitlines()[2:]
+    assert [line.split(" | ")[0] for line in of_one] == [
         "| a file",
         "| its records",
         "| an (N, 7) array",
