@@ -17,7 +17,7 @@ Flags = NDArray[np.bool_]
 Record = dict[str, Any]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Annotations:
     """The G annotations of a file, as columns.
 
@@ -55,8 +55,8 @@ class Annotations:
     ignored: NDArray[np.int8] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "chosen", np.zeros(len(self.ids), np.bool_))
-        object.__setattr__(self, "ignored", np.full(len(self.ids), -1, np.int8))
+        self.chosen = np.zeros(len(self.ids), np.bool_)
+        self.ignored = np.full(len(self.ids), -1, np.int8)
 
     @classmethod
     def scan(cls, content: bytes) -> tuple[Record, Self] | None:

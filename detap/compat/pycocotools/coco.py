@@ -286,8 +286,8 @@ class COCO:
 
 def _listed(coco: COCO) -> Record:
     """Return the data set, which may be without its annotations."""
-    listed: Record = coco.dataset if coco.unopened is None else vars(coco)["_detap_listed"]
-    return listed
+    listed: Record | None = vars(coco).get("_detap_listed")  # another thread may be opening it
+    return coco.dataset if listed is None or coco.unopened is None else listed
 
 
 def _open(coco: COCO) -> None:
