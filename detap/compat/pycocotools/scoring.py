@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from detap.compat.pycocotools._walks import Columns, fill_scores
 from detap.compat.pycocotools.annotations import Annotations
-from detap.compat.pycocotools.coco import COCO
+from detap.compat.pycocotools.coco import COCO, Unopened
 from detap.compat.pycocotools.results import Results
 from detap.compat.pycocotools.shapes import Keypoints, KeypointShapes, Masks, MaskShapes, Shapes
 from detap.core.evidence import Cell, Evidence
@@ -120,12 +120,18 @@ class Claims(NamedTuple):
         return [given[row] for row in self.rows.tolist()]
 
 
+def _unopened(coco: Any) -> Unopened | None:
+    """Return what a data set holds in place of dictionaries, where it is asked in no other way."""
+    if not isinstance(coco, COCO) or overridden(coco, COCO, *QUERIES, "annToRLE"):
+        return None
+    return coco.unopened
+
+
 def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
     """Return the ground truths that are selected, marked; None where they are unusual."""
-    if params.iouType == "bbox" and isinstance(coco, COCO) and not overridden(coco, COCO, *QUERIES):
-        unopened = coco.unopened
-        if isinstance(unopened, Annotations):
-            return truths_of_columns(unopened, params, selection)
+    unopened = _unopened(coco)
+    if isinstance(unopened, Annotations) and params.iouType == "bbox":
+        return _truths_of_columns(unopened, params, selection)
     read = _read(coco, params, selection, scored=False)
     if read is None:
         return None
@@ -136,7 +142,7 @@ def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
     return Truths(boxes, *flags, (ids == 0).astype(np.bool_), ids, drawn)
 
 
-def truths_of_columns(annotations: Annotations, params: Any, selection: Selection) -> Truths:
+def _truths_of_columns(annotations: Annotations, params: Any, selection: Selection) -> Truths:
     """Return the ground truths that are selected, from columns, which note that they were."""
     image = _places(annotations.images, selection.image)[annotations.image]
     label = _places(annotations.categories, selection.category)[annotations.label]
@@ -152,11 +158,38 @@ def truths_of_columns(annotations: Annotations, params: Any, selection: Selectio
 
 def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
     """Return the detections that are selected; None where they are unusual."""
+    unopened = _unopened(coco)
+    if isinstance(unopened, Results) and _masks_are_there(unopened, coco, params.iouType):
+        return _claims_of_columns(unopened, selection)
     read = _read(coco, params, selection, scored=True)
     if read is None:
         return None
     columns, boxes, rows, drawn = read
     return Claims(boxes, columns.ids, rows, columns.scores, drawn)
+
+
+def _claims_of_columns(results: Results, selection: Selection) -> Claims:
+    """Return the detections that are selected, from columns."""
+    masks = results.masks
+    boxes, rows = _selected(
+        selection,
+        _places(results.images, selection.image)[results.image],
+        _places(results.categories, selection.category)[results.label],
+        results.corners,
+        results.box_area,
+        results.area,
+        results.score,
+    )
+    return Claims(boxes, range(1, len(results) + 1), rows, results, masks and masks.at(rows))
+
+
+def _masks_are_there(results: Results, found: COCO, kind: str) -> bool:
+    """Tell whether columns have the masks that are wanted, and so their images' sizes."""
+    if kind == "bbox":
+        return True
+    return results.masks is not None and all(
+        "height" in image and "width" in image for image in found.imgs.values()
+    )
 
 
 def _read(
@@ -243,21 +276,6 @@ def overridden(instance: Any, home: type, *names: str) -> bool:
         name in vars(instance) or getattr(type(instance), name) is not getattr(home, name)
         for name in names
     )
-
-
-def claims_of_columns(results: Results, selection: Selection) -> Claims:
-    """Return the detections that are selected, from columns."""
-    masks = results.masks
-    boxes, rows = _selected(
-        selection,
-        _places(results.images, selection.image)[results.image],
-        _places(results.categories, selection.category)[results.label],
-        results.corners,
-        results.box_area,
-        results.area,
-        results.score,
-    )
-    return Claims(boxes, range(1, len(results) + 1), rows, results, masks and masks.at(rows))
 
 
 def _places(names: Sequence[Any], place: dict[Any, int]) -> NDArray[np.int32]:
@@ -364,18 +382,8 @@ class Evaluated:
         if rules is None or selection is None:
             return None
         columns = read_truths(truths, params, selection)
-        results = found.unopened if isinstance(found, COCO) else None
-        if columns is None:
-            return None
-        if (
-            isinstance(results, Results)
-            and _masks_are_there(results, found, params.iouType)
-            and not overridden(found, COCO, *QUERIES, "annToRLE")
-        ):
-            claims: Claims | None = claims_of_columns(results, selection)
-        else:
-            claims = read_claims(found, params, selection)
-        if claims is None:
+        claims = None if columns is None else read_claims(found, params, selection)
+        if columns is None or claims is None:
             return None
         shapes = _shapes(claims, columns, params)
         if shapes is None and params.iouType != "bbox":
@@ -403,15 +411,6 @@ class Evaluated:
     def scores(self) -> Sequence[Any]:
         """The scores of the detections, the very numbers that were given."""
         return self.claims.scores()
-
-
-def _masks_are_there(results: Results, found: COCO, kind: str) -> bool:
-    """Tell whether columns have the masks that are wanted, and so their images' sizes."""
-    if kind == "bbox":
-        return True
-    return results.masks is not None and all(
-        "height" in image and "width" in image for image in found.imgs.values()
-    )
 
 
 def _shapes(claims: Claims, truths: Truths, params: Any) -> Shapes | None:
