@@ -98,10 +98,13 @@ class COCO:
         """Make the attributes that follow from `dataset`."""
         print("creating index...")
         annotations = self.dataset.get("annotations", ())
-        by_category = "categories" in self.dataset
-        self.anns, self.imgToAnns, self.catToImgs = _index(annotations, by_category=by_category)
-        self.imgs = {image["id"]: image for image in self.dataset.get("images", ())}
-        self.cats = {category["id"]: category for category in self.dataset.get("categories", ())}
+        # In this order, so that of several keys that are missing the same one is named.
+        anns, by_image = _index(annotations)
+        imgs = {image["id"]: image for image in self.dataset.get("images", ())}
+        cats = {category["id"]: category for category in self.dataset.get("categories", ())}
+        images = _images_of_categories(annotations if "categories" in self.dataset else ())
+        self.anns, self.imgToAnns, self.catToImgs = anns, by_image, images
+        self.imgs, self.cats = imgs, cats
         print("index created!")
 
     def info(self) -> None:
@@ -300,7 +303,7 @@ def _open(coco: COCO) -> None:
         listed = own["_detap_listed"]
         records = unopened if isinstance(unopened, list) else _records(unopened)
         listed["annotations"] = records
-        made = listed, *_index(records, by_category=True)
+        made = listed, *_index(records), _images_of_categories(records)
         for name, value in zip(_MADE_WHEN_READ, made, strict=True):
             own.setdefault(name, value)
         del own["_detap_listed"], own["_detap_unopened"]
@@ -347,16 +350,23 @@ def _complete(coco: COCO, results: COCO, records: Any) -> bool:
 
 
 def _index(
-    annotations: Iterable[Record], *, by_category: bool
-) -> tuple[dict[Any, Record], defaultdict[Any, list[Record]], defaultdict[Any, list[Any]]]:
-    """Return the annotations by id, by image, and the images of each category."""
+    annotations: Iterable[Record],
+) -> tuple[dict[Any, Record], defaultdict[Any, list[Record]]]:
+    """Return the annotations by id, and by image."""
+    by_id: dict[Any, Record] = {}
     by_image: defaultdict[Any, list[Record]] = defaultdict(list)
-    images: defaultdict[Any, list[Any]] = defaultdict(list)
     for annotation in annotations:
         by_image[annotation["image_id"]].append(annotation)
-    for annotation in annotations if by_category else ():
+        by_id[annotation["id"]] = annotation
+    return by_id, by_image
+
+
+def _images_of_categories(annotations: Iterable[Record]) -> defaultdict[Any, list[Any]]:
+    """Return the images of each category, one for each annotation."""
+    images: defaultdict[Any, list[Any]] = defaultdict(list)
+    for annotation in annotations:
         images[annotation["category_id"]].append(annotation["image_id"])
-    return {annotation["id"]: annotation for annotation in annotations}, by_image, images
+    return images
 
 
 def _several(values: Any) -> Any:
