@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Problem, UsageError
+from detap.tables._columns import unfilled
 
 Name = int | str
 """What the outside world calls an image or a class: a COCO id, or a word."""
@@ -25,6 +26,9 @@ FARTHEST = 1e8
 
 _EXACT = 2**53
 """From here on not every whole number is a float64."""
+
+_LARGE = 2**19
+"""Of so many numbers of 8 bytes numpy asks for huge pages."""
 
 _SPARSE = 8
 """A table of all numbers between the least and the largest id may have so many entries a row."""
@@ -123,8 +127,13 @@ class Columns:
             self.fail(f"{what} mixes numbers and text", "call all by numbers, or all by text")
         return names  # type: ignore[return-value]  # None is not among them
 
-    def numbers(self, what: str, values: ArrayLike, shape: tuple[int, ...]) -> NDArray[np.float64]:
-        """Return a column of numbers, (n,) or (n, 4) float64, each of them exactly as given."""
+    def numbers(
+        self, what: str, values: ArrayLike, shape: tuple[int, ...], *, kept: bool = True
+    ) -> NDArray[np.float64]:
+        """Return a column of numbers, (n,) or (n, 4) float64, each of them exactly as given.
+
+        Where they are not kept, they may be the caller's own.
+        """
         column = self._shaped(what, values, shape)
         if column.dtype.kind == "O":
             self._refuse_other_kinds(what, column)
@@ -132,7 +141,7 @@ class Columns:
             self.fail(f"{what} are of the type {column.dtype}", "give numbers")
         try:
             with np.errstate(over="ignore"):
-                exact = column.astype(np.float64)
+                exact = copied(column) if kept else column.astype(np.float64, copy=False)
         except (TypeError, ValueError, OverflowError) as error:
             self.fail(f"{what}: {error}", "give numbers of float64")
         if column.dtype.kind != "f" or column.dtype.itemsize > exact.itemsize:
@@ -265,6 +274,16 @@ def renumbered(
 ) -> NDArray[np.int32]:
     """Return `numbers`, which count in `names`, counting in `order` instead, which has them all."""
     return numbers if order[: len(names)] == names else places(names, order)[numbers]
+
+
+def copied(column: NDArray[Any]) -> NDArray[np.float64]:
+    """Return a copy as float64, in rows; a large one in small pages: see :func:`unfilled`."""
+    if column.size < _LARGE or column.ndim > 2:
+        return np.array(column, np.float64, order="C")
+    width = column.shape[1] if column.ndim == 2 else 1
+    copy = np.asarray(unfilled(len(column), width, b"d")).reshape(column.shape)
+    copy[...] = column
+    return copy
 
 
 def _looked_up(offset: NDArray[np.intp], low: int) -> Names:

@@ -27,7 +27,7 @@ from detap.protocols.measures import FREQUENCIES
 from detap.records import Record
 from detap.tables._boxes import encode
 from detap.tables._columns import unfilled
-from detap.tables.columns import Columns, Names, check_rows, places
+from detap.tables.columns import Columns, Names, check_rows, copied, places
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.doubts import AS_IS, backward, backward_note, too_many
 
@@ -369,7 +369,7 @@ class GroundTruth(_Table, kw_only=True):
             },
             groups=rows.grouped({} if groups is None else groups, ids),
             notes=rows.notes,
-            sides=None if keypoints is None else rows.sides,
+            sides=None if keypoints is None else rows.sides(),
             **rows.shapes,
         )
 
@@ -536,9 +536,14 @@ class _Rows(Columns):
             boxes = self._shapes(boxes, given, encoding)
         elif boxes is None:
             self.fail("there are no boxes", "give boxes, or masks, around which they are")
-        box = self.numbers("boxes", boxes, (self.length, 4))
+        box = self.numbers("boxes", boxes, (self.length, 4), kept=False)
         self.corners, self.box_area, self.notes = checked_boxes(self, box, encoding, as_is=as_is)
-        self.sides = box[:, 2:] if encoding == "xywh" else box[:, 2:] - box[:, :2]
+        self._given = box, encoding
+
+    def sides(self) -> Floats:
+        """Return width and height of each box, (n, 2), as given."""
+        box, encoding = self._given
+        return box[:, 2:] - box[:, :2] if encoding == "corners" else box[:, 2:].copy()
 
     def _shapes(
         self, boxes: ArrayLike | None, given: Mapping[str, Any], encoding: str
@@ -618,8 +623,9 @@ def checked_boxes(
         Where a box is not finite, or one in twenty or more has a negative side.
     """
     corners, area = encode_boxes(boxes, encoding)
-    finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
-    columns.refuse("boxes", boxes, ~finite, "finite, with a finite area")
+    if not (np.isfinite(boxes).all() and np.isfinite(area).all()):
+        finite = np.isfinite(boxes).all(axis=1) & np.isfinite(area)
+        columns.refuse("boxes", boxes, ~finite, "finite, with a finite area")
     at = backward(corners, area)
     notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
     if len(at) and not as_is and too_many(len(at), len(boxes)):
@@ -643,7 +649,7 @@ def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Fl
     copy : bool
         Whether the corners are a copy.
     """
-    corners = np.array(boxes, np.float64, order="C", copy=copy or None)
+    corners = copied(boxes) if copy else np.asarray(boxes, np.float64, order="C")
     areas = np.asarray(unfilled(len(corners), 1, b"d"))
     encode(corners, areas, encoding == "corners")
     return corners, areas
