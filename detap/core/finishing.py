@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from detap.core import _finishing
 from detap.core.rules import Rules
 from detap.core.threads import fair_share, share, thread_count
+from detap.tables._columns import unfilled
 
 if TYPE_CHECKING:  # a plain run keeps none
     from detap.core.evidence import Evidence, Outcomes, Ranking
@@ -28,8 +29,6 @@ _PIECES = 4
 
 def room_for(*shape: int) -> Floats:
     """Return an array of float64 yet to be written, in small pages: see :func:`unfilled`."""
-    from detap.tables._columns import unfilled  # noqa: PLC0415 - a plain run has no use for it
-
     return np.asarray(unfilled(prod(shape), 1, b"d")).reshape(shape)
 
 

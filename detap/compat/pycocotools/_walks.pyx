@@ -18,8 +18,8 @@ import numpy as np
 
 from detap.core._finishing cimport Words, get_word, words_of
 from detap.core._prefetch cimport detap_prefetch
-from detap.tables._words cimport trailing_zeros
 from detap.formats.reading._id_tables cimport IdTable
+from detap.tables._words cimport trailing_zeros
 
 ctypedef fused Real:
     float

@@ -301,16 +301,12 @@ def _open(coco: COCO) -> None:
         if unopened is None:
             return
         listed = own["_detap_listed"]
-        records = unopened if isinstance(unopened, list) else _records(unopened)
+        records = unopened if isinstance(unopened, list) else unopened.records()
         listed["annotations"] = records
         made = listed, *_index(records), _images_of_categories(records)
         for name, value in zip(_MADE_WHEN_READ, made, strict=True):
             own.setdefault(name, value)
         del own["_detap_listed"], own["_detap_unopened"]
-
-
-def _records(unopened: Annotations | Results) -> list[Record]:
-    return unopened.source.records() if isinstance(unopened, Results) else unopened.records()
 
 
 def _keep(coco: COCO, unopened: Unopened) -> None:

@@ -4,9 +4,9 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from detap.compat.pycocotools.shapes import Masks
 from detap.core.masks import measured
 from detap.core.threads import memory_is_tight
 from detap.errors import MaskError
-from detap.formats.coco._scan import ResultsScan, find_record
+from detap.formats.coco._scan import ResultsScan, TruthScan, find_record
 from detap.formats.coco.prefetch import run_split
 from detap.formats.reading._id_tables import IdTable
 from detap.formats.reading.stream import DEFAULT_LIMITS
@@ -26,6 +26,8 @@ from detap.tables._columns import unfilled
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Record = dict[str, Any]
+
+_Scan = TypeVar("_Scan", ResultsScan, TruthScan)
 
 _LIST = re.compile(rb"[ \t\r\n]*\[[ \t\r\n]*")
 _FIRST = _SEARCHED = 1 << 16
@@ -46,18 +48,38 @@ class Source(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
-    """The N results of a detector, as columns.
+class Boxed:
+    """What N annotations have, of either side, as columns.
 
     Attributes
     ----------
-    images, categories : tuple
+    images, categories : sequences
         Ids, which `image` and `label` are indices into.
     image, label : (N,) int32
     corners : (N, 4) float64
         x, y, x + w, y + h.
-    box_area : (N,) float64
-        w * h as float64; and `area`, the same as pycocotools takes it.
+    box_area, area : (N,) float64
+        w * h; and what decides the area range.
+    """
+
+    images: Sequence[Any]
+    categories: Sequence[Any]
+    image: Integers
+    label: Integers
+    corners: Floats
+    box_area: Floats
+    area: Floats
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+@dataclass(frozen=True, eq=False)
+class Results(Boxed):
+    """The N results of a detector, as columns; `area` is as pycocotools takes it.
+
+    Attributes
+    ----------
     score : (N,) float64
     source : Source
         What they were given as.
@@ -65,19 +87,13 @@ class Results:
         Where all have run-length strings.
     """
 
-    images: tuple[Any, ...]
-    categories: tuple[Any, ...]
-    image: Integers
-    label: Integers
-    corners: Floats
-    box_area: Floats
-    area: Floats
     score: Floats
     source: Source
     masks: Masks | None = None
 
-    def __len__(self) -> int:
-        return len(self.image)
+    def records(self) -> list[Record]:
+        """Return them as pycocotools has them, made anew."""
+        return self.source.records()
 
 
 @dataclass(frozen=True)
@@ -109,8 +125,8 @@ class FileResults:
         first = _first_record(content[begin : begin + _FIRST])
         if "caption" in first or not ("bbox" in first or "segmentation" in first):
             return None
-        known = list(dict.fromkeys(category["id"] for category in categories))
-        scan = _scan_from(content, 0, masks="segmentation" in first)
+        known = ids_of(categories)
+        scan = scan_of(ResultsScan, content, masks="segmentation" in first)
         try:
             regular = scan.run() if "segmentation" in first else _run(scan, content)
             columns = scan.columns(images, known) if regular else None
@@ -136,22 +152,21 @@ def parse(content: bytes) -> Any:
     return json.load(io.TextIOWrapper(io.BytesIO(content)))
 
 
-def reader_of(content: bytes, start: int = 0) -> Callable[[int], bytes]:
-    """Return what gives the next bytes of a file's content, from a place on."""
-    view = memoryview(content)[start:]
+def ids_of(categories: Sequence[Record]) -> list[Any]:
+    """Return the id of each category, once."""
+    return list(dict.fromkeys(category["id"] for category in categories))
+
+
+def scan_of(kind: type[_Scan], content: bytes, start: int = 0, *, masks: bool = False) -> _Scan:
+    """Return a scan of a file's content, read from a place on."""
+    limits, view = DEFAULT_LIMITS, memoryview(content)[start:]
 
     def read(count: int) -> bytes:
         nonlocal view
         block, view = view[:count], view[count:]
         return bytes(block)
 
-    return read
-
-
-def _scan_from(content: bytes, start: int, *, masks: bool = False) -> ResultsScan:
-    """Return a scan of a file's content, read from a place on."""
-    limits, reader = DEFAULT_LIMITS, reader_of(content, start)
-    return ResultsScan(-1, reader, limits.file_bytes, limits.records, limits.nesting, masks)
+    return kind(-1, read, limits.file_bytes, limits.records, limits.nesting, masks)
 
 
 def _run(scan: ResultsScan, content: bytes) -> bool:
@@ -162,7 +177,7 @@ def _run(scan: ResultsScan, content: bytes) -> bool:
     if found < 0 or (os.cpu_count() or 1) < 2 or memory_is_tight():
         return scan.run()
     start = middle + found
-    return run_split(scan, _scan_from(content, start), start)
+    return run_split(scan, scan_of(ResultsScan, content, start), start)
 
 
 def _first_record(content: bytes) -> Record:
@@ -233,7 +248,7 @@ class ArrayResults:
         cls, rows: NDArray[Any], images: Sequence[Any], categories: Sequence[Record]
     ) -> Results | None:
         """Return the columns of an array; None where they have to be looked at one by one."""
-        known = list(dict.fromkeys(category["id"] for category in categories))
+        known = ids_of(categories)
         usual = rows.dtype in (np.float32, np.float64) and len(rows) and images and known
         if not usual or not all(type(name) is int for name in (*images, *known)):
             return None

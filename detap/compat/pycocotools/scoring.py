@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from detap.compat.pycocotools._walks import Columns, fill_scores
 from detap.compat.pycocotools.annotations import Annotations
 from detap.compat.pycocotools.coco import COCO, Unopened
-from detap.compat.pycocotools.results import Results
+from detap.compat.pycocotools.results import Boxed, Results
 from detap.compat.pycocotools.shapes import Keypoints, KeypointShapes, Masks, MaskShapes, Shapes
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores, room_for
@@ -144,9 +144,7 @@ def read_truths(coco: Any, params: Any, selection: Selection) -> Truths | None:
 
 def _truths_of_columns(annotations: Annotations, params: Any, selection: Selection) -> Truths:
     """Return the ground truths that are selected, from columns, which note that they were."""
-    image = _places(annotations.images, selection.image)[annotations.image]
-    label = _places(annotations.categories, selection.category)[annotations.label]
-    numbers = annotations.corners, annotations.box_area, annotations.area
+    image, label, *numbers = _placed(annotations, selection)
     boxes, rows = _selected(selection, image, label, *numbers, np.zeros(len(image)))
     chosen = image >= 0
     if selection.by_category:
@@ -171,15 +169,7 @@ def read_claims(coco: Any, params: Any, selection: Selection) -> Claims | None:
 def _claims_of_columns(results: Results, selection: Selection) -> Claims:
     """Return the detections that are selected, from columns."""
     masks = results.masks
-    boxes, rows = _selected(
-        selection,
-        _places(results.images, selection.image)[results.image],
-        _places(results.categories, selection.category)[results.label],
-        results.corners,
-        results.box_area,
-        results.area,
-        results.score,
-    )
+    boxes, rows = _selected(selection, *_placed(results, selection), results.score)
     return Claims(boxes, range(1, len(results) + 1), rows, results, masks and masks.at(rows))
 
 
@@ -276,6 +266,13 @@ def overridden(instance: Any, home: type, *names: str) -> bool:
         name in vars(instance) or getattr(type(instance), name) is not getattr(home, name)
         for name in names
     )
+
+
+def _placed(boxed: Boxed, selection: Selection) -> tuple[Integers, Integers, *tuple[Floats, ...]]:
+    """Return columns as :func:`_selected` takes them, but for scores; -1 is what is not chosen."""
+    image = _places(boxed.images, selection.image)[boxed.image]
+    label = _places(boxed.categories, selection.category)[boxed.label]
+    return image, label, boxed.corners, boxed.box_area, boxed.area
 
 
 def _places(names: Sequence[Any], place: dict[Any, int]) -> NDArray[np.int32]:

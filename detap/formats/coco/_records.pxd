@@ -45,12 +45,12 @@ cdef struct Text:
     Bytes at                    # a string within the bytes at hand, UTF-8; NULL: none
     Py_ssize_t length
     bint escapes
+    bint whole                  # of an id: whether it was written as an integer
 
 
 cdef struct Row:
     int64_t id, image, category
     Text id_text, image_text, category_text     # where the id is a string
-    bint id_is_whole            # whether the id was written as an integer
     double[4] box
     double area, score, width, height
     uint8_t crowd, ignore, group_of
@@ -230,30 +230,28 @@ cdef inline Bytes _read_text(Cursor *cursor, Bytes p, Text *text) noexcept nogil
 
 
 cdef inline Bytes _read_identifier(
-    Cursor *cursor, Bytes p, int64_t *value, Text *text, bint *whole
+    Cursor *cursor, Bytes p, int64_t *value, Text *text
 ) noexcept nogil:
     """Read an id: an integer, or a float that is one, or a string."""
     cdef Bytes behind
-    text.at = NULL
-    whole[0] = False
+    text.at, text.whole = NULL, False
     if p[0] == c'"':
         return _read_text(cursor, p, text)
     behind = read_integer(p, &cursor.failed, value)
-    whole[0] = behind != NULL
-    return behind if whole[0] else _read_whole(cursor, p, value)
+    text.whole = behind != NULL
+    return behind if text.whole else _read_whole(cursor, p, value)
 
 
 cdef inline Bytes _read_value(
     Cursor *cursor, Row *row, Kind kind, Field field, Bytes p, int depth
 ) noexcept nogil:
-    cdef bint whole
     row.seen |= <uint32_t>1 << <int>field
     if field == BBOX:
         return _read_box(cursor, p, row.box)
     if field == IMAGE_ID:
-        return _read_identifier(cursor, p, &row.image, &row.image_text, &whole)
+        return _read_identifier(cursor, p, &row.image, &row.image_text)
     if field == CATEGORY_ID:
-        return _read_identifier(cursor, p, &row.category, &row.category_text, &whole)
+        return _read_identifier(cursor, p, &row.category, &row.category_text)
     if field == SCORE:
         return _read_score(cursor, p, &row.score)
     if field == OTHER:
@@ -266,7 +264,7 @@ cdef inline Bytes _read_value(
         p = _read_whole(cursor, p, &row.poses.told)
         return fail(cursor, p) if p != NULL and row.poses.told < 0 else p
     if field == ID:
-        return _read_identifier(cursor, p, &row.id, &row.id_text, &row.id_is_whole)
+        return _read_identifier(cursor, p, &row.id, &row.id_text)
     if field == AREA:
         return read_number(p, cursor.end, &cursor.failed, &row.area)
     if field == ISCROWD:

@@ -1168,7 +1168,7 @@ cdef class TruthScan(_Scan):
         to.categories[i] = row.category
         if seen & (1 << <int>ID):
             to.ids[i - self.without_id] = row.id
-            self.other_ids += not row.id_is_whole
+            self.other_ids += not row.id_text.whole
             if row.id_text.at != NULL:
                 # Only whether ids differ matters: where their hashes do not, all is read with care.
                 to.ids[i - self.without_id] = <int64_t>hash_of(row.id_text.at, row.id_text.length)
@@ -1234,22 +1234,18 @@ cdef class TruthScan(_Scan):
         return renumber(self.truth.images, self.rows, self.numbers) == 0
 
     cdef bint check_ids(self) noexcept nogil:
-        """Tell whether no two annotations have the same id."""
+        """Tell whether no two annotations have the same id; theirs are not needed after, mostly."""
         cdef Py_ssize_t count = self.rows - self.without_id
-        cdef int64_t *sorted = self.truth.ids
-        cdef bint distinct = True
-        if not ascend(self.truth.ids, count):
-            if self.keeps_ids:
-                sorted = <int64_t *>malloc(count * sizeof(int64_t))
-                if sorted == NULL:
-                    return False
-                memcpy(sorted, self.truth.ids, count * sizeof(int64_t))
-            distinct = are_distinct(sorted, count)
-        if sorted != self.truth.ids:
-            free(sorted)
-        if not self.keeps_ids:
-            free(self.truth.ids)
-            self.truth.ids = NULL
+        cdef int64_t *kept = NULL
+        cdef bint distinct
+        if self.keeps_ids:
+            kept = <int64_t *>malloc(max(count, 1) * sizeof(int64_t))
+            if kept == NULL:
+                return False
+            memcpy(kept, self.truth.ids, count * sizeof(int64_t))
+        distinct = ascend(self.truth.ids, count) or are_distinct(self.truth.ids, count)
+        free(self.truth.ids)
+        self.truth.ids = kept
         return distinct
 
     def ids(self):
