@@ -152,11 +152,11 @@ def test_the_numbers_of_bbox_are_never_guessed(
     with pytest.raises(InputError, match="the metadata `boxes` of bbox is 'cxcywh'; it is one of"):
         detections_of(tmp_path, named, json_tables[0])
     named = plain.replace_schema_metadata({"boxes": "xywh"})
-    with pytest.raises(InputError, match="boxes are xywh by the metadata, and corners by what is"):
-        detections_of(tmp_path, named, json_tables[0], boxes="corners")
-    with pytest.raises(InputError, match="boxes are xywh by the columns, and corners by what is"):
-        detections_of(tmp_path, result_columns(RESULTS), json_tables[0], boxes="corners")
-    with pytest.raises(UsageError, match="boxes 'cxcywh' is unknown; use one of corners, xywh"):
+    with pytest.raises(InputError, match="boxes are xywh by the metadata, and xyxy by what is"):
+        detections_of(tmp_path, named, json_tables[0], boxes="xyxy")
+    with pytest.raises(InputError, match="boxes are xywh by the columns, and xyxy by what is"):
+        detections_of(tmp_path, result_columns(RESULTS), json_tables[0], boxes="xyxy")
+    with pytest.raises(UsageError, match="boxes 'cxcywh' is unknown; use one of xyxy, xywh"):
         detections_of(tmp_path, named, json_tables[0], boxes="cxcywh")
 
 

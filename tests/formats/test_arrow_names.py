@@ -37,10 +37,10 @@ def batches(draw: st.DrawFn) -> tuple[Any, list[list[int | None]]]:
     return kind, draw(st.lists(st.lists(value, max_size=12), max_size=5))
 
 
-@given(batches(), st.integers(0, 40))
-def test_whole_numbers_of_any_type(case: tuple[Any, list[list[int | None]]], room: int) -> None:
+@given(batches())
+def test_whole_numbers_of_any_type(case: tuple[Any, list[list[int | None]]]) -> None:
     kind, parts = case
-    codes = Codes(room)
+    codes = Codes()
     without = [codes.add(pa.array(part, kind)).tolist() for part in parts]
     assert without == [[k for k, value in enumerate(part) if value is None] for part in parts]
     rows = [value for part in parts for value in part]
@@ -65,7 +65,7 @@ def test_the_places_of_names_in_an_order(
     if met:  # or close to one that is there, where the table of those may end
         other |= st.builds(int.__add__, st.sampled_from(met), st.integers(-9, 9))
     known = data.draw(st.lists(other, unique=True))
-    codes = Codes(8)
+    codes = Codes()
     for part in parts:
         codes.add(pa.array(part, kind))
     found = codes.places(known).tolist()
@@ -73,7 +73,7 @@ def test_the_places_of_names_in_an_order(
 
 
 def test_from_close_together_to_far_apart() -> None:
-    codes = Codes(8)
+    codes = Codes()
     parts = [[7, 8, 7], [2**40, 8, 6], [5, None, 2**40]]
     for part in parts:
         codes.add(pa.array(part, pa.int64()))
@@ -86,6 +86,6 @@ def test_numbers_that_lie_at_any_place(offset: int) -> None:
     """As those of a file may."""
     values = np.array([40, 41, 40, -3], np.int64)
     data = pa.py_buffer(bytes(offset) + values.tobytes()).slice(offset)
-    codes = Codes(4)
+    codes = Codes()
     codes.add(pa.Array.from_buffers(pa.int64(), 4, [None, data]))
     assert named(codes) == values.tolist()

@@ -17,7 +17,7 @@ from detap.tables.doubts import INSIST
 def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:
     """Return detections, numbered as `truth`; raise where something is wrong with them."""
     table.check_images()
-    label, unknown = _known_classes(table, truth, as_is)
+    label, unknown = _known_classes(table, truth, as_is or table.limits.part)
     corners, box_area = table.boxes()
     score = table.rows.numbers("score")
     table.check_given("score", score)
@@ -26,7 +26,7 @@ def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> Detectio
     place = table.rows.image.places(truth.images)
     _check_known(table, place, truth.images)
     table.problems.raise_any()
-    image = table.image(place, again=False)
+    image = table.image(place)
     return DetectionColumns(image, label, corners, box_area, score, unknown, {})
 
 
@@ -53,7 +53,7 @@ def _known_classes(
             f"{describe_ids(unknown)} here, {describe_ids(known)} there",
             f"use the ground truth's names; or, if all are of other classes indeed, give {INSIST}",
         )
-    label = found.rows(places(found.number, (*known, *unknown)), again=False)
+    label = found.rows(places(found.number, (*known, *unknown)))
     counts = np.bincount(label)[len(known) :].tolist() if unknown else []
     return label, dict(zip(unknown, counts, strict=True))
 

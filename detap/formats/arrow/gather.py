@@ -1,193 +1,148 @@
-"""From batches of a table to whole columns of numpy, and the rows in which something is missing."""
+"""Columns of a table's batches as NumPy arrays, and the rows in which a value is missing."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from detap.core.threads import memory_is_tight
-from detap.formats.arrow._batches import interleave, number, translate
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
 from detap.formats.reading.problems import FaultError
 from detap.formats.reading.stream import MORE_RECORDS
-from detap.tables._columns import unfilled
 from detap.tables.columns import Name, name_of, places
 from detap.tables.detection import Floats
 
 Rows = NDArray[np.intp]
 
 NAMES = ("image_id", "category_id", "category", "id")
-"""Columns that call something, whether by numbers or text."""
+"""Columns of numbers or text that identify something."""
 
 _NONE = np.zeros(0, np.intp)
 _SPARSE = 4
 _SMALL = 1 << 20
-"""Whole numbers are numbered by a table of at most so many entries for each row, and so many."""
+"""Integers are indexed by a table of at most `_SPARSE` entries per row plus `_SMALL`."""
 _EXACT = 2**53
-_WRAP = 2**64
 _LARGE = 1e150
 """Numbers below have finite sums and products."""
 
 
-class _Growing:
-    """Rows of float64 (``d``) or int32 (``i``) that grow; batches are put in place as they come."""
+def to_numpy(column: Any) -> NDArray[Any]:
+    """Convert an Arrow column without nulls to an array.
 
-    def __init__(self, capacity: int, width: int = 1, kind: bytes = b"d") -> None:
-        self._shape = width, kind
-        self.data: NDArray[Any] = np.asarray(unfilled(capacity, width, kind))
+    ``Array.to_numpy`` imports pandas where it is installed, which takes longer than reading.
+    """
+    if pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    return np.require(np.from_dlpack(column), requirements="A")  # a file may not align its buffers
 
-    def room(self, at: int, count: int) -> NDArray[Any]:
-        """Return `count` rows from `at` on, to be filled."""
-        short = at + count - len(self.data)
-        if short > 0:
-            more = unfilled(max(short, len(self.data)), *self._shape)
-            self.data = np.concatenate([self.data, more])
-        return self.data[at : at + count]
+
+def null_rows(column: Any) -> Rows:
+    """Return the rows that are null."""
+    return np.flatnonzero(to_numpy(column.is_null())) if column.null_count else _NONE
 
 
 class Codes:
-    """A column of names: each numbered when first met, so that no row becomes an object.
-
-    Parameters
-    ----------
-    capacity : int
-        How many rows are likely.
+    """A column of names as integer codes.
 
     Attributes
     ----------
     wrong : dict of int to object
-        What is no name, by its number.
+        Values that are not names, by code.
     """
 
-    def __init__(self, capacity: int) -> None:
+    def __init__(self) -> None:
         self.wrong: dict[int, Any] = {}
         self._number: dict[Name, int] = {}
-        self._codes = _Growing(capacity, kind=b"i")
+        self._chunks: list[NDArray[Any]] = [np.zeros(0, np.int32)]
+        self._missing: list[Rows] = [_NONE]
         self._length = 0
-        self._table = np.zeros(0, np.int32)
-        self._low = 0
-        self._count = 0
-
-    @property
-    def number(self) -> dict[Name, int]:
-        """The names that occur, by number."""
-        if len(self._number) < self._count:
-            there = np.flatnonzero(self._table >= 0)
-            places = there[np.argsort(self._table[there])].tolist()
-            self._number = {self._low + place: k for k, place in enumerate(places)}
-        return self._number
+        self._integers = False
 
     def add(self, column: Any) -> Rows:
-        """Take more rows; return those that have no name."""
-        room = self._codes.room(self._length, len(column))
+        """Append the rows of a batch; return those without a name."""
+        self._integers = pa.types.is_integer(column.type)
+        if self._integers:
+            missing = null_rows(column)
+            values = to_numpy(column.fill_null(0) if column.null_count else column)
+        else:
+            values, missing = self._encode(column)
+        self._chunks.append(values)
+        self._missing.append(missing + self._length)
         self._length += len(column)
-        if pa.types.is_integer(column.type) and column.null_count < len(column):
-            return self._add_whole(column, room)
+        return missing
+
+    def _encode(self, column: Any) -> tuple[NDArray[np.int32], Rows]:
+        """Return the code of each row, and the rows without a name."""
         given = pa.types.is_dictionary(column.type)
         if not given:
             column = column.dictionary_encode()
-        names = column.dictionary.to_pylist()
+        names = [*column.dictionary.to_pylist(), None]
         index = column.indices
         if index.null_count:
-            index = index.cast(pa.int64()).fill_null(len(names))
-            names.append(None)
-        index = _aligned(index.to_numpy(zero_copy_only=False))
-        used = list(range(len(names)))
-        if given:  # it may hold names that no row has
-            used = np.flatnonzero(np.bincount(index, minlength=len(names))).tolist()
-        numbers = np.zeros(len(names), np.int32)
-        numbers[used] = [self._numbered(names[k]) for k in used]
-        translate(index, numbers, room)
-        without = [k for k in used if names[k] is None]
-        return np.flatnonzero(np.isin(index, without)) if without else _NONE
+            index = index.cast(pa.int64()).fill_null(len(names) - 1)
+        rows = to_numpy(index)
+        used: Iterable[int] = range(len(names))
+        if given:  # a dictionary may hold names that no row has
+            used = np.flatnonzero(np.bincount(rows, minlength=len(names))).tolist()
+        codes = np.zeros(len(names), np.int32)
+        for place in used:
+            codes[place] = self._code(names[place])
+        null = np.array([name is None for name in names])
+        return codes[rows], np.flatnonzero(null[rows])
 
-    def _add_whole(self, column: Any, room: NDArray[np.int32]) -> Rows:
-        """Take whole numbers, by a table where they lie close together."""
-        without = _NONE
-        if column.null_count:
-            without = np.flatnonzero(column.is_null())
-            column = column.fill_null(column.drop_null()[0])
-        values = _aligned(column.to_numpy(zero_copy_only=False))
-        at = self._number_from(0, values, room)
-        if at < len(values) and self._widen(int(values[at:].min()), int(values[at:].max())):
-            at = self._number_from(at, values, room)
-        if at < len(values):
-            names, index = np.unique(values[at:], return_inverse=True)
-            room[at:] = np.array([self._numbered(name) for name in names.tolist()], np.int32)[index]
-        return without
-
-    def _number_from(self, at: int, values: NDArray[Any], room: NDArray[np.int32]) -> int:
-        """Take the values from `at` on; return where the table ends, or they do."""
-        at, self._count = number(values, at, self._low % _WRAP, self._table, room, self._count)
-        return at
-
-    def _widen(self, low: int, high: int) -> bool:
-        """Make sure that the table has entries from `low` to `high`; False where there is none."""
-        first, last = self._low, self._low + len(self._table)
-        if not self._count:
-            first, last = low, low
-        more = len(self._table) // 2
-        start = min(low - more, first) if low < first else first
-        stop = max(high + 1 + more, last) if high >= last else last
-        if self._number or stop - start > _SPARSE * self._length + _SMALL:
-            self._count = len(self.number)
-            self._table = np.zeros(0, np.int32)
-            return False
-        table = np.asarray(unfilled(stop - start, 1, b"i"))
-        table.fill(-1)
-        table[first - start : last - start] = self._table
-        self._low, self._table = start, table
-        return True
-
-    def _numbered(self, value: Any) -> int:
+    def _code(self, value: Any) -> int:
         if value is None:
             return 0
-        if type(value) is not int and type(value) is not str:
-            name = name_of(value)
-            if name is None:
-                self.wrong[self._number.setdefault(value, len(self._number))] = value
-            value = value if name is None else name
-        return self._number.setdefault(value, len(self._number))
+        name = name_of(value)
+        code = self._number.setdefault(value if name is None else name, len(self._number))
+        if name is None:
+            self.wrong[code] = value
+        return code
+
+    @cached_property
+    def _codes(self) -> NDArray[np.int32]:
+        values = np.concatenate(self._chunks[1:] or self._chunks)
+        self._chunks.clear()
+        if not self._integers:
+            return values
+        missing = np.concatenate(self._missing)
+        valid = np.ones(len(values), np.bool_)
+        valid[missing] = False
+        codes = np.zeros(len(values), np.int32)
+        if valid.any():
+            names, codes[valid] = _index_integers(values[valid] if len(missing) else values)
+            self._number = {name: code for code, name in enumerate(names)}
+        return codes
+
+    @property
+    def number(self) -> dict[Name, int]:
+        """The code of each name that occurs."""
+        _ = self._codes
+        return self._number
 
     def places(self, order: Sequence[Name]) -> NDArray[np.int32]:
-        """Return the place of each of n names in an order, (n,); -1 where it has none there."""
-        wanted = np.asarray(order)
-        if self._number or wanted.dtype != np.int64:
-            return places(self.number, order)
-        there = (wanted >= self._low) & (wanted < self._low + len(self._table))
-        offset = wanted[there].astype(np.uint64) - np.uint64(self._low % _WRAP)
-        numbers = self._table[offset]
-        found = np.full(self._count, -1, np.int32)
-        found[numbers[numbers >= 0]] = np.flatnonzero(there)[numbers >= 0]
-        return found
+        """Return the position of each name in an order, (n,); -1 where it is not there."""
+        return places(self.number, order)
 
-    def rows(
-        self, places: NDArray[np.int32] | None = None, *, again: bool = True
-    ) -> NDArray[np.int32]:
-        """Return the number of each row's name, or what `places` has in its stead.
-
-        Parameters
-        ----------
-        places : (names,) int32, optional
-        again : bool
-            Whether rows are asked for again; else the numbers are overwritten.
-        """
-        codes = self._codes.data[: self._length]
-        if places is None or not len(places):
-            return codes
-        found = np.asarray(unfilled(len(codes), 1, b"i")) if again else codes
-        translate(codes, places, found)
-        return found
+    def rows(self, places: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
+        """Return the code of each row, or the value of `places` for it."""
+        return self._codes if places is None or not len(places) else places[self._codes]
 
 
-def _aligned(values: NDArray[Any], kind: type | None = None) -> NDArray[Any]:
-    """Return numbers as compiled code reads them; in a file they may lie at any place."""
-    return np.require(values, kind, "A")
+def _index_integers(values: NDArray[Any]) -> tuple[list[int], NDArray[np.int32]]:
+    """Return the distinct values, sorted, and the index of each value among them."""
+    low, high = int(values.min()), int(values.max())
+    if high - low >= _SPARSE * len(values) + _SMALL:
+        names, index = np.unique(values, return_inverse=True)
+        return names.tolist(), index.astype(np.int32)
+    offset = (values if values.dtype == np.uint64 else values.astype(np.int64)) - low
+    occurs = np.zeros(high - low + 1, np.bool_)
+    occurs[offset] = True
+    index = np.cumsum(occurs, dtype=np.int32) - np.int32(1)
+    return [low + k for k in np.flatnonzero(occurs).tolist()], index[offset]
 
 
 class Gathered:
@@ -212,29 +167,27 @@ class Gathered:
 
     def __init__(self, shape: Shape, batches: Iterable[Any], rows: int, most: int) -> None:
         self.shape = shape
-        self._box = _Growing(rows, 4)
-        self.image = Codes(rows)
-        self.codes: dict[str, Codes] = defaultdict(lambda: Codes(rows))
+        self.image = Codes()
+        self.codes: dict[str, Codes] = defaultdict(Codes)
         self.single = False
         self.calm = True
         self._length = 0
-        self._numbers: dict[str, _Growing] = defaultdict(lambda: _Growing(rows))
+        self._box = np.empty((rows, 4))
+        self._numbers: dict[str, list[NDArray[Any]]] = defaultdict(list)
         self._without: dict[str, list[Rows]] = defaultdict(list)
         self._inexact: dict[str, list[Rows]] = defaultdict(list)
         self._counts: list[NDArray[np.int64]] = []
         self._sizes: list[Floats] = []
         at = 0
-        with nullcontext() if memory_is_tight() else ThreadPoolExecutor(2) as threads:
-            for batch in _one_ahead(batches, threads):
-                columns = self._columns(batch)
-                boxes = _begun(threads, self._take_boxes, columns)
-                self._without["image_id"].append(self.image.add(batch.column("image_id")) + at)
-                self._take_others(columns)
-                boxes()
-                self._length += len(next(iter(columns.values())))
-                at += batch.num_rows
-                if self._length > most:
-                    raise FaultError(f"has more than {most} boxes", MORE_RECORDS)
+        for batch in batches:
+            columns = self._columns(batch)
+            self._without["image_id"].append(self.image.add(batch.column("image_id")) + at)
+            self._take_boxes(columns)
+            self._take_others(columns)
+            self._length += len(next(iter(columns.values())))
+            at += batch.num_rows
+            if self._length > most:
+                raise FaultError(f"has more than {most} boxes", MORE_RECORDS)
         self.counts = self._of_images(self._counts, np.zeros(0, np.int64), shape.nested)
         self.sizes = self._of_images(self._sizes, np.zeros((0, 2)), shape.sized)
 
@@ -246,42 +199,42 @@ class Gathered:
         """Return the columns of the boxes of a batch, and keep what it says of its images."""
         columns, counts = self.shape.rows(batch)
         if counts is not None:
-            self._counts.append(counts.to_numpy(zero_copy_only=False).astype(np.int64))
+            self._counts.append(to_numpy(counts).astype(np.int64))
         if self.shape.sized:
             sides = [_size(batch.column(name)) for name in ("width", "height")]
             self._sizes.append(np.stack(sides, axis=1))
         return columns
 
     def _take_boxes(self, columns: Mapping[str, Any]) -> None:
-        box: list[NDArray[Any]] = []
-        for name in self.shape.box:
-            values = self._values(name, columns[name])
-            box.extend([values] if name != BOX else values.reshape(-1, 4).T)
-        single = all(column.dtype == np.float32 for column in box)
-        kind = np.float32 if single else np.float64
-        first, second, third, fourth = (_aligned(column, kind) for column in box)
-        rows = self._box.room(self._length, len(first))
-        self.calm &= interleave(first, second, third, fourth, rows, _LARGE)
+        values = [self._values(name, columns[name]) for name in self.shape.box]
+        if self.shape.box == (BOX,):
+            values = list(values[0].reshape(-1, 4).T)
+        count = len(values[0])
+        short = self._length + count - len(self._box)
+        if short > 0:
+            self._box = np.concatenate([self._box, np.empty((max(short, len(self._box)), 4))])
+        for k, column in enumerate(values):
+            self._box[self._length : self._length + count, k] = column
+            low, high = float(column.min(initial=0)), float(column.max(initial=0))
+            self.calm &= low > -_LARGE and high < _LARGE
 
     def _take_others(self, columns: Mapping[str, Any]) -> None:
         for name, column in columns.items():
             if name in NAMES:
                 self._without[name].append(self.codes[name].add(column) + self._length)
             elif name not in self.shape.box:
-                values = self._values(name, column)
-                self._numbers[name].room(self._length, len(values))[:] = values
+                self._numbers[name].append(self._values(name, column))
 
     def _values(self, name: str, column: Any) -> NDArray[Any]:
         """Return the numbers of a column, and keep the rows that have none."""
-        width = 1
-        without = np.flatnonzero(column.is_null()) if column.null_count else _NONE
+        width, without = 1, null_rows(column)
         if name == BOX:
             column, uneven = _fours(column)
             without, width = np.union1d(without, uneven), 4
         if column.null_count:
-            without = np.union1d(without, np.flatnonzero(column.is_null()) // width)
+            without = np.union1d(without, null_rows(column) // width)
             column = column.fill_null(False if pa.types.is_boolean(column.type) else 0)
-        values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+        values = to_numpy(column)
         if name not in FLAGS and values.dtype in (np.int64, np.uint64):
             cut = np.flatnonzero((values > _EXACT) | (values.astype(np.int64) < -_EXACT)) // width
             self._inexact[name].append(cut + self._length)
@@ -306,52 +259,31 @@ class Gathered:
 
     def boxes(self) -> Floats:
         """Return the numbers of the boxes, (N, 4)."""
-        return self._box.data[: self._length]
+        return self._box[: self._length]
 
     def numbers(self, name: str) -> Floats:
         """Return another column of numbers, (N,); zeros where there is none."""
         if name not in self._numbers:
             return np.zeros(self._length)
-        return self._numbers[name].data[: self._length]
-
-
-def _one_ahead(batches: Iterable[Any], threads: Executor | None) -> Iterator[Any]:
-    """Give the batches, of which the next is read in a thread, if there is one, meanwhile."""
-    rest = iter(batches)
-    if threads is None:
-        yield from rest
-        return
-    coming = threads.submit(next, rest, None)
-    while (batch := coming.result()) is not None:
-        coming = threads.submit(next, rest, None)
-        yield batch
-
-
-def _begun(
-    threads: Executor | None, work: Callable[[Mapping[str, Any]], None], columns: Mapping[str, Any]
-) -> Callable[[], None]:
-    """Begin work in a thread, if there is one, or do it; return what waits for its end."""
-    if threads is not None:
-        return threads.submit(work, columns).result
-    work(columns)
-    return lambda: None
+        return np.concatenate(self._numbers[name], dtype=np.float64)
 
 
 def _fours(column: Any) -> tuple[Any, Rows]:
     """Return the numbers of lists, four of each, and the rows of lists of another length."""
-    lengths = list_lengths(column).fill_null(0).to_numpy(zero_copy_only=False)
-    if not len(lengths) or (lengths == 4).all():
+    lengths = to_numpy(list_lengths(column).fill_null(0))
+    four = lengths == 4
+    if four.all():
         return column.flatten(), _NONE
-    due = lengths == 4
     values = np.zeros((len(lengths), 4))
-    good = column.filter(pa.array(due)).flatten()
-    values[due] = good.fill_null(np.nan).to_numpy(zero_copy_only=False).reshape(-1, 4)
-    return pa.array(values.ravel()), np.flatnonzero(~due)
+    numbers = column.filter(pa.array(four)).flatten().cast(pa.float64()).fill_null(np.nan)
+    values[four] = to_numpy(numbers).reshape(-1, 4)
+    return pa.array(values.ravel()), np.flatnonzero(~four)
 
 
 def _size(column: Any) -> Floats:
     """Return widths or heights, NaN where they cannot be used."""
-    values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
-    values = values.copy()
+    if column.null_count:
+        column = column.cast(pa.float64()).fill_null(np.nan)
+    values = to_numpy(column).astype(np.float64)
     values[~((values > 0) & (values < _EXACT))] = np.nan
     return values

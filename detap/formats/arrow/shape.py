@@ -29,7 +29,7 @@ FLAGS = ("iscrowd", "difficult", "ignore", "group_of")
 
 _OBJECTS = "objects"
 _KEY = b"boxes"
-_ENCODINGS = {"xywh": "xywh", "corners": "corners", "xyxy": "corners"}
+_ENCODINGS = {"xywh": "xywh", "xyxy": "xyxy", "corners": "xyxy"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Shape:
         What each box has, by name; those of `objects` where nested.
     box : tuple of str
         The four columns of a box, or the one of all four.
-    encoding : {"xywh", "corners"}
+    encoding : {"xywh", "xyxy"}
         What the four numbers are.
     class_names : tuple of str or None
         What the classes 0, 1, ... are called, where the schema lists that.
@@ -120,7 +120,7 @@ def shape_of(schema: Any, scored: bool, boxes: str | None, problems: Problems) -
     schema : pyarrow.Schema
     scored : bool
         Whether detections are due, which have a score.
-    boxes : {"xywh", "corners"} or None
+    boxes : {"xywh", "xyxy"} or None
         What the four numbers of `bbox` are, where that is given.
     problems : Problems
         What is wrong is noted and raised.
@@ -248,7 +248,7 @@ def _encoding(
     problems: Problems,
 ) -> str:
     """Return what the four numbers are: named by their columns, or the metadata, or the caller."""
-    named = "xywh" if box == SIDES else "corners"
+    named = "xywh" if box == SIDES else "xyxy"
     where = "the columns"
     if box == (BOX,):
         own = fields[BOX].metadata or {}
@@ -263,7 +263,7 @@ def _encoding(
             "",
             "nothing says what the four numbers of bbox are",
             "give the field, or the schema, the metadata `boxes`: xywh (x, y, width, height) or "
-            "corners (x1, y1, x2, y2); or give boxes='xywh' (--boxes xywh) or 'corners'",
+            "xyxy (x1, y1, x2, y2); or give boxes='xywh' (--boxes xywh) or 'xyxy'",
         )
     elif named and boxes not in (None, named):
         message = f"boxes are {named} by {where}, and {boxes} by what is given (--boxes)"

@@ -100,9 +100,9 @@ class Table:
         for name in self.shape.class_columns:
             self.check_names(name, self.rows.codes[name], bare)
 
-    def image(self, places: Integers | None = None, *, again: bool = True) -> Integers:
+    def image(self, places: Integers | None = None) -> Integers:
         """Return the number of each box's image, as first met or by its place, as `Codes.rows`."""
-        rows = self.rows.image.rows(places, again=again)
+        rows = self.rows.image.rows(places)
         return rows if self.rows.counts is None else np.repeat(rows, self.rows.counts)
 
     def check_images(self) -> None:

@@ -34,7 +34,7 @@ def read_ground_truth(
     path : str or path or Begun
         The file, or a URL; or what :mod:`detap.formats.arrow.ahead` has begun to read, which has
         its own `boxes` and `limits`.
-    boxes : {"xywh", "corners"}, optional
+    boxes : {"xywh", "xyxy"}, optional
         What the four numbers of a column `bbox` are, where its metadata do not say.
     as_is : bool
         As :func:`detap.formats.coco.tables.read_ground_truth` has it.

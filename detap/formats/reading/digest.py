@@ -2,11 +2,9 @@
 
 import io
 import os
-from collections.abc import Callable, Iterable, Mapping
-from threading import Event, Lock
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from detap.formats.reading._sha256 import AVAILABLE, sha256_of_descriptors
 from detap.formats.reading.paths import STDIN, Path, is_url, shown
 from detap.formats.reading.stream import Limits, Stream, check_same, open_regular, refuse_os_error
 
@@ -14,9 +12,6 @@ if TYPE_CHECKING:
     import hashlib
 
     from detap.tables.detection import SourceFile
-
-_PATIENCE = 0.01
-"""Seconds for which a digest waits for another: those of one run begin within 0.001."""
 
 _BLOCK = 1 << 16
 """Bytes read at once: they stay in a core's own cache until the digest has taken them."""
@@ -74,19 +69,6 @@ def sha256_of_stream(stream: Stream) -> str:
     return _file_digest(stream.path, stream.status)
 
 
-def sha256_beside(stream: Stream) -> str:
-    """Return the sha256 of the file that a stream reads, in a thread that has nothing else to do.
-
-    Two files whose digests begin together are taken side by side, by one of their threads.
-
-    Raises
-    ------
-    InputError
-        As :func:`sha256_of_stream`.
-    """
-    return _file_digest(stream.path, stream.status, take=_in_company if AVAILABLE else _of_file)
-
-
 def read_hashed(path: str, limits: Limits) -> tuple[bytes, str]:
     """Return the content of a file, gzip expanded, and its sha256 where `limits` want digests."""
     with Stream(path, limits) as stream:
@@ -126,8 +108,6 @@ def _of_text(text: str, errors: str) -> str:
 
 
 def _of_file(file: io.RawIOBase) -> str:
-    if AVAILABLE and isinstance(file, io.FileIO):
-        return _told(sha256_of_descriptors(file.fileno())[0])
     digest = new()
     block = memoryview(bytearray(_BLOCK))
     while count := file.readinto(block):
@@ -135,54 +115,7 @@ def _of_file(file: io.RawIOBase) -> str:
     return digest.hexdigest()
 
 
-class _Due:
-    """A digest that whoever comes next may take besides its own."""
-
-    def __init__(self, file: io.RawIOBase) -> None:
-        self.descriptor = file.fileno()
-        self.found: str | BaseException = ""
-        self.ended = Event()
-
-
-_due: list[_Due] = []
-_meeting = Lock()
-
-
-def _in_company(file: io.RawIOBase) -> str:
-    mine = _Due(file)
-    with _meeting:
-        other = _due.pop() if _due else None
-        if other is None:
-            _due.append(mine)
-    if other is not None:
-        try:
-            mine.found, other.found = sha256_of_descriptors(mine.descriptor, other.descriptor)
-        except BaseException as error:  # the other must not wait for ever
-            mine.found = other.found = error
-        other.ended.set()
-    elif not mine.ended.wait(_PATIENCE):
-        with _meeting:
-            alone = mine in _due
-            if alone:
-                _due.remove(mine)
-        if alone:
-            return _of_file(file)
-        mine.ended.wait()
-    return _told(mine.found)
-
-
-def _told(found: str | BaseException) -> str:
-    if isinstance(found, BaseException):
-        raise found
-    return found
-
-
-def _file_digest(
-    path: str,
-    before: os.stat_result | None = None,
-    *,
-    take: Callable[[io.FileIO], str] = _of_file,
-) -> str:
+def _file_digest(path: str, before: os.stat_result | None = None) -> str:
     if is_url(path):
         from detap.formats.reading.remote import RemoteFile  # seldom needed
 
@@ -192,7 +125,7 @@ def _file_digest(
         if before is not None:
             check_same(path, before, os.fstat(file.fileno()))
         try:
-            digest = take(file)
+            digest = _of_file(file)
         except OSError as error:
             refuse_os_error(path, error)
         if before is not None:

@@ -1,3 +1,0 @@
-AVAILABLE: bool
-
-def sha256_of_descriptors(*descriptors: int) -> list[str | OSError]: ...
