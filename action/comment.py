@@ -58,11 +58,11 @@ def is_ours(entry: dict[str, Any]) -> bool:
 
 def text(mark: str) -> str:
     """Return the comment, which begins with a mark that nobody sees."""
-    path = os.environ.get("SUMMARY", "")
-    if path:
-        return f"{mark}\n{Path(path).read_text('utf-8')}"
     run = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"
     where = run.format_map(os.environ)
+    path = os.environ.get("SUMMARY", "")
+    if path:
+        return f"{mark}\n{Path(path).read_text('utf-8')}\n[Full report]({where})\n"
     return f"{mark}\n## detap: nothing was judged\n\nThe [log]({where}) says why.\n"
 
 
@@ -87,7 +87,3 @@ def main() -> None:
         warn(f"the comment could not be written (HTTP {error.code} {error.reason}){told}")
     except (OSError, ValueError, KeyError, TypeError) as error:
         warn(f"the comment could not be written: {error}")
-
-
-if __name__ == "__main__":
-    main()

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from service import given, put
 
@@ -30,9 +31,17 @@ def arguments(folder: Path) -> list[str]:
     return [*found, *shlex.split(given("args"))]
 
 
-def headline(report: Path) -> tuple[str, str]:
-    """Return the first number of a report with its name, rounded, and alone as it is."""
-    name, value = next(iter(json.loads(report.read_text("utf-8"))["summary"].items()))
+def outcome(status: int, record: dict[str, Any] | None) -> str:
+    """Return "passed" or "failed" if the report says the same as the exit status, else "error"."""
+    if record is None or status not in STATUSES:
+        return "error"
+    passed = record.get("gates", {"passed": True})["passed"]
+    return STATUSES[status] if passed == (status == 0) else "error"
+
+
+def headline(record: dict[str, Any]) -> tuple[str, str]:
+    """Return the first metric of a report with its name, rounded, and its exact value."""
+    name, value = next(iter(record["summary"].items()))
     if value is None:
         return f"{name} undefined", ""
     text = f"{value:.4f}"
@@ -42,7 +51,7 @@ def headline(report: Path) -> tuple[str, str]:
 
 
 def main() -> int:
-    """Return the exit status of detap."""
+    """Return the exit status of detap; 2 if it is 0 or 1 and no report confirms that."""
     folder = Path(tempfile.mkdtemp(prefix="report-", dir=os.environ.get("RUNNER_TEMP")))
     try:
         line = arguments(folder)
@@ -50,15 +59,20 @@ def main() -> int:
         put(status="error")
         print(f"::error title=detap::args: {error}")
         return 2
-    status = subprocess.run([sys.executable, "-m", "detap", *line], check=False).returncode
-    put(status=STATUSES.get(status, "error"))
+    command = [sys.executable, "-I", "-m", "detap", *line]
+    status = subprocess.run(command, check=False).returncode
     report, page = folder / "report.json", folder / "report.html"
-    if report.exists():
-        told, value = headline(report)
-        put(headline=told, value=value, folder=str(folder), report=str(report))
+    record = json.loads(report.read_text("utf-8")) if report.is_file() else None
+    told = outcome(status, record)
+    put(status=told)
+    if record is not None:
+        title, value = headline(record)
+        put(headline=title, value=value, folder=str(folder), report=str(report))
         put(summary=str(folder / "summary.md"), page=str(page) if page.exists() else "")
+    if told == "error" and status in STATUSES:
+        print(
+            f"::error title=detap::detap ended with status {status} and without a report that says "
+            "so: nothing was judged; remove options such as --help from args"
+        )
+        return 2
     return status
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -26,15 +26,11 @@ def wanted(version: str, page: bool) -> str:
 def main() -> None:
     """Make the environment, and say where its Python is."""
     folder = Path(tempfile.mkdtemp(prefix="detap-", dir=os.environ.get("RUNNER_TEMP")))
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([sys.executable, "-I", "-m", "venv", str(folder)], check=True)
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
     what = wanted(given("version"), given("page") == "true")
-    command = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", what]
-    ended = subprocess.run(command, check=False)
+    pip = [str(python), "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    ended = subprocess.run([*pip, what], check=False)
     if ended.returncode:
         sys.exit(f"::error title=detap::pip could not install {what}; see above")
     put(python=str(python))
-
-
-if __name__ == "__main__":
-    main()

@@ -1,8 +1,10 @@
 """action.yml: its steps run as the service would run them, its API a server on this machine."""
 
+import importlib
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -199,7 +201,6 @@ class Runner:
             "GITHUB_REPOSITORY": "us/ours",
             "GITHUB_RUN_ID": "99",
             "RUNNER_TEMP": str(self.folder),
-            "PYTHONPATH": str(ROOT),
         }
 
 
@@ -233,7 +234,89 @@ def test_a_gate_that_fails_fails_the_job_and_the_rest_is_done(runner: Runner) ->
     assert "FAILED" in runner.summary
     assert len(runner.uploaded) == 1
     (written,) = runner.service.comments
-    assert written["body"] == f"{MARK}\n{runner.summary}"
+    link = "[Full report](https://service.example/us/ours/actions/runs/99)"
+    assert written["body"] == f"{MARK}\n{runner.summary}\n{link}\n"
+
+
+def test_a_comment_on_1203_failed_gates_is_short_enough_for_github(runner: Runner) -> None:
+    numbers = range(1, 1204)  # as many as LVIS has
+    box = {"image_id": 1, "bbox": [0, 0, 9, 9], "area": 81, "iscrowd": 0}
+    truth = {
+        "images": [{"id": 1, "width": 99, "height": 99}],
+        "categories": [{"id": n, "name": f"category {n} of a long name"} for n in numbers],
+        "annotations": [{**box, "id": n, "category_id": n} for n in numbers],
+    }
+    (runner.folder / "many.json").write_text(json.dumps(truth))
+    miss = {"image_id": 1, "category_id": 1, "bbox": [50, 50, 9, 9], "score": 0.5}
+    (runner.folder / "none.json").write_text(json.dumps([miss]))
+    inputs = {**GIVEN, "gt": "many.json", "dt": "none.json"}
+    assert runner.run(**inputs, fail_under="class:*.AP=0.5", comment="true") == 1
+    (written,) = runner.service.comments
+    assert len(written["body"]) <= 65_536
+    assert "1203 of 1203 gates failed" in written["body"]
+    assert "more gates are in the JSON report: " in written["body"]
+    assert written["body"].endswith(
+        "\n[Full report](https://service.example/us/ours/actions/runs/99)\n"
+    )
+
+
+SHADOWS = [
+    "detap/__main__.py",
+    "click.py",
+    "json.py",
+    "venv.py",
+    "pip.py",
+    "service.py",
+    "evaluate.py",
+]
+SHADOW = 'open("executed", "w").close()\nraise SystemExit(0)\n'
+
+
+@pytest.mark.parametrize("path", [".", ""])  # an empty entry is the working directory, too
+def test_code_of_the_evaluated_repository_is_not_executed(
+    path: str, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in SHADOWS:
+        file = runner.folder / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(SHADOW)
+    monkeypatch.setenv("PYTHONPATH", path)
+    assert runner.run(**GIVEN, fail_under="0.99", comment="true") == 1
+    assert runner.outputs["evaluate"]["status"] == "failed"
+    assert len(runner.service.comments) == 1
+    assert not (runner.folder / "executed").exists()
+
+
+def test_without_a_report_nothing_has_passed(runner: Runner) -> None:
+    status = runner.run(**GIVEN, fail_under="0.99", args="--help", comment="true")
+    assert (status, runner.outputs["evaluate"]["status"]) == (2, "error")
+    assert (
+        "::error title=detap::detap ended with status 0 and without a report that says so: "
+        "nothing was judged; remove options such as --help from args"
+    ) in runner.log
+    assert "nothing was judged" in runner.service.comments[0]["body"]
+    assert runner.run(**GIVEN, fail_under="0.99", comment="true") == 1  # the hint was followed
+
+
+@pytest.mark.parametrize(
+    ("status", "record", "due"),
+    [
+        (0, None, "error"),
+        (1, None, "error"),
+        (0, {"gates": {"passed": False}}, "error"),
+        (1, {"gates": {"passed": True}}, "error"),
+        (1, {}, "error"),
+        (0, {}, "passed"),  # no gate was asked for
+        (0, {"gates": {"passed": True}}, "passed"),
+        (1, {"gates": {"passed": False}}, "failed"),
+        (3, {"gates": {"passed": True}}, "error"),
+    ],
+)
+def test_the_outcome_is_what_both_the_report_and_the_status_say(
+    status: int, record: dict[str, Any] | None, due: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(ROOT / "action")
+    assert importlib.import_module("evaluate").outcome(status, record) == due
 
 
 def test_the_comment_is_updated_and_not_repeated(runner: Runner) -> None:
@@ -364,10 +447,18 @@ def test_the_action_installs_its_own_version_or_the_one_named(
         )
         file.writestr(f"{about}/RECORD", "")
     output = tmp_path / "outputs"
+    for name in SHADOWS:
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(SHADOW)
+    (step,) = (step for step in STEPS if step.get("id") == "install")
+    command = step["run"].removeprefix("python")
     subprocess.run(
-        [sys.executable, ROOT / "action" / "install.py"],
+        f"{shlex.quote(sys.executable)}{command}",
+        shell=True,
+        cwd=tmp_path,
         env={
             **os.environ,
+            "GITHUB_ACTION_PATH": str(ROOT),
             "GITHUB_OUTPUT": str(output),
             "RUNNER_TEMP": str(tmp_path),
             "INPUT_VERSION": asked,
@@ -378,11 +469,12 @@ def test_the_action_installs_its_own_version_or_the_one_named(
         check=True,
         timeout=120,
     )
+    assert not (tmp_path / "executed").exists()
     python = output.read_text().splitlines()[1]
     code = "from importlib.metadata import version; print(version('detap'))"
     # Elsewhere than in the checkout, whose own metadata would be found first.
     told = subprocess.run(
-        [python, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+        [python, "-I", "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert told.stdout.strip() == installed
 
