@@ -42,6 +42,32 @@ def test_predictions(content: bytes) -> None:
     check_lines(content, 5, "fractions", None)
 
 
+FORMS = [(4, (13,)), (4, (4, 13)), (8, (8,)), (8, (4, 8)), (10, (10,))]
+"""How many coordinates are kept, and how many lines may have: keypoints, corners, polygons."""
+
+
+@st.composite
+def rows_of(draw: st.DrawFn) -> tuple[bytes, int, tuple[int, ...]]:
+    """Return lines of a form, some of another width, what is kept of them, and the form."""
+    kept, counts = draw(st.sampled_from(FORMS))
+    scored = draw(st.booleans())
+    text = ""
+    for _ in range(draw(st.integers(0, 4))):
+        odd = draw(st.sampled_from([0] * 9 + [-1, 1]))
+        count = draw(st.sampled_from(counts)) + scored + odd
+        text += " ".join([str(draw(st.integers(0, 9))), *(draw(fractions) for _ in range(count))])
+        text += "\n"
+    return text.encode(), kept + scored, counts
+
+
+@given(rows_of())
+@example((b"0 .5 .5 .2 .2 .1 .2 .3 .4 .5 .6 .7 .8 .9\n", 4, (13,)))
+@example((b"0 .5 .5 .2 .2 .9\n1 .1 .2 .3 .4 .5 .6 .7 .8 .9", 9, (4, 8)))
+def test_rows_of_a_form(rows: tuple[bytes, int, tuple[int, ...]]) -> None:
+    content, width, counts = rows
+    check_lines(content, width, "fractions", None, counts)
+
+
 @given(mutated(files(scored=False)))
 def test_mutated_labels(content: bytes) -> None:
     check_lines(content, 4, "fractions", None)
@@ -74,6 +100,17 @@ IRREGULAR = [
 @pytest.mark.parametrize(("width", "content"), REGULAR)
 def test_what_is_regular_is_scanned(width: int, content: bytes) -> None:
     assert check_lines(content, width, "fractions", None)
+
+
+def test_rows_of_a_form_are_scanned() -> None:
+    pose = b"0 .5 .5 .2 .2 .1 .2 2 .3 .4 0 .5 .6 1\n"
+    assert check_lines(pose * 3, 4, "fractions", None, (13,))
+    assert check_lines(b"0 .5 .5 .2 .2 .9\n", 5, "fractions", None, (4, 13))
+    assert check_lines(
+        b"0 .5 .5 .2 .2 .9\n0 .1 .2 .3 .4 .5 .6 .7 .8 .9", 9, "fractions", None, (4, 8)
+    )
+    assert not check_lines(pose, 4, "fractions", None, (12,))
+    assert not check_lines(pose, 4, "fractions", None, (4, 8))
 
 
 @pytest.mark.parametrize(("width", "content"), IRREGULAR)

@@ -12,6 +12,9 @@ def scan_files(
     fractions: bool,
     file_bytes: int,
     records: int,
+    scored: bool = False,
+    counts: tuple[int, ...] = (),
+    polygons: set[int] | None = None,
     digests: dict[int, str] | None = None,
     contents: bool = False,
 ) -> tuple[

@@ -21,6 +21,9 @@ cdef struct Form:
     bint grow       # whether lines may begin with words that are not known
     bint sides      # whether the last two numbers are width and height
     bint fractions  # whether lines are YOLO's: boxes in fractions, or polygons
+    bint scored     # whether a score ends YOLO's lines
+    int first, second   # how many coordinates they may have; 0 for a box or any polygon
+    Py_ssize_t fewest, most     # coordinates of the polygons so far; 0 without any
 
 
 cdef bint _is_box(const double *box, bint sides) noexcept nogil:
@@ -37,20 +40,21 @@ cdef bint _is_box(const double *box, bint sides) noexcept nogil:
 
 
 cdef int _scan_fractions(
-    const char **start, const char *end, double *values, int width
+    const char **start, const char *end, double *values, int width, Form *form
 ) noexcept nogil:
-    """Read the numbers of YOLO's line: a box or a polygon, and behind it a score where one is due.
+    """Read the coordinates of YOLO's line, and behind them a score where one is due.
 
-    `width` is 4, or 5 with a score. Returns 0 for a box, 1 for a polygon, of which the lowest and
-    the highest x and y are left; -1 where the line is not regular.
+    `values` gets as many coordinates as there is room for, the rest being 0, and the score. Of a
+    polygon that may have any number of corners, it gets the lowest and the highest x and y.
+    Returns 0 for a box, 1 for a polygon, and -1 where the line is not regular.
     """
     cdef const char *at = start[0]
     cdef double[2] low = [INFINITY, INFINITY]
     cdef double[2] high = [-INFINITY, -INFINITY]
     cdef double number = 0.0, last = 0.0, part
-    cdef int scored = width - 4, side
+    cdef int scored = form.scored, kept = width - form.scored, side
     cdef Py_ssize_t count = 0, place
-    cdef bint apart
+    cdef bint apart, polygon
     while True:
         apart = False
         while at < end and (at[0] == c' ' or at[0] == c'\t'):
@@ -61,7 +65,7 @@ cdef int _scan_fractions(
         last = number
         if not (apart and scan_number(at, end, &at, &number)):
             return -1
-        if count < width:
+        if count < kept:
             values[count] = number
         # Of a line with a score, the last number is none of a polygon's.
         place = count - scored
@@ -72,17 +76,30 @@ cdef int _scan_fractions(
             low[side] = part if part < low[side] else low[side]
             high[side] = part if part > high[side] else high[side]
     start[0] = at
-    if count == width:
-        return 0
-    if count - scored < 6 or (count - scored) & 1:
-        return -1
-    values[0] = low[0]
-    values[1] = low[1]
-    values[2] = high[0]
-    values[3] = high[1]
+    count -= scored
+    if form.first:
+        if count != form.first and count != form.second:
+            return -1
+        polygon = count == kept and kept > 4
+        for place in range(count, kept):
+            values[place] = 0.0
+    else:
+        if count != 4 and (count < 6 or count & 1):
+            return -1
+        polygon = count != 4
+        if polygon:
+            values[0] = low[0]
+            values[1] = low[1]
+            values[2] = high[0]
+            values[3] = high[1]
     if scored:
-        values[4] = number
-    return 1
+        values[kept] = number
+    if polygon:
+        if form.fewest == 0 or count < form.fewest:
+            form.fewest = count
+        if count > form.most:
+            form.most = count
+    return polygon
 
 
 cdef bint _scan_lines(
@@ -123,7 +140,7 @@ cdef bint _scan_lines(
             return False
         values = rows.values + rows.count * rows.width
         if form.fractions:
-            flag = _scan_fractions(&at, end, values, rows.width)
+            flag = _scan_fractions(&at, end, values, rows.width, form)
             if flag < 0:
                 return False
         for column in range(0 if form.fractions else rows.width):
@@ -153,7 +170,8 @@ cdef bint _scan_lines(
 
 def scan_files(
     int folder, list members, list known, *, bint grow, int width, bint sides,
-    bint fractions, size_t file_bytes, size_t records, dict digests=None, bint contents=False,
+    bint fractions, size_t file_bytes, size_t records, bint scored=False, tuple counts=(),
+    set polygons=None, dict digests=None, bint contents=False,
 ):
     """Scan text files, each whole or not at all.
 
@@ -167,12 +185,20 @@ def scan_files(
         The words that a line may begin with, numbered in this order.
     grow : bool
         Whether other words may, too; they get the next numbers.
-    width : {4, 5}
-        How many numbers follow: a box, or a score and a box.
+    width : int
+        How many numbers a row has: a box (4) or a score and a box (5); of YOLO's lines, 4 or 8
+        coordinates, and a score.
     sides : bool
         Whether the last two numbers are width and height; else the far corner.
     fractions : bool
         Whether lines are YOLO's: a box or three corners or more, and then the score.
+    scored : bool
+        Whether YOLO's lines have a score.
+    counts : tuple of int
+        How many coordinates YOLO's lines may have: one number or two. Without, those of a box or a
+        polygon.
+    polygons : set of int, optional
+        Gets the least and the greatest number of coordinates of a polygon.
     file_bytes, records : int
         The limits: larger files are declined, and so is what comes behind so many rows.
     digests : dict, optional
@@ -188,7 +214,7 @@ def scan_files(
     file, name : (N,) int32 array
         The file of each row, and the number of its first word.
     flag : (N,) bool array
-        Whether it was a polygon, of which its lowest and its highest x and y are given.
+        Whether it was a polygon.
     words : list of bytes
         Those of `known`, then those that were met besides.
     values : (N, width) float64 array
@@ -199,6 +225,10 @@ def scan_files(
     form.grow = grow
     form.sides = sides
     form.fractions = fractions
+    form.scored = scored
+    form.first = form.second = form.fewest = form.most = 0
+    if counts:
+        form.first, form.second = min(counts), max(counts)
     scan_start(&scan, width, records)
     try:
         scan_inputs(&scan, folder, members, contents, file_bytes)
@@ -209,6 +239,8 @@ def scan_files(
             raise ValueError("a known word is listed twice")
         scan_run(&scan, _scan_lines, &form, digests)
         words = scan_words(&scan)
+        if polygons is not None and form.most:
+            polygons.update((form.fewest, form.most))
         file, name, flag, values = map(np.asarray, scan_columns(&scan))
         return scan_declined(&scan), file, name, flag, values, words
     finally:

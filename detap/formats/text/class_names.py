@@ -20,6 +20,8 @@ class ClassNames:
 
     file: str = ""
     names: tuple[str, ...] = ()
+    keypoints: tuple[int, int] | None = None
+    """``kpt_shape`` of a `data.yaml`."""
 
     @classmethod
     def read(cls, path: Path | None, problems: Problems, limits: Limits) -> "ClassNames":
@@ -28,7 +30,7 @@ class ClassNames:
             return cls()
         file = os.fspath(path)
         if file.lower().endswith(SUFFIXES):
-            return cls(file, _names_of_yaml(file, problems, limits))
+            return cls(file, *_names_of_yaml(file, problems, limits))
         lines = plain_lines(read_bytes(file, limits), file, problems)
         if not lines and not problems.count:
             problems.add(file, "", "names no class", "list one class a line")
@@ -55,12 +57,13 @@ class ClassNames:
         """Return the class that the first column of a line stands for."""
         if not self.names or not is_whole(word):
             return word
-        if int(word[:18]) >= len(self.names):
+        number = int(word.lstrip("0")[:18] or "0")
+        if number >= len(self.names):
             raise FaultError(
                 f"class {quoted(word)} is beyond the {len(self.names)} of {self.file}",
                 "classes are numbered from 0; check the list",
             )
-        return self.names[int(word)]
+        return self.names[number]
 
     def source(self) -> tuple[SourceFile, ...]:
         """Return the file as an input, if there is one."""
@@ -90,12 +93,14 @@ class ClassNames:
         raise InputError(Problem(other.file, "", message, remedy))
 
 
-def _names_of_yaml(file: str, problems: Problems, limits: Limits) -> tuple[str, ...]:
+def _names_of_yaml(
+    file: str, problems: Problems, limits: Limits
+) -> tuple[tuple[str, ...], tuple[int, int] | None]:
     try:
-        names = read_data_yaml(file, limits).names
+        data = read_data_yaml(file, limits)
     except InputError as error:
         problems.note(*error.problems)
-        return ()
-    if not names:
+        return (), None
+    if not data.names:
         problems.add(file, "", "has no `names:`", "list the classes there")
-    return names
+    return data.names, data.keypoints

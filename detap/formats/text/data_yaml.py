@@ -48,12 +48,15 @@ class DataYaml(NamedTuple):
         The folder that the others are relative to; empty for the file's own.
     splits : dict of str to tuple of str
         Of ``train``, ``val`` and ``test`` those that are given: folders, or lists of images.
+    keypoints : (int, int) or None
+        ``kpt_shape``: how many keypoints a row of labels has, and how many numbers each.
     """
 
     file: str
     names: tuple[str, ...]
     path: str
     splits: dict[str, tuple[str, ...]]
+    keypoints: tuple[int, int] | None = None
 
 
 class _Fault(Exception):  # noqa: N818 - never seen outside
@@ -107,20 +110,22 @@ def read_data_yaml(path: Path, limits: Limits = DEFAULT_LIMITS) -> DataYaml:
     with _noted(problems, file):
         found = _keys(lines)
     names: tuple[str, ...] = ()
-    path_, splits = "", {}
+    path_, splits, keypoints = "", {}, None
     for key, value in found.items():
         with _noted(problems, file):
             if key == "names":
                 names = _names(value)
             elif key == "path":
                 path_ = _single(value)
+            elif key == "kpt_shape":
+                keypoints = _keypoints(value)
             elif key in SPLITS and (entries := _entries(value)):
                 splits[key] = entries
     if "nc" in found and names and not problems.count:
         with _noted(problems, file):
             _check_count(found["nc"], names)
     problems.raise_any()
-    return DataYaml(file, names, path_, splits)
+    return DataYaml(file, names, path_, splits, keypoints)
 
 
 @contextmanager
@@ -193,6 +198,18 @@ def _entries(value: _Value) -> tuple[str, ...]:
         raise _Fault(value.line, "is a mapping", "give a folder, a list of images, or a list")
     word = _single(value)
     return (word,) if word else ()
+
+
+def _keypoints(value: _Value) -> tuple[int, int] | None:
+    words = _entries(value)
+    if not words:
+        return None
+    if len(words) == 2 and all(is_whole(word) and len(word) < 6 for word in words):
+        count, size = map(int, words)
+        if count > 0 and size in (2, 3):
+            return count, size
+    message = f"kpt_shape {quoted(' '.join(words))} is not [K, 2] or [K, 3]"
+    raise _Fault(value.line, message, "write the number of keypoints, and of numbers for each")
 
 
 def _names(value: _Value) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from detap.errors import Note
+from detap.errors import Note, Problem
 from detap.formats.named.notes import images_without_file, left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, nothing_in_common
 from detap.formats.named.problems import Problems
@@ -32,7 +32,7 @@ def read_detections(
     *,
     class_names: Path | None = None,
     dt_class_names: Path | None = None,
-    boxes: str = "corners",
+    boxes: str = "xyxy",
     layout: str | None = None,
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
@@ -54,7 +54,7 @@ def read_detections(
         A file with one class a line, for files that number their classes from 0.
     dt_class_names : str or path, optional
         The same, before `class_names`, where that is the list of the ground truth alone.
-    boxes : {"corners", "xywh"}
+    boxes : {"xyxy", "xywh"}
         What the four numbers are, in pixels.
     layout : {"class-files", "image-files"}, optional
         Which of the two it is; told from the files by default.
@@ -96,10 +96,7 @@ def _check_truth(path: str, truth: GroundTruth) -> None:
 
 
 def _told_layout(folder: Folder, truth: GroundTruth, limits: Limits) -> str:
-    images = {name for name in truth.images if isinstance(name, str)}
-    told = tell_layout(
-        folder.members, _first_words(folder, limits), images, frozenset(truth.classes)
-    )
+    told = _layout_of(folder, truth, limits)
     if told is None:
         _refuse_other_kinds(folder, limits)
         files.refuse(
@@ -109,6 +106,12 @@ def _told_layout(folder: Folder, truth: GroundTruth, limits: Limits) -> str:
             "give layout='class-files' or 'image-files' (--layout)",
         )
     return told
+
+
+def _layout_of(folder: Folder, truth: GroundTruth, limits: Limits) -> str | None:
+    images = {name for name in truth.images if isinstance(name, str)}
+    words = _first_words(folder, limits)
+    return tell_layout(folder.members, words, images, frozenset(truth.classes))
 
 
 def _refuse_other_kinds(folder: Folder, limits: Limits) -> None:
@@ -158,14 +161,14 @@ def _read_class_files(job: _Job) -> Detections:
     folder, truth = job.folder, job.truth
     of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
     check_classes(folder, of_stem, job.problems, job.names)
-    job.problems.raise_any()
+    _raise_any(job, "class-files")
     images = [str(name) for name in truth.images]
     form = LineForm("image", True, job.boxes, image_resolver(truth, job.problems), images)
     found = job.read(form)
     rows = found.rows
     if job.problems.count and not len(rows):
         _lead_with_images(job)
-    job.problems.raise_any()
+    _raise_any(job, "class-files")
     called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
     image = renumbered(rows.name, rows.names, images)
     notes = told(without_file(truth, called))
@@ -187,7 +190,11 @@ def check_classes(
             remedy = "call it ..._det_<set>_<class>.txt"
             problems.add(file, "", f"may be of the class {rivals}", remedy)
             continue
-        name = names.resolve(found.name)
+        try:
+            name = names.resolve(found.name)
+        except FaultError as fault:
+            problems.add(file, "", fault.message, fault.remedy)
+            continue
         if name in first:
             other = folder.file(folder.members[first[name]])
             message = f"is of the class {quoted(name)}, as {other} is"
@@ -212,9 +219,22 @@ def _read_image_files(job: _Job) -> Detections:
             job.problems.add(folder.file(member), "", unknown.message, unknown.remedy)
     if job.problems.count and not (image >= 0).any():
         _lead_with_images(job)
-    job.problems.raise_any()
+    _raise_any(job, "image-files")
     without = images_without_file(len(truth.images) - int(np.count_nonzero(of_file >= 0)))
     return _detections(job, _Found(found, image, rows.name, rows.names), told(without))
+
+
+def _raise_any(job: _Job, layout: str) -> None:
+    """Raise InputError if there are problems, led by the layout if the files have another."""
+    if not job.problems.count:
+        return
+    other = _layout_of(job.folder, job.truth, job.limits)
+    if other not in (None, layout):
+        read, looks = (f"a file per {name.partition('-')[0]}" for name in (layout, other))
+        message = f"is read as {read}, but its names and first words are those of {looks}"
+        lead = Problem(job.folder.given, "", message, f"give --layout {other}, or leave it out")
+        job.problems.lead = lead
+    job.problems.raise_any()
 
 
 def _lead_with_images(job: _Job) -> None:

@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from detap.formats.named.problems import Problems
 from detap.formats.named.sides import CORNERS
@@ -20,8 +21,7 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 XYWH = ("x", "y", "width", "height")
 
-SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--boxes xywh) if these are x, y, width and height"
-"""The remedy of corners in the wrong order that would be fine as x, y, width and height."""
+_SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--{}-boxes xywh) if these are x, y, width and height"
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SEPARATOR = re.compile(r"[ \t]+")
@@ -63,7 +63,7 @@ class LineForm:
         What the first column names.
     scored : bool
         Whether a score follows it.
-    encoding : {"corners", "xywh"}
+    encoding : {"xyxy", "xywh"}
         What the four numbers then are.
     resolve : callable
         Takes the first column and returns the name that it stands for, or raises
@@ -79,10 +79,20 @@ class LineForm:
     known: Sequence[str] | None = None
 
     @property
+    def swapped(self) -> str:
+        """The remedy of corners in the wrong order that would be fine as x, y, width and height."""
+        return _SWAPPED.format("dt" if self.scored else "gt")
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         box = XYWH if self.encoding == "xywh" else CORNERS
         return (self.key, *(("score",) if self.scored else ()), *box)
+
+    @property
+    def scanned(self) -> dict[str, Any]:
+        """The arguments of the scanner that describe these lines."""
+        return {"sides": self.encoding == "xywh", "fractions": False}
 
     def read_line(self, text: str) -> tuple[str, list[float], bool]:
         """Return the name, the numbers and the flag of a line.

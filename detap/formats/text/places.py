@@ -1,7 +1,7 @@
 """Where the rows of a folder of text files, or of XML, stand."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from detap.formats.named.problems import Problems
 from detap.formats.named.sides import CORNERS, Stand
 from detap.formats.reading.stream import Limits
 from detap.formats.text.folder import Folder
-from detap.formats.text.lines import SWAPPED, LineForm, read_lines
+from detap.formats.text.lines import LineForm, read_lines
 from detap.formats.text.rows import Rows, content, rows_of
 from detap.tables.detection import Flags
 
@@ -25,6 +25,7 @@ class Places:
     rows: Rows
     form: LineForm | None
     limits: Limits
+    _lines: dict[int, list[int]] = field(default_factory=dict, init=False, repr=False)
 
     def stand(self, as_is: bool) -> Stand:
         """Return what is asked where something is to be said of them."""
@@ -33,9 +34,9 @@ class Places:
             self.limits,
             as_is,
             self.place,
-            "corners" if self.form is None else self.form.encoding,
+            "xyxy" if self.form is None else self.form.encoding,
             _ELEMENTS if self.form is None else CORNERS,
-            "" if self.form is None else SWAPPED,
+            "" if self.form is None else self.form.swapped,
         )
 
     def refuse(self, faults: Iterable[tuple[Flags, str]], problems: Problems) -> None:
@@ -46,12 +47,16 @@ class Places:
         problems.raise_any()
 
     def place(self, row: int) -> tuple[str, str]:
-        """Return the file of a row, which is read again, and its line there."""
+        """Return the file of a row, and its line there; the last such file is not read twice."""
         number = int(self.rows.file[row])
         file = self.folder.file(self.members[number])
         record = row - int(rows_of(self.rows, number)[0])
         if self.form is None:
             return file, f"object {record + 1}"
-        problems = Problems(1)
-        lines = read_lines(content(file, problems, self.limits) or b"", file, self.form, problems)
-        return file, f"line {lines.place[record]}" if record < len(lines.place) else ""
+        if number not in self._lines:
+            problems = Problems(1)
+            data = content(file, problems, self.limits) or b""
+            self._lines.clear()
+            self._lines[number] = read_lines(data, file, self.form, problems).place
+        lines = self._lines[number]
+        return file, f"line {lines[record]}" if record < len(lines) else ""

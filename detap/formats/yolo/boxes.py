@@ -1,10 +1,11 @@
 """Fractions of images to pixels, and what may be wrong with them."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
-from detap.errors import InputError, Problem
+from detap.errors import InputError, Note, Problem
 from detap.formats.named.problems import Problems
 from detap.formats.text.rows import Rows
 from detap.formats.yolo.lines import BOX, COLUMNS
@@ -20,52 +21,102 @@ _SIDES = ("the lowest x", "the lowest y", "the highest x", "the highest y")
 _PIXELS = 2.0
 
 
-def boxes_and_scores(rows: Rows, columns: str | None, path: str) -> tuple[Floats, Floats]:
-    """Return the box (N, 4) and the confidence (N,) of each row of detections.
+FEW = 20
+"""Fewer rows than this may fit either order of columns by chance."""
+_FAR = 0.25
+"""By how much the shares of rows that meet a ground truth have to differ."""
+
+
+class Columns(NamedTuple):
+    """The order of the columns of predictions.
+
+    Attributes
+    ----------
+    order : {"conf-last", "conf-first"}
+    note : tuple of Note
+        That it was inferred.
+    doubtful : bool
+        Whether so few rows may fit an order by chance that ground truths are to confirm it.
+    """
+
+    order: str
+    note: tuple[Note, ...] = ()
+    doubtful: bool = False
+
+    def split(self, rows: Rows) -> tuple[Floats, Floats]:
+        """Return the box (N, 4) and the confidence (N,) of each row of five numbers."""
+        last, score = rows.values[:, :4], rows.values[:, 4]
+        if self.order == COLUMNS[0]:
+            return last.copy(), score.copy()
+        polygon = rows.flag
+        box = np.where(polygon[:, None], last, rows.values[:, 1:])
+        return box, np.where(polygon, score, rows.values[:, 0])
+
+
+def order_of_columns(rows: Rows, *, named: bool) -> Columns:
+    """Return where the confidence stands: last, unless boxes refute that and fit the other order.
 
     Parameters
     ----------
     rows : Rows
-        With five numbers each.
-    columns : {"conf-last", "conf-first"} or None
-        Where the confidence stands; told from the boxes where None.
+        Of five numbers each.
+    named : bool
+        Whether classes are given by name, as Padilla's tools do, which write the confidence first.
+    """
+    values = rows.values[~rows.flag]
+    if not len(values):
+        return Columns(COLUMNS[0])
+    last, first = (int(np.count_nonzero(~_fits(b))) for b in (values[:, :4], values[:, 1:]))
+    if named:
+        chosen = not first
+        why = "classes are given by name"
+    else:
+        chosen = bool(last) and not first
+        # Detectors that let boxes reach beyond their images leave few rows that fit no order.
+        chosen |= too_many(last, len(values)) and not too_many(first, len(values))
+        why = f"{last} of {len(values)} boxes would lie beyond their image if it stood last"
+    if chosen:
+        message = f"the confidence is read as the second column: {why}; --columns conf-last differs"
+        note = Note("columns-conf-first", message, len(values), warning=False)
+        return Columns(COLUMNS[1], (note,), doubtful=bool(last) and len(values) < FEW and not named)
+    return Columns(COLUMNS[0], doubtful=not last and not first and len(values) < FEW)
+
+
+def settle(chosen: Columns, last: Floats, first: Floats, path: str) -> Columns:
+    """Return the order of few rows: as chosen, unless ground truths contradict.
+
+    Parameters
+    ----------
+    chosen : Columns
+        As :func:`order_of_columns` returns it.
+    last, first : (N,) float64
+        The greatest overlap of each row with a ground truth of its class, read either way.
     path : str
 
     Raises
     ------
     InputError
-        Where it cannot be told.
+        If boxes fit either way, and far more rows meet a ground truth as conf-first.
     """
-    if (columns or _told(rows, path)) == "conf-first":
-        return np.where(rows.flag[:, None], rows.values[:, :4], rows.values[:, 1:]), np.where(
-            rows.flag, rows.values[:, 4], rows.values[:, 0]
+    met, other = (float(np.mean(overlap > 0.5)) for overlap in (last, first))
+    if chosen.order != COLUMNS[0] and met < other + _FAR:
+        return chosen
+    if chosen.order == COLUMNS[0] and other >= met + _FAR:
+        message = (
+            "the confidence may be the last column or the second: boxes fit their images either "
+            f"way, and {other:.0%} of {len(last)} overlap a ground truth of their class by more "
+            f"than .5 if it is the second, {met:.0%} if it is the last"
         )
-    return rows.values[:, :4].copy(), rows.values[:, 4].copy()
-
-
-def _told(rows: Rows, path: str) -> str:
-    """Return where the confidence stands: where the other four numbers are boxes that fit."""
-    values = rows.values[~rows.flag]
-    if not len(values):
-        return COLUMNS[0]
-    odd = [int(np.count_nonzero(~_fits(box))) for box in (values[:, :4], values[:, 1:])]
-    # All that fit tell; and nearly all, where a detector lets boxes reach beyond their images.
-    for last, first in ([not count for count in odd], [not too_many(n, len(values)) for n in odd]):
-        if last != first:
-            return COLUMNS[0] if last else COLUMNS[1]
-    if not last and np.median(values[:, 1:4].max(axis=1)) > _PIXELS:
-        return COLUMNS[0]  # pixels, of which is said what they are
-    how = "both fit their images" if last else "neither fits its image"
-    raise InputError(
-        Problem(
-            path,
-            "",
-            "the confidence may be the last column or the one behind the class: read either way, "
-            f"boxes are such that {how}",
-            "say --columns conf-last, as Ultralytics writes them, or --columns conf-first, as "
-            "Padilla's tools do",
+        remedy = (
+            "give --columns conf-first, as Padilla's tools write, or --columns conf-last, as "
+            "Ultralytics does"
         )
+        raise InputError(Problem(path, "", message, remedy))
+    message = (
+        "rows fit `class xc yc w h conf` and `class conf xc yc w h`, and are read as the first; "
+        "--columns conf-first reads the second"
     )
+    return Columns(COLUMNS[0], (Note("columns-conf-last", message, len(last), warning=False),))
 
 
 def _fits(box: Floats) -> Flags:
@@ -76,7 +127,13 @@ def _fits(box: Floats) -> Flags:
 
 
 def check_fractions(
-    rows: Rows, box: Floats, place: Place, problems: Problems, *, as_is: bool
+    rows: Rows,
+    box: Floats,
+    place: Place,
+    problems: Problems,
+    *,
+    as_is: bool,
+    reach: float | None = None,
 ) -> None:
     """Refuse files of boxes and polygons, and numbers that are no fractions.
 
@@ -90,9 +147,14 @@ def check_fractions(
         Gets what is wrong.
     as_is : bool
         Whether boxes may reach beyond their images.
+    reach : float, optional
+        How far polygons may reach beyond: as far as boxes, if not given.
     """
     _refuse_mixed(rows, place, problems)
     outside = (box < LOWEST) | (box > HIGHEST)
+    if reach is not None:
+        far = (box < -reach) | (box > 1 + reach)
+        outside = np.where(rows.flag[:, None], far, outside)
     if as_is or not outside.any():
         return
     at = np.flatnonzero(outside.any(axis=1))

@@ -27,6 +27,10 @@ NAME_LISTS = ("classes.txt", "obj.names", "data.yaml")
 """Where classes are named, beside labels."""
 
 
+_MOST_OTHERS = 10_000
+"""A folder with more other files than this, and than images, is no folder of images."""
+
+
 class DataSet(NamedTuple):
     """Images, sorted by name.
 
@@ -46,6 +50,8 @@ class DataSet(NamedTuple):
         How many lines of lists repeat an image.
     aside : int
         How many entries of the folders are neither.
+    outside : tuple of str
+        Folders and lists that the `data.yaml` names outside its own folder.
     """
 
     images: tuple[str, ...]
@@ -55,6 +61,7 @@ class DataSet(NamedTuple):
     data: DataYaml | None
     repeated: int
     aside: int
+    outside: tuple[str, ...] = ()
 
     @property
     def labelled(self) -> tuple[int, ...]:
@@ -153,6 +160,7 @@ class _Search:
     found: dict[str, _Image] = field(default_factory=dict)
     repeated: int = 0
     aside: int = 0
+    outside: dict[str, None] = field(default_factory=dict)
     _listed: dict[str, tuple[dict[str, bool], list[str]]] = field(default_factory=dict)
 
     # --- a data.yaml
@@ -167,6 +175,7 @@ class _Search:
                 "name another (--split), or write where its images are",
             )
         base = self._base(data)
+        own = os.path.abspath(os.path.dirname(data.file))
         for entry in data.splits[split]:
             ways = [entry, entry.removeprefix("../")]  # Roboflow's files are one folder too high
             places = dict.fromkeys(os.path.join(base, way) for way in ways)
@@ -179,9 +188,17 @@ class _Search:
                 remedy = "correct it, or `path:`, which it is relative to"
                 self.problems.add(data.file, "", message, remedy)
             elif os.path.isfile(place):
-                self._find_listed(os.path.normpath(place), base)
+                self._find_listed(os.path.normpath(place), base, own)
             else:
-                self._find_in(os.path.normpath(place), label_folder_of(os.path.normpath(place)))
+                images = os.path.normpath(place)
+                self._report_outside(images, own)
+                self._find_in(images, label_folder_of(images), data)
+
+    def _report_outside(self, path: str, own: str) -> None:
+        """Keep a path that is not below the folder of the data.yaml."""
+        full = os.path.abspath(path)
+        if full != own and not full.startswith(os.path.join(own, "")):
+            self.outside.setdefault(full)
 
     def _base(self, data: DataYaml) -> str:
         here = os.path.dirname(data.file) or "."
@@ -194,9 +211,22 @@ class _Search:
             "correct it, or take it out: the folder of this file counts then",
         )
 
-    def _find_listed(self, file: str, base: str) -> None:
-        """Find the images that a text file lists, a path a line."""
-        lines = plain_lines(files.read_bytes(file, self.limits), file, self.problems)
+    def _find_listed(self, file: str, base: str, own: str) -> None:
+        """Find the images that a text file lists, a path a line.
+
+        Lines are only quoted from a file most of whose lines are paths of images: a data.yaml may
+        name any file.
+        """
+        self._report_outside(file, own)
+        if not file.lower().endswith(".txt"):
+            files.refuse(file, "is no list of images: no .txt file", "name a folder or a list")
+        problems = Problems(self.limits.problems)
+        lines = plain_lines(files.read_bytes(file, self.limits), file, problems)
+        images = sum(_is_image(os.path.basename(text)) for _, text in lines)
+        if 2 * images < len(lines) or (problems.count and not images):
+            message = f"is no list of images: {images} of {len(lines)} lines are paths of images"
+            files.refuse(file, message, "list one image a line")
+        self.problems.note(*problems.listed)
         here = os.path.dirname(file) or "."
         root = next((r for r in (here, base) if lines and _exists(_folder_of(r, lines[0][1]))), "")
         labels: dict[str, str] = {}
@@ -205,6 +235,7 @@ class _Search:
             folder, name = os.path.split(os.path.normpath(place))
             if folder not in labels:
                 labels[folder] = label_folder_of(folder)
+                self._report_outside(folder, own)
             if not _is_image(name):
                 message = f"{quoted(text)} is called as no image is"
                 self.problems.add(file, f"line {number}", message, "list one image a line")
@@ -231,15 +262,24 @@ class _Search:
             files.refuse(self.given, "has no label file: no file ends with .txt", remedy)
         self._find_in(label_folder_of(labels, "labels", "images"), labels)
 
-    def _find_in(self, images: str, labels: str) -> None:
-        """Find the images of a folder and those below it, and see that no label is left over."""
-        before = len(self.found)
+    def _find_in(self, images: str, labels: str, data: DataYaml | None = None) -> None:
+        """Find the images of a folder and those below it, and see that no label is left over.
+
+        A folder that a `data.yaml` names is refused if it holds next to nothing but other files.
+        """
+        before, others = len(self.found), 0
         for folder, names in self._walk(images):
             beside = os.path.normpath(os.path.join(labels, os.path.relpath(folder, images)))
             for name in names:
                 if _is_image(name):
                     self._add(name.rpartition(".")[0], _Image(folder, name, beside))
+                else:
+                    others += 1
+            if data is not None and others > max(_MOST_OTHERS, len(self.found) - before):
+                self._refuse_folder(data, images, f"holds {others} files that are no images")
         any_image = len(self.found) > before
+        if data is not None and not any_image and images == labels and self.outside:
+            self._refuse_folder(data, images, "holds no image, and is outside the data set")
         for folder, names in self._walk(labels):
             for name in names:
                 if name.endswith((".TXT", ".Txt")):
@@ -251,6 +291,10 @@ class _Search:
                     self._expect(name, folder, images)
                 else:
                     self._add(name[:-4], _Image("", "", folder))
+
+    def _refuse_folder(self, data: DataYaml, images: str, what: str) -> None:
+        message = f"names {os.path.abspath(images)}, which {what}"
+        files.refuse(data.file, message, "name the folder of the images, or a list of them")
 
     def _expect(self, name: str, folder: str, images: str) -> None:
         """See that a file of labels has an image."""
@@ -338,7 +382,14 @@ class _Search:
         listed = {s: m for s, m in zip(stems, members, strict=True) if m}
         folder = Folder(root, "", ".txt", listed, self.aside, frozenset(odd))
         return DataSet(
-            tuple(stems), image_files, tuple(members), folder, data, self.repeated, self.aside
+            tuple(stems),
+            image_files,
+            tuple(members),
+            folder,
+            data,
+            self.repeated,
+            self.aside,
+            tuple(self.outside),
         )
 
 

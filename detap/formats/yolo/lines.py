@@ -1,11 +1,15 @@
-"""What a line of YOLO's is: a class, then a box or a polygon, then a confidence of a detection."""
+"""Lines of YOLO's files: a class, a box or a polygon, and the confidence of a detection."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 from detap.formats.reading.problems import FaultError
 from detap.formats.text.lines import LineForm, columns_of, numbers_of
 
 BOX = ("xc", "yc", "w", "h")
+CORNERS = 8
+"""How many coordinates a quadrilateral has."""
 COLUMNS = ("conf-last", "conf-first")
 """Where the confidence stands: as Ultralytics writes it, or as Padilla's tools do."""
 
@@ -16,30 +20,91 @@ SAVE_CONF = "run the detector again with save_txt=True save_conf=True, into a ne
 class YoloForm(LineForm):
     """Lines of ``class xc yc w h [conf]`` or ``class x y x y x y ... [conf]``, in fractions.
 
-    Of a polygon, the lowest x and y and the highest are left, in the place of the box.
+    Of a polygon, the lowest x and y and the highest are kept, in the place of the box.
+
+    Attributes
+    ----------
+    counts : tuple of int
+        The numbers of coordinates that a line may have; empty for a box or any polygon.
+    kept : int
+        How many coordinates of a line are kept where `counts` says how many it has: the four of its
+        box, or those of its corners.
+    source : str
+        What sets `counts`, for messages.
+    hint : str
+        What to do about another number of columns.
+    polygons : set of int
+        Gets numbers of coordinates of polygons, the least and the greatest among them.
     """
+
+    counts: tuple[int, ...] = ()
+    kept: int = 4
+    source: str = ""
+    hint: str = ""
+    polygons: set[int] = field(default_factory=set, compare=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns of a box."""
-        return ("class", *BOX, *(("conf",) if self.scored else ()))
+        """The names of the columns of a box, or of a polygon."""
+        corners = range(1, self.kept // 2 + 1)
+        shape = BOX if self.kept == len(BOX) else [f"{axis}{at}" for at in corners for axis in "xy"]
+        return ("class", *shape, *(("conf",) if self.scored else ()))
+
+    @property
+    def scanned(self) -> dict[str, Any]:
+        """The arguments of the scanner that describe these lines."""
+        return {
+            "sides": False,
+            "fractions": True,
+            "scored": self.scored,
+            "counts": self.counts,
+            "polygons": self.polygons,
+        }
 
     def read_line(self, text: str) -> tuple[str, list[float], bool]:
         """Return the class, the numbers, and whether they are a polygon's corners."""
         columns = columns_of(text)
-        points = len(columns) - 1 - self.scored
-        is_box = points == len(BOX)
-        if not is_box and (points < 6 or points % 2):
+        count = len(columns) - 1 - self.scored
+        is_box = count == len(BOX)
+        if self.counts and count not in self.counts:
+            raise FaultError(*self._other_count(len(columns)))
+        if not self.counts and not is_box and (count < 6 or count % 2):
             raise FaultError(*self._wrong_count(len(columns)))
         name = self.resolve(columns[0])
-        titles = self.columns[1:]
-        if not is_box:
-            titles = ("x", "y") * (points // 2) + titles[len(BOX) :]
-        values = numbers_of(titles, columns[1:])
-        if not is_box:
-            x, y = values[0:points:2], values[1:points:2]
-            values = [min(x), min(y), max(x), max(y), *values[points:]]
-        return name, values, not is_box
+        values = numbers_of(self._titles(count), columns[1:])
+        score = values[count:]
+        if self.counts:
+            is_polygon = count == self.kept > len(BOX)
+            kept = values[: min(count, self.kept)]
+            kept += [0.0] * (self.kept - len(kept))
+        else:
+            is_polygon, kept = not is_box, values[:count]
+            if is_polygon:
+                x, y = kept[0::2], kept[1::2]
+                kept = [min(x), min(y), max(x), max(y)]
+        if is_polygon:
+            self.polygons.add(count)
+        return name, kept + score, is_polygon
+
+    def _titles(self, count: int) -> Sequence[str]:
+        """Return what the numbers of a line of so many coordinates are called."""
+        score = ("conf",) if self.scored else ()
+        if count == len(BOX):
+            return (*BOX, *score)
+        if self.counts and self.kept == len(BOX):
+            return (*BOX, *(f"column {at}" for at in range(6, count + 2)), *score)
+        return (*(("x", "y") * (count // 2)), *score)
+
+    def _other_count(self, count: int) -> tuple[str, str]:
+        due = [str(n + 1 + self.scored) for n in self.counts]
+        message = f"has {count} column{'s' * (count != 1)}, {' or '.join(due)} are due"
+        if self.source:
+            message += f" by {self.source}"
+        if self.scored and str(count + 1) in due:
+            return f"{message}: the confidence is missing, as without save_conf", SAVE_CONF
+        if self.scored and str(count - 1) in due:
+            return f"{message}: the id of a tracker behind the confidence?", "take the id away"
+        return message, self.hint
 
     def _wrong_count(self, count: int) -> tuple[str, str]:
         message = f"has {count} column{'s' * (count != 1)}"
@@ -49,7 +114,8 @@ class YoloForm(LineForm):
             if count == len(self.columns) + 1:
                 return f"{message}, one more than a box: a confidence, as detections have?", due
             if count > len(self.columns):
-                return f"{message}: a polygon has an even number of coordinates", f"write {polygon}"
+                remedy = f"write {polygon}{_of_pose(count - 5)}"
+                return f"{message}: a polygon has an even number of coordinates", remedy
         elif count == len(self.columns) - 1:
             return f"{message}: the confidence is missing, as without save_conf", SAVE_CONF
         elif count == len(self.columns) + 1:
@@ -57,5 +123,13 @@ class YoloForm(LineForm):
             return f"{message}corners without confidence", f"take the id away; {due}"
         elif count > len(self.columns):
             message += ": a polygon without confidence, as without save_conf, or with the id of a "
-            return f"{message}tracker behind it", f"{SAVE_CONF}; or take the id away"
+            remedy = f"{SAVE_CONF}; or take the id away{_of_pose(count - 6)}"
+            return f"{message}tracker behind it", remedy
         return f"{message}, {len(self.columns)} are due", f"{due}, or {polygon}"
+
+
+def _of_pose(count: int) -> str:
+    """Return the hint for rows with so many numbers behind a box, which may be keypoints."""
+    if count % 3 or count < 6:
+        return ""
+    return f"; or, if these are keypoints, write `kpt_shape: [{count // 3}, 3]` into data.yaml"

@@ -1,8 +1,9 @@
 """YOLO's data sets and predictions to tables.
 
-A line is ``class xc yc w h``, or a polygon ``class x y x y x y ...``, in fractions of the image;
-behind it stands the confidence of a detection. Regular files are scanned; what the scanner declines
-is read with care. Both give the same rows: tests hold them to it.
+A line is ``class xc yc w h``, also with keypoints behind, or a polygon ``class x y x y x y ...``,
+in fractions of the image; behind it stands the confidence of a detection. Regular files are
+scanned; what the scanner declines is read with care. Both give the same rows: tests hold them to
+it.
 
 Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engine/results.py``
 (`save_txt`).
@@ -11,10 +12,13 @@ Reference: Ultralytics 8.3, ``data/utils.py`` (`verify_image_label`) and ``engin
 import os
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from detap.errors import InputError, Note, Problem
+from detap.core.overlap import paired_overlaps
+from detap.core.polygons import bounds, rectangles
+from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.named.notes import images_without_file, images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
@@ -24,10 +28,18 @@ from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import FaultError, check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
+from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder, detections_folder
 from detap.formats.text.places import Places
 from detap.formats.text.rows import Rows, no_rows, read_text
-from detap.formats.yolo.boxes import boxes_and_scores, check_areas, check_fractions, in_pixels
+from detap.formats.yolo.boxes import (
+    Columns,
+    check_areas,
+    check_fractions,
+    in_pixels,
+    order_of_columns,
+    settle,
+)
 from detap.formats.yolo.dataset import (
     NAME_LISTS,
     DataSet,
@@ -36,14 +48,32 @@ from detap.formats.yolo.dataset import (
     is_data_yaml,
     labels_folder,
 )
-from detap.formats.yolo.lines import COLUMNS, YoloForm
+from detap.formats.yolo.lines import BOX, COLUMNS, CORNERS, YoloForm
 from detap.formats.yolo.sizes import GivenSizes, Size, refuse_unknown, sizes_of_images
-from detap.spelling import is_whole, quoted
+from detap.formats.yolo.tasks import (
+    form_of,
+    has_keypoints,
+    keeping,
+    refuse_alike,
+    refuse_no_quadrilaterals,
+    upright,
+)
+from detap.spelling import is_whole, quoted, some
 from detap.tables.columns import places, renumbered
-from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, SourceFile
-from detap.tables.doubts import pair_key, repeats
+from detap.tables.detection import (
+    Detections,
+    Flags,
+    Floats,
+    GroundTruth,
+    Integers,
+    SourceFile,
+    encode_boxes,
+)
+from detap.tables.doubts import POLYGONS_BOUNDED, pair_key, repeats
 
 _TRUTH = "the ground truth"
+_LABELS_REACH, _PREDICTIONS_REACH = 0.5, 1.0
+"""How far the corners of oriented boxes may lie beyond the image, in its sides."""
 
 
 def read_ground_truth(
@@ -51,6 +81,7 @@ def read_ground_truth(
     *,
     split: str | None = None,
     class_names: Path | None = None,
+    task: str | None = None,
     image_size: Size | None = None,
     image_sizes: Path | None = None,
     as_is: bool = False,
@@ -93,7 +124,9 @@ def read_ground_truth(
     data_set = find_images(path, split, limits)
     names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
     members = [data_set.members[number] for number in data_set.labelled]
-    labels = _Files.read(data_set.folder, members, names, limits, scored=False)
+    keypoints = _keypoints([names, *_lists_of(data_set.data)])
+    given_task = _Task(task, keypoints, as_is)
+    labels = _Files.read(data_set.folder, members, names, limits, given_task, scored=False)
     rows = labels.rows
     what = f"object in the {len(members)} label files of its images"
     refuse_empty(path, len(rows), limits, what, "labels")
@@ -102,25 +135,52 @@ def read_ground_truth(
     given = GivenSizes(data_set.images, image_size, image_sizes, limits)
     sizes = sizes_of_images(data_set, given, image, as_is=as_is)
     classes = names.names or tuple(sorted(rows.names, key=lambda name: (len(name), name)))
-    kept = np.flatnonzero(~_repeats(rows))
+    pixels = labels.pixels(rows.values, sizes[image])
+    polygons = labels.polygons(pixels, sizes[image])
+    kept = np.flatnonzero(~labels.repeated())
     objects = Objects(
         images=data_set.images,
         classes=classes,
         image=image[kept],
         label=renumbered(rows.name, rows.names, classes)[kept],
-        boxes=labels.pixels(rows.values, sizes[image])[kept],
+        boxes=pixels[kept],
         encoding="xywh",
         sizes=sizes,
+        polygons=None if polygons is None else polygons[kept],
     )
     stand = Stand(path, limits, as_is, lambda row: labels.place(int(kept[row])), "xywh")
     own = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
     sources = _once((*own, *labels.source(), *names.source(), *given.source))
     notes = _truth_notes(data_set, names, image, len(rows) - len(kept))
+    notes = (*notes, *labels.notes("ground truth"))
     return ground_truth(objects, stand, sources, notes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Task:
+    """What is known of the rows before they are read."""
+
+    name: str | None
+    keypoints: tuple[int, int] | None
+    as_is: bool
+
+
+@dataclass(frozen=True, slots=True)
 class _Files(Places):
-    """Files of lines, and their rows."""
+    """Files of lines, and their rows: box or bounds, and a score.
+
+    Attributes
+    ----------
+    task : _Task
+    corners : (N, 8) float64 or None
+        In fractions, where all polygons are quadrilaterals that are not upright boxes.
+    by_name : bool
+        Whether all rows give their class by name.
+    """
+
+    task: _Task
+    corners: Floats | None = None
+    by_name: bool = False
 
     @classmethod
     def read(
@@ -129,23 +189,49 @@ class _Files(Places):
         members: Sequence[str],
         names: ClassNames,
         limits: Limits,
+        task: _Task,
         *,
         scored: bool,
         known: Collection[str] = (),
     ) -> "_Files":
         """Read them; raise InputError with every line that cannot be read."""
-        form = YoloForm("class", scored, "fractions", _resolver(names, known))
-        problems = Problems(limits.problems)
-        rows = no_rows(len(form.columns) - 1)
-        if members:
-            rows = read_text(folder, form, members, problems, limits)
-        problems.raise_any()
-        return cls(folder, members, rows, form, limits)
+        kinds: set[bool] = set()
+        resolve = _resolver(names, frozenset(known), kinds)
+        form = form_of(task.name, task.keypoints, scored=scored, resolve=resolve, path=folder.given)
+
+        def read(form: YoloForm) -> Rows:
+            problems = Problems(limits.problems)
+            rows = no_rows(len(form.columns) - 1)
+            if members:
+                rows = read_text(folder, form, members, problems, limits)
+            problems.raise_any()
+            return rows
+
+        rows = read(form)
+        found = cls(folder, members, rows, form, limits, task, by_name=kinds == {True})
+        if not form.counts and form.polygons == {CORNERS}:
+            form = keeping(form, CORNERS, len(BOX), CORNERS)
+            rows = read(form)
+        elif form.polygons and rows.flag.all() and not (task.as_is or task.name):
+            refuse_alike(form, found.place(0), lambda form: read(form).values)
+        return found if form.kept == len(BOX) else found._of_corners(rows, form)
+
+    def _of_corners(self, rows: Rows, form: YoloForm) -> "_Files":
+        """Return the same with the corners of quadrilaterals beside their bounds."""
+        corners, score = np.split(rows.values, (CORNERS,), axis=1)
+        box = np.where(rows.flag[:, None], bounds(corners), corners[:, : len(BOX)])
+        bounded = replace(rows, values=np.hstack([box, score]))
+        straight = upright(corners[rows.flag])
+        return replace(self, rows=bounded, form=form, corners=None if straight else corners)
 
     def check(self, box: Floats, *, as_is: bool) -> None:
         """Raise InputError where the boxes (N, 4) of the rows are no fractions."""
         problems = Problems(self.limits.problems)
-        check_fractions(self.rows, box, self.place, problems, as_is=as_is)
+        assert self.form is not None
+        reach = None
+        if self.corners is not None:
+            reach = _PREDICTIONS_REACH if self.form.scored else _LABELS_REACH
+        check_fractions(self.rows, box, self.place, problems, as_is=as_is, reach=reach)
         problems.raise_any()
 
     def pixels(self, box: Floats, size: Floats) -> Floats:
@@ -155,6 +241,56 @@ class _Files(Places):
         check_areas(pixels, self.place, problems)
         problems.raise_any()
         return pixels
+
+    def polygons(self, pixels: Floats, size: Floats) -> Floats | None:
+        """Return the quadrilaterals (N, 8) in pixels, boxes among them; None if all are boxes.
+
+        Raises
+        ------
+        InputError
+            If they look like polygons or keypoints, and no task is given.
+        """
+        if self.corners is None:
+            return None
+        polygon = self.rows.flag
+        found = np.where(
+            polygon[:, None],
+            self.corners * np.tile(size, (1, CORNERS // 2)),
+            rectangles(encode_boxes(pixels, "xywh")[0]),
+        )
+        if self.task.name is None and not self.task.as_is:
+            at = np.flatnonzero(polygon)
+            assert self.form is not None
+            refuse_no_quadrilaterals(
+                self.corners[at], found[at], self.form.scored, lambda row: self.place(int(at[row]))
+            )
+        return found
+
+    def repeated(self) -> Flags:
+        """Return which rows are identical to an earlier one of their file."""
+        rows = self.rows
+        values = rows.values if self.corners is None else np.hstack([rows.values, self.corners])
+        return repeats(2 * pair_key(rows.file, rows.name) + rows.flag, values)
+
+    def notes(self, title: str) -> tuple[Note, ...]:
+        """Say what of the rows is left out."""
+        assert isinstance(self.form, YoloForm)
+        keypoints = len(self.rows) if has_keypoints(self.form) else 0
+        bounded = 0 if self.form.counts else int(np.count_nonzero(self.rows.flag))
+        return told(
+            Note(
+                "keypoints-left-out",
+                f"rows of the {title} have keypoints, which are left out: their boxes are compared",
+                keypoints,
+                warning=False,
+            ),
+            Note(
+                POLYGONS_BOUNDED,
+                f"polygons of the {title} count as the boxes around them",
+                bounded,
+                warning=False,
+            ),
+        )
 
     def source(self) -> tuple[SourceFile, ...]:
         """Return the files as an input, if there is any."""
@@ -181,6 +317,12 @@ def _truth_notes(
             repeated,
         ),
         Note("images-listed-twice", listed, data_set.repeated),
+        Note(
+            "paths-outside-data-set",
+            f"paths of data.yaml lie outside its folder: {some(data_set.outside)}",
+            len(data_set.outside),
+            warning=False,
+        ),
         left_aside(data_set.aside, "labels", of="the folders"),
         images_without_objects(len(data_set.images), image),
         Note(
@@ -206,6 +348,7 @@ def read_detections(
     class_names: Path | None = None,
     dt_class_names: Path | None = None,
     columns: str | None = None,
+    task: str | None = None,
     image_size: Size | None = None,
     image_sizes: Path | None = None,
     as_is: bool = False,
@@ -225,8 +368,11 @@ def read_detections(
     dt_class_names : str or path, optional
         The same of the predictions alone, where another list numbers them.
     columns : {"conf-last", "conf-first"}, optional
-        Whether a line is ``class xc yc w h conf`` or ``class conf xc yc w h``; told by which of
-        them makes boxes that fit their images.
+        Whether a line is ``class xc yc w h conf`` or ``class conf xc yc w h``; by default the
+        first, unless its boxes do not fit their images and those of the second do.
+    task : {"detect", "segment", "pose", "obb"}, optional
+        As :func:`read_ground_truth` has it; ``kpt_shape`` is that of the ground truth or of
+        `class_names`.
     image_size, image_sizes : optional
         As :func:`read_ground_truth` has them; for images whose size the ground truth does not have.
     as_is, limits
@@ -251,27 +397,33 @@ def read_detections(
     else:
         names = ClassNames.given(dt_class_names, limits)
     members = tuple(folder.members.values())
-    found = _Files.read(folder, members, names, limits, scored=True, known=truth.classes)
+    described = [_found(source.path, limits) for source in truth.files if is_data_yaml(source.path)]
+    keypoints = _keypoints([names, ClassNames.given(class_names, limits), *described])
+    known, given_task = truth.classes, _Task(task, keypoints, as_is)
+    found = _Files.read(folder, members, names, limits, given_task, scored=True, known=known)
     rows = found.rows
     if not names.names:
         _check_numbered(path, truth, rows)
-    box, score = boxes_and_scores(rows, columns, path)
-    found.check(box, as_is=as_is)
     given = GivenSizes(truth.images, image_size, image_sizes, limits)
     size, without = _sizes_of_rows(found, truth, given, path)
+    order = _columns(found, truth, size, columns, path)
+    box, score = order.split(rows)
+    found.check(box, as_is=as_is)
+    pixels = found.pixels(box, size)
     objects = Objects(
         images=tuple(folder.members),
         classes=rows.names,
         image=rows.file,
         label=rows.name,
-        boxes=found.pixels(box, size),
+        boxes=pixels,
         encoding="xywh",
         score=score,
+        polygons=found.polygons(pixels, size),
     )
     stand = Stand(path, limits, as_is, found.place, "xywh")
     theirs = {source.path for source in truth.files} | {_TRUTH}
     own = (source for source in (*names.source(), *given.source) if source.path not in theirs)
-    notes = _detection_notes(folder, rows, without)
+    notes = (*_detection_notes(folder, found, without), *order.note, *found.notes("detections"))
     return detections(objects, truth, stand, (*found.source(), *own), notes)
 
 
@@ -292,13 +444,53 @@ def _sizes_of_rows(
     return size, len(truth.images) - int(np.count_nonzero(of_file >= 0))
 
 
-def _detection_notes(folder: Folder, rows: Rows, without: int) -> tuple[Note, ...]:
+def _columns(
+    found: _Files, truth: GroundTruth, size: Floats, columns: str | None, path: str
+) -> Columns:
+    """Return where the confidence of predictions stands: as given, or as the rows tell."""
+    rows, form = found.rows, found.form
+    assert isinstance(form, YoloForm)
+    if has_keypoints(form):
+        if columns == "conf-first":
+            raise UsageError("--columns conf-first is for boxes; rows with keypoints end with it")
+        return Columns("conf-last")
+    if columns is not None:
+        return Columns(columns)
+    order = order_of_columns(rows, named=found.by_name)
+    if not order.doubtful:
+        return order
+    last, first = (
+        _greatest_overlaps(found, truth, in_pixels(box, rows.flag, size))
+        for box in (rows.values[:, :4], rows.values[:, 1:])
+    )
+    return settle(order, last, first, path)
+
+
+def _greatest_overlaps(found: _Files, truth: GroundTruth, pixels: Floats) -> Floats:
+    """Return the greatest IoU of each of a few boxes with ground truths of its image and class."""
+    rows = found.rows
+    image = places(tuple(found.folder.members), truth.images)[rows.file]
+    label = places(rows.names, truth.classes)[rows.name]
+    own, other = np.nonzero((image[:, None] == truth.image) & (label[:, None] == truth.label))
+    corners, areas = encode_boxes(pixels, "xywh")
+    greatest = np.zeros(len(rows))
+    overlap = paired_overlaps(
+        corners[own],
+        truth.corners[other],
+        detection_areas=areas[own],
+        truth_areas=truth.box_area[other],
+    )
+    np.maximum.at(greatest, own, overlap)
+    return greatest
+
+
+def _detection_notes(folder: Folder, found: _Files, without: int) -> tuple[Note, ...]:
     return told(
         Note(
             "repeated-rows",
             "rows are identical to an earlier one of their file, and all count: was the detector "
             "run twice into one folder? (save_txt appends to what is there)",
-            int(np.count_nonzero(_repeats(rows))),
+            int(np.count_nonzero(found.repeated())),
         ),
         left_aside(folder.aside, "detections"),
         images_without_file(without),
@@ -317,19 +509,19 @@ def predictions_folder(path: str) -> Folder:
     return folder
 
 
-def _repeats(rows: Rows) -> Flags:
-    """Return which rows are identical to an earlier one of their file."""
-    return repeats(2 * pair_key(rows.file, rows.name) + rows.flag, rows.values)
-
-
 # --- what classes are called
 
 
-def _resolver(names: ClassNames, known: Collection[str]) -> Callable[[str], str]:
-    """Return what turns the number of a class into its name; words that are known stay."""
+def _resolver(names: ClassNames, known: frozenset[str], by_name: set[bool]) -> Callable[[str], str]:
+    """Return what turns the number of a class into its name; words that are known stay.
+
+    `by_name` gets whether a class was given by its name, or by its number.
+    """
 
     def resolve(word: str) -> str:
-        if word in known and not word.isdigit():
+        named = word in known and not word.isdigit()
+        by_name.add(named)
+        if named:
             return word
         if not is_whole(word):
             raise FaultError(
@@ -340,13 +532,27 @@ def _resolver(names: ClassNames, known: Collection[str]) -> Callable[[str], str]
     return resolve
 
 
+def _lists_of(data: DataYaml | None) -> list[ClassNames]:
+    return [] if data is None else [ClassNames(data.file, data.names, data.keypoints)]
+
+
+def _keypoints(lists: Sequence[ClassNames]) -> tuple[int, int] | None:
+    """Return the ``kpt_shape`` that files give; refuse two that differ."""
+    given = {names.keypoints: names.file for names in lists if names.keypoints is not None}
+    if len(given) > 1:
+        (one, first), (other, second) = sorted(given.items())[:2]
+        message = f"kpt_shape is [{other[0]}, {other[1]}], and [{one[0]}, {one[1]}] in {first}"
+        raise InputError(Problem(second, "", message, "correct one of them"))
+    return next(iter(given), None)
+
+
 def _names_of_truth(
     data_set: DataSet, given: Path | None, limits: Limits, *, as_is: bool
 ) -> ClassNames:
     """Return the list that names the classes: all that there are must be the same."""
     lists = [ClassNames.given(given, limits)]
     if data_set.data is not None:
-        lists.append(ClassNames(data_set.data.file, data_set.data.names))
+        lists += _lists_of(data_set.data)
     above = data_set.folder.given
     for _ in range(3):
         lists += [_found(os.path.join(above, name), limits) for name in NAME_LISTS]

@@ -1,0 +1,332 @@
+"""YOLO's rows that hold more than boxes: keypoints, polygons, oriented boxes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.errors import InputError, UsageError
+from tests.cli.conftest import Ended
+from tests.cli.conftest import detap as command_fixture
+from tests.formats.test_yolo import codes, png
+from tests.formats.voc_files import write
+
+command = command_fixture
+
+SQUARE = "0 .2 .2 .8 .2 .8 .8 .2 .8"
+DIAMOND = "0 .5 .2 .8 .5 .5 .8 .2 .5"
+TURNED = "0 .5 .3 .7 .5 .5 .7 .3 .5"
+BOX = ".5 .5 .6 .6"
+
+
+def pose(count: int, size: int, box: str = BOX) -> str:
+    """Return a box and keypoints within it, none of which lies on its border."""
+    points = [(0.3 + 0.4 * at / count, 0.35 + 0.3 * (at % 5) / 5) for at in range(count)]
+    rows = (f"{x:.4f} {y:.4f}" + " 2" * (size == 3) for x, y in points)
+    return f"0 {box} {' '.join(rows)}"
+
+
+def data_set(folder: Path, labels: str, predictions: str, yaml: str = "") -> Path:
+    """Write a data set of one image of 100 x 100 pixels, and predictions."""
+    write(
+        folder,
+        {
+            "data.yaml": f"val: images\nnames: [thing]\n{yaml}",
+            "images/a.png": png(100, 100),
+            "labels/a.txt": labels + "\n",
+            "run/a.txt": predictions + "\n",
+        },
+    )
+    return folder / "data.yaml"
+
+
+def score(data: Path, protocol: Any = "coco", **options: Any) -> detap.Result:
+    truth = detap.read_ground_truth(data, **options)
+    found = detap.read_detections(data.parent / "run", truth, format="yolo", **options)
+    return detap.evaluate(truth, found, protocol=protocol)
+
+
+# --- keypoints
+
+
+@pytest.mark.parametrize("shape", [(17, 3), (17, 2), (12, 2), (24, 3), (1, 2), (1, 3), (2, 2)])
+@pytest.mark.parametrize("written", ["kpt_shape: [{}, {}]", "kpt_shape:\n- {}\n- {}"])
+def test_labels_with_keypoints_are_boxes(
+    shape: tuple[int, int], written: str, tmp_path: Path
+) -> None:
+    """On 97fee23 [12, 2] gave AP .0104, [24, 3] gave 0, and [17, 3] an error, without a note."""
+    row = pose(*shape)
+    data = data_set(tmp_path, row, f"{row} .9", written.format(*shape) + "\n")
+    truth = detap.read_ground_truth(data)
+    found = detap.read_detections(tmp_path / "run", truth)
+    assert truth.corners.tolist() == [[20, 20, 80, 80]]
+    assert found.corners.tolist() == [[20, 20, 80, 80]]
+    assert found.score.tolist() == [0.9]
+    assert truth.polygons is None
+    for table in (truth, found):
+        assert codes(table)["keypoints-left-out"] == 1
+    assert detap.evaluate(truth, found).summary["AP"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "message"),
+    [
+        (f"0 {BOX}", pose(5, 2), "labels/a.txt: line 2: has 5 columns, 15 are due by kpt_shape"),
+        (pose(4, 2), pose(5, 2), "labels/a.txt: line 2: has 13 columns, 15 are due by kpt_shape"),
+        (pose(5, 3), pose(5, 2), "labels/a.txt: line 2: has 20 columns, 15 are due by kpt_shape"),
+        (pose(5, 2), f"0 {BOX} .9", "run/a.txt: line 2: has 6 columns, 16 are due by kpt_shape"),
+        (pose(5, 2), pose(5, 2), "has 15 columns, 16 are due by .* the confidence is missing"),
+        (pose(5, 2), pose(5, 2) + " .9 7", "has 17 columns, 16 are due by .* id of a tracker"),
+        (pose(5, 2), pose(5, 3) + " .9", "has 21 columns, 16 are due by kpt_shape"),
+    ],
+)
+def test_rows_of_another_width(labels: str, predictions: str, message: str, tmp_path: Path) -> None:
+    good = pose(5, 2, ".5 .5 .9 .9")
+    lines = f"{good}\n{labels}", f"{good} .9\n{predictions}"
+    data = data_set(tmp_path, *lines, "kpt_shape: [5, 2]\n")
+    with pytest.raises(InputError, match=message):
+        score(data)
+
+
+def test_boxes_of_a_detector_on_labels_with_keypoints(tmp_path: Path) -> None:
+    """What the hint for rows without keypoints advises."""
+    data = data_set(tmp_path, pose(17, 3), f"0 {BOX} .9", "kpt_shape: [17, 3]\n")
+    with pytest.raises(InputError, match="or, if rows are boxes without keypoints, --task detect"):
+        score(data)
+    assert score(data, task="detect").summary["AP"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("shape", [(17, 3), (24, 3), (12, 2), (4, 2), (5, 3)])
+def test_keypoints_that_no_file_describes(shape: tuple[int, int], tmp_path: Path) -> None:
+    row = pose(*shape)
+    rows = "\n".join(pose(*shape, f".5 .5 .{at} .{at}") for at in range(70, 80))
+    data = data_set(tmp_path, f"{row}\n{rows}", f"{row} .9")
+    hint = rf"`kpt_shape: \[{shape[0]}, {shape[1]}\]`"
+    with pytest.raises(InputError, match=hint):
+        detap.read_ground_truth(data)
+    data.write_text(f"{data.read_text()}kpt_shape: [{shape[0]}, {shape[1]}]\n")
+    assert detap.read_ground_truth(data).corners[0].tolist() == [20, 20, 80, 80]
+
+
+def test_predicted_keypoints_for_ground_truth_of_another_format(tmp_path: Path) -> None:
+    data = data_set(tmp_path, pose(17, 3), f"{pose(17, 2)} .9", "kpt_shape: [17, 2]\n")
+    content = {
+        "images": [{"id": 1, "file_name": "a.png", "width": 100, "height": 100}],
+        "categories": [{"id": 1, "name": "thing"}],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [20, 20, 60, 60], "area": 3600,
+             "iscrowd": 0}
+        ],
+    }  # fmt: skip
+    truth = detap.read_ground_truth(write(tmp_path, {"gt.json": json.dumps(content)}) / "gt.json")
+    names = write(tmp_path, {"more/classes.txt": "thing\n"}) / "more" / "classes.txt"
+    with pytest.raises(InputError, match=r"every row has 40 columns.*--class-names.*--task segm"):
+        detap.read_detections(tmp_path / "run", truth, class_names=names)
+    found = detap.read_detections(tmp_path / "run", truth, class_names=data)
+    assert detap.evaluate(truth, found).summary["AP"] == pytest.approx(1)
+
+
+def test_polygons_that_are_all_alike(tmp_path: Path) -> None:
+    hexagon = "0 .2 .5 .35 .2 .65 .2 .8 .5 .65 .8 .35 .8"
+    data = data_set(tmp_path, hexagon, f"{hexagon} .9")
+    with pytest.raises(InputError, match=r"every row has 13 columns.*if rows are polygons, --task"):
+        score(data)
+    assert score(data, task="segment").summary["AP"] == pytest.approx(1)
+    assert detap.read_ground_truth(data, as_is=True).corners.tolist() == [[20, 20, 80, 80]]
+
+
+@pytest.mark.parametrize(
+    ("yaml", "task", "error"),
+    [
+        ("kpt_shape: [5, 2]\n", "segment", "means keypoints, and the task is segment"),
+        ("kpt_shape: [5, 2]\n", "obb", "means keypoints, and the task is obb"),
+        ("kpt_shape: [5]\n", None, r"line 3: kpt_shape '5' is not \[K, 2\] or \[K, 3\]"),
+        ("kpt_shape: [5, 4]\n", None, "is not"),
+        ("kpt_shape: [0, 2]\n", None, "is not"),
+        ("kpt_shape: [-5, 2]\n", None, "is not"),
+        ("kpt_shape: [a, b]\n", None, "is not"),
+        ("kpt_shape: 5 2\n", None, "is not"),
+        ("", "pose", "the number of keypoints is not known; write `kpt_shape:"),
+        ("", "detect", "has 15 columns, 5 are due by --task detect"),
+        ("", "obb", "has 15 columns, 9 are due by --task obb"),
+    ],
+)
+def test_what_contradicts(yaml: str, task: str | None, error: str, tmp_path: Path) -> None:
+    data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", yaml)
+    with pytest.raises(InputError, match=error):
+        detap.read_ground_truth(data, task=task)
+
+
+def test_an_unknown_task(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="task 'boxes' is unknown"):
+        detap.read_ground_truth(data_set(tmp_path, SQUARE, SQUARE), task="boxes")
+
+
+def test_two_data_yaml_that_disagree(tmp_path: Path) -> None:
+    data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", "kpt_shape: [5, 2]\n")
+    truth = detap.read_ground_truth(data)
+    other = write(tmp_path, {"b.yaml": "names: [thing]\nkpt_shape: [6, 2]\n"}) / "b.yaml"
+    with pytest.raises(InputError, match=r"kpt_shape is \[6, 2\], and \[5, 2\] in "):
+        detap.read_detections(tmp_path / "run", truth, class_names=other)
+
+
+def test_confidence_stands_behind_keypoints(tmp_path: Path) -> None:
+    data = data_set(tmp_path, pose(5, 2), f"{pose(5, 2)} .9", "kpt_shape: [5, 2]\n")
+    truth = detap.read_ground_truth(data)
+    with pytest.raises(UsageError, match="--columns conf-first is for boxes"):
+        detap.read_detections(tmp_path / "run", truth, columns="conf-first")
+
+
+# --- oriented boxes
+
+
+@pytest.mark.parametrize("task", [None, "obb", "segment"])
+def test_a_diamond_in_a_square(task: str | None, tmp_path: Path) -> None:
+    """Its area is half the square's; as boxes both are the same."""
+    data = data_set(tmp_path, SQUARE, f"{DIAMOND} .9")
+    rules = detap.protocol("coco").with_changes(overlap="polygon")
+    tight = rules.with_changes(iou_thresholds=(0.6,))
+    loose = rules.with_changes(iou_thresholds=(0.5,))
+    assert score(data, tight, task=task).summary["AP"] == 0
+    assert score(data, loose, task=task).summary["AP"] == pytest.approx(1)
+    assert score(data, "dota", task=task).summary["mAP"] == 0  # above .5, not at .5
+    truth = detap.read_ground_truth(data, task=task)
+    assert truth.polygons is None  # upright: a box
+    found = detap.read_detections(tmp_path / "run", truth, task=task)
+    assert found.polygons is not None
+    assert found.polygons.tolist() == [[50, 20, 80, 50, 50, 80, 20, 50]]
+    notes = {note.code: note for note in detap.evaluate(truth, found).notes}
+    assert notes["polygons-as-boxes"].warning
+
+
+def test_areas_are_those_of_quadrilaterals(tmp_path: Path) -> None:
+    data = data_set(tmp_path, f"{DIAMOND}\n{TURNED}", f"{DIAMOND} .9")
+    truth = detap.read_ground_truth(data)
+    assert truth.area.tolist() == pytest.approx([1800, 800])
+    assert truth.corners.tolist() == [[20, 20, 80, 80], [30, 30, 70, 70]]
+
+
+def test_equal_bounds_are_no_repeated_row(tmp_path: Path) -> None:
+    rows = f"{SQUARE}\n{DIAMOND}\n{DIAMOND}"
+    truth = detap.read_ground_truth(data_set(tmp_path, rows, f"{DIAMOND} .9"))
+    assert len(truth) == 2
+    assert codes(truth)["repeated-rows"] == 1
+
+
+def test_boxes_beside_quadrilaterals(tmp_path: Path) -> None:
+    data = data_set(tmp_path, DIAMOND, f"0 {BOX} .9")
+    rules = detap.protocol("coco").with_changes(overlap="polygon", iou_thresholds=(0.5,))
+    assert score(data, rules).summary["AP"] == pytest.approx(1)
+    write(tmp_path, {"images/b.png": png(50, 100), "labels/b.txt": f"0 {BOX}\n"})
+    truth = detap.read_ground_truth(data)
+    assert truth.polygons is not None
+    assert truth.polygons[1].tolist() == [10, 20, 40, 20, 40, 80, 10, 80]
+
+
+def test_corners_beyond_the_image(tmp_path: Path) -> None:
+    """As rotated boxes are, in 73 of 446 rows of real predictions."""
+    far = "0 .5 -.4 1.4 .5 .5 1.4 -.4 .5"
+    truth = detap.read_ground_truth(data_set(tmp_path, far, f"{far} .9"))
+    found = detap.read_detections(tmp_path / "run", truth)
+    assert codes(truth)["ground-truth-beyond-image"] == 1
+    assert codes(found)["detections-beyond-image"] == 1
+    farther = "0 .5 -.9 1.9 .5 .5 1.9 -.9 .5"
+    write(tmp_path, {"run/a.txt": f"{farther} .9\n"})
+    detap.read_detections(tmp_path / "run", truth)
+    write(tmp_path, {"labels/a.txt": farther + "\n"})
+    with pytest.raises(InputError, match=r"the lowest x -0\.9 is no fraction of the image"):
+        detap.read_ground_truth(tmp_path / "data.yaml")
+    write(tmp_path, {"run/a.txt": "0 .5 -1.9 2.9 .5 .5 2.9 -1.9 .5 .9\n"})
+    with pytest.raises(InputError, match=r"the lowest x -1\.9 is no fraction of the image"):
+        detap.read_detections(tmp_path / "run", truth, format="yolo")
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions", "message"),
+    [
+        # Two keypoints behind a box, which as corners cross each other.
+        ("0 .5 .5 .6 .6 .7 .45 .3 .6", "", "1 of 1 rows of 9 columns cross themselves"),
+        (DIAMOND, "0 .2 .2 .8 .3 .7 .9 .3 .5 .9", "1 of 1 rows of 10 columns are no rectangles"),
+    ],
+)
+def test_four_corners_that_are_no_oriented_box(
+    labels: str, predictions: str, message: str, tmp_path: Path
+) -> None:
+    data = data_set(tmp_path, labels, predictions or f"{DIAMOND} .9")
+    with pytest.raises(InputError, match=message) as error:
+        score(data)
+    assert "--task segment" in str(error.value)
+    assert "kpt_shape: [2, 2]" in str(error.value)
+    assert "--task obb" in str(error.value)
+    rules = detap.protocol("coco").with_changes(overlap="polygon")
+    for task in ("segment", "obb"):
+        assert score(data, rules, task=task).summary["AP"] < 1
+    if not predictions:
+        data.write_text(f"{data.read_text()}kpt_shape: [2, 2]\n")
+        write(tmp_path, {"run/a.txt": f"{labels} .9\n"})
+        assert score(data).summary["AP"] == pytest.approx(1)
+
+
+def test_other_polygons_are_not_compared_as_their_bounds(tmp_path: Path) -> None:
+    rows = f"{DIAMOND}\n0 .2 .2 .6 .2 .4 .6"
+    data = data_set(tmp_path, rows, f"{DIAMOND} .9")
+    rules = detap.protocol("coco").with_changes(overlap="polygon")
+    with pytest.raises(UsageError, match=r"2 polygons of the ground truth .*--overlap box"):
+        score(data, rules)
+    assert score(data).summary["AP"] == pytest.approx(0.50495, abs=1e-5)  # one of two, as boxes
+
+
+# --- real data
+
+
+def _with_images(folder: Path, to: Path) -> Path:
+    """Write headers of the images, whose files are no part of the data; return the data.yaml."""
+    write(to, {"data.yaml": (folder / "data.yaml").read_text()})
+    (to / "labels").symlink_to(folder / "labels")
+    lines = (folder / "sizes.csv").read_text().split("\n")[1:]
+    for name, width, height in (line.split(",") for line in lines if line):
+        stem = name.rpartition(".")[0] or name
+        write(to, {f"images/val/{stem}.png": png(int(width), int(height))})
+    return to / "data.yaml"
+
+
+def _numbers(real_data: Path, name: str, block: str) -> tuple[Path, dict[str, float]]:
+    folder = real_data / "formats2" / name
+    if not folder.is_dir():
+        pytest.skip(f"real data is absent: no folder {folder}")
+    numbers = json.loads((folder / "expected.json").read_text())[block]
+    return folder, {key: value for key, value in numbers.items() if value >= 0}
+
+
+def test_oriented_boxes_by_shapely(real_data: Path, command: Callable[..., Ended]) -> None:
+    """AP .4980; as the boxes around them .5320."""
+    folder, expected = _numbers(real_data, "ultralytics-obb", "quadrilaterals, txt")
+    words = (
+        "eval", "--gt", str(folder / "data.yaml"), "--dt", str(folder / "predictions" / "labels"),
+        "--image-sizes", str(folder / "sizes.csv"), "--overlap", "polygon",
+    )  # fmt: skip
+    done = command(*words, "--output-format", "json")
+    summary = json.loads(done.out)["summary"]
+    assert summary == pytest.approx(expected, abs=1e-9)
+    assert summary["AP"] == pytest.approx(0.498032, abs=1e-6)
+    assert summary["AP50"] == pytest.approx(0.798320, abs=1e-6)
+
+
+def test_boxes_of_poses_by_pycocotools(real_data: Path, tmp_path: Path) -> None:
+    folder, expected = _numbers(real_data, "ultralytics-pose", "boxes of the same files")
+    truth = detap.read_ground_truth(_with_images(folder, tmp_path))
+    assert (len(truth.images), len(truth)) == (79, 68)
+    found = detap.read_detections(folder / "predictions", truth)
+    summary = detap.evaluate(truth, found, protocol="coco").summary
+    assert {name: summary[name] for name in expected} == pytest.approx(expected, abs=1e-9)
+
+
+def test_polygons_of_segments_stay_as_they_were(real_data: Path) -> None:
+    folder, _ = _numbers(real_data, "ultralytics-segment", "perfect")
+    truth = detap.read_ground_truth(folder / "data.yaml", image_sizes=folder / "sizes.csv")
+    found = detap.read_detections(folder / "predictions" / "labels", truth)
+    assert codes(truth)["polygons-bounded"] == 353
+    assert codes(found)["polygons-bounded"] == 311
