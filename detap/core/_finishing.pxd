@@ -79,7 +79,9 @@ cdef class Finisher:
     cdef long next_job
     cdef bint failed
     # Outputs; see finishing.py for their shapes.
-    cdef double[:, :, :, :, :] precision
+    cdef double[:, :, :, ::1] precision
+    cdef const int64_t[::1] start_slot
+    cdef const int32_t[:, ::1] slots
     cdef double[:, :, ::1] average
     cdef double[:, :, :, ::1] recall
     cdef int64_t[:, ::1] positives, counts

@@ -49,7 +49,9 @@ cdef class Finisher:
         self.levels = np.array(rules.levels, np.float64)
         self.due = recalls_due(np.asarray(self.levels), rules.summing)
         self.summing, self.guard = SUMMINGS.index(rules.summing), rules.guard
-        self.precision, self.average, self.recall = scores.precision, scores.average, scores.recall
+        self.precision, self.slots = scores.interpolated.values, scores.interpolated.slots
+        self.start_slot = scores.interpolated.start
+        self.average, self.recall = scores.average, scores.recall
         self.positives, self.counts = scores.positives, scores.counts
         self.K = self.counts.shape[1]
         self.next_job = 0
@@ -210,10 +212,11 @@ cdef class Finisher:
         """Write what comes of a threshold and area range; `own` has room for a curve."""
         cdef Py_ssize_t areas = self.A, thresholds = self.T, limits = self.M, levels = self.R
         cdef Py_ssize_t first = self.first
-        cdef Py_ssize_t m, r, hits, lane
+        cdef Py_ssize_t m, r, hits, lane, row, start = self.start_slot[k]
         cdef double positives = <double>self.positives[a, k]
         if positives == 0.0:
             return  # undefined: the outputs were filled with NaN
+        row = min(self.positives[a, k], self.start_slot[k + 1] - start - 1)
         for m in range(limits):
             lane = (m * areas + a) * thresholds + t
             hits = s.found[lane]
@@ -229,7 +232,7 @@ cdef class Finisher:
                 continue
             read_levels(own.envelope, hits, positives, &self.due[0], levels, own.terms)
             for r in range(levels):
-                self.precision[m - first, a, t, r, k] = own.terms[r]
+                self.precision[m - first, a, t, start + self.slots[row, r]] = own.terms[r]
             if m == limits - 1:
                 self.average[t, k, a] = average_of_levels(
                     own.terms, &self.levels[0], levels, self.summing

@@ -18,6 +18,7 @@ from detap.tables._runs cimport (
 cdef enum:
     TAKEN_AT_ONCE = 32      # cells of image and class
     FINER = 5               # edges are traced at so many steps a pixel
+    MANY_CROSSINGS = 1 << 18    # numbers, two a crossing; beyond, those that cancel out are dropped
 
 
 # --- run lists
@@ -213,6 +214,16 @@ cdef inline void cross(
     to.count += 2
 
 
+cdef inline int64_t first_column(int64_t x) noexcept nogil:
+    """Return the first column whose middle is not left of x, of the finer grid."""
+    return (max(x, 0) + 2) // FINER
+
+
+cdef inline int64_t last_column(int64_t x, int64_t width) noexcept nogil:
+    """Return the last column whose middle is left of x, of the finer grid; -1 if there is none."""
+    return min((x - 3) // FINER, width - 1) if x >= 3 else -1
+
+
 cdef bint trace(
     int64_t x, int64_t y, int64_t to_x, int64_t to_y, int64_t height, int64_t width, Runs *to
 ) noexcept nogil:
@@ -229,12 +240,8 @@ cdef bint trace(
     if (x > to_x) if across >= along else (y > to_y):
         x, to_x = to_x, x
         y, to_y = to_y, y
-    column = max((min(x, to_x) + 2) // FINER, 0)    # the first whose middle is not before
-    last = min((max(x, to_x) - 3) // FINER, width - 1)
-    if max(x, to_x) < 3:
-        return True
-    while FINER * column + 2 < min(x, to_x):
-        column += 1
+    column = first_column(min(x, to_x))
+    last = last_column(max(x, to_x), width)
     if column > last:
         return True
     if not make_room(to, 2 * (last - column + 1)):
@@ -268,20 +275,62 @@ cdef bint trace(
     return True
 
 
+cdef inline int64_t finer(double coordinate) noexcept nogil:
+    return <int64_t>(FINER * coordinate + 0.5)
+
+
+cdef int64_t most_runs(
+    const double *points, Py_ssize_t count, int64_t height, int64_t width
+) noexcept nogil:
+    """Return an upper bound on the runs of a polygon of `count` points."""
+    cdef int64_t total = 0, x, to_x
+    cdef Py_ssize_t i
+    for i in range(count):
+        x, to_x = finer(points[2 * i]), finer(points[2 * (i + 1 if i + 1 < count else 0)])
+        total += max(last_column(max(x, to_x), width) - first_column(min(x, to_x)) + 1, 0)
+    return min(total, (height + 1) * width) + 1
+
+
+cdef bint cancel(Runs *crossings, int64_t height) noexcept nogil:
+    """Drop crossings at the same pixel in pairs, which change nothing; False when out of memory."""
+    cdef Py_ssize_t i, kept = 0
+    cdef uint32_t pixel
+    if not ascend(crossings, height, False):
+        return False
+    for i in range(crossings.count):
+        if kept and crossings.at[kept - 1] == crossings.at[i]:
+            kept -= 1
+        else:
+            crossings.at[kept] = crossings.at[i]
+            kept += 1
+    for i in range(kept - 1, -1, -1):
+        pixel = crossings.at[i]
+        crossings.at[2 * i] = <uint32_t>(pixel // height)
+        crossings.at[2 * i + 1] = <uint32_t>(pixel % height)
+    crossings.count = 2 * kept
+    return True
+
+
 cdef bint rasterise(
     const double *points, Py_ssize_t count, int64_t height, int64_t width, Runs *crossings, Runs *to
 ) noexcept nogil:
-    """Write the runs of a polygon of `count` points; False when out of memory."""
-    cdef Py_ssize_t i, after
+    """Write the runs of a polygon of `count` points; False when out of memory.
+
+    Memory is bounded by the pixels of the image, too, however often edges cross them.
+    """
+    cdef Py_ssize_t i, after, room = MANY_CROSSINGS
     crossings.count = to.count = 0
     for i in range(count):
         after = i + 1 if i + 1 < count else 0
         if not trace(
-            <int64_t>(FINER * points[2 * i] + 0.5), <int64_t>(FINER * points[2 * i + 1] + 0.5),
-            <int64_t>(FINER * points[2 * after] + 0.5),
-            <int64_t>(FINER * points[2 * after + 1] + 0.5), height, width, crossings,
+            finer(points[2 * i]), finer(points[2 * i + 1]), finer(points[2 * after]),
+            finer(points[2 * after + 1]), height, width, crossings,
         ):
             return False
+        if crossings.count > room and height:
+            if not cancel(crossings, height):
+                return False
+            room = max(2 * crossings.count, <Py_ssize_t>MANY_CROSSINGS)
     return ascend(crossings, height, False) and turn(crossings, height * width, to)
 
 
@@ -392,6 +441,23 @@ cdef class Store:
             first = False
             ring += 1
         return True
+
+    def most_runs(self):
+        """Return an upper bound on the runs that the polygons of each mask become, (M,) int64."""
+        import numpy as np
+
+        bounds = np.zeros(self.sizes.shape[0], np.int64)
+        cdef int64_t[::1] most = bounds
+        cdef int64_t ring, start
+        cdef Py_ssize_t i
+        with nogil:
+            for i in range(self.sizes.shape[0]):
+                for ring in range(self.ring_start[i], self.ring_start[i + 1]):
+                    start = self.first_point(ring)
+                    most[i] += most_runs(
+                        &self.points[0] + 2 * start, self.ring_end[ring] - start,
+                        self.sizes[i, 0], self.sizes[i, 1])
+        return bounds
 
     def areas(self):
         """Return how many pixels each mask has, (M,) int64."""

@@ -127,7 +127,11 @@ def score_choices(
     2012; Simonelli et al., Disentangling monocular 3D object detection, ICCV 2019, for the 40
     points; evaluate_object.cpp of the development kit.
     """
-    scores = Scores.undefined(rules, classes, all_limits=False)
+    levels = len(rules.levels)
+    scores = Scores.undefined(rules, np.full(classes, levels), all_limits=False)
+    # Levels are not those of hits here: each has its own value, whatever the ground truths.
+    one_each = scores.interpolated._replace(positives=np.full_like(scores.positives, levels))
+    scores = scores._replace(interpolated=one_each)
     scores.counts[1] = np.bincount(truths.label, minlength=classes)
     scores.counts[2] = scores.counts[6] = np.bincount(detections.label, minlength=classes)
     given = _Given(detections, truths, low, images, rules)
@@ -173,7 +177,7 @@ class _Choices:
         np.divide(right, total, out=found[: len(right)], where=looked > 0)
         envelope = np.maximum.accumulate(found[::-1])[::-1]
         levels = envelope[np.rint(np.array(self.rules.levels) * (POINTS - 1)).astype(np.intp)]
-        scores.precision[0, a, 0, :, label] = levels
+        scores.interpolated.write(label, a, 0, levels)
         scores.average[0, label, a] = sum(levels.tolist()) / len(levels)
         due = tally.right[-1] + tally.missed[-1]
         scores.recall[0, label, a, 0] = tally.right[-1] / due if due else 0.0

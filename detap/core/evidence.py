@@ -268,13 +268,41 @@ class Evidence:
         """
         number = np.full(self.images, -1, np.int32)
         number[list(images)] = np.arange(len(images), dtype=np.int32)
-        rows = np.flatnonzero(number[self.image] >= 0)
-        truths = np.flatnonzero(number[self.truth_image] >= 0)
+        part = self._of(number[self.image] >= 0, number[self.truth_image] >= 0)
+        return replace(
+            part,
+            image=number[part.image],
+            truth_image=number[part.truth_image],
+            images=len(images),
+        ).closed()
+
+    def of_classes(self, classes: Sequence[int]) -> "Evidence":
+        """Return the evidence of some classes, which are numbered as listed.
+
+        Parameters
+        ----------
+        classes : sequence of int
+            Numbers from 0 to K - 1, each at most once.
+        """
+        number = np.full(self.classes, -1, np.int32)
+        number[list(classes)] = np.arange(len(classes), dtype=np.int32)
+        part = self._of(number[self.label] >= 0, number[self.truth_label] >= 0)
+        return replace(
+            part,
+            label=number[part.label],
+            truth_label=number[part.truth_label],
+            classes=len(classes),
+        ).closed()
+
+    def _of(self, detections: Flags, ground_truths: Flags) -> "Evidence":
+        """Return the evidence of some rows; a match with a ground truth left out becomes -1."""
+        rows, truths = np.flatnonzero(detections), np.flatnonzero(ground_truths)
         new_row = np.full(len(self.truth_label) + 1, -1, np.int32)  # the last is that of -1
         new_row[truths] = np.arange(len(truths), dtype=np.int32)
-        return Evidence(
+        return replace(
+            self,
             label=self.label[rows],
-            image=number[self.image[rows]],
+            image=self.image[rows],
             score=self.score[rows],
             place=self.place[rows],
             limit=self.limit[rows],
@@ -282,15 +310,11 @@ class Evidence:
             neutral=self.neutral.take(rows, axis=1),
             duplicate=self.duplicate[rows],
             overlap=self.overlap[rows] if len(self.overlap) else self.overlap,
-            cells=self.cells,
             truth=new_row[self.truth.take(rows, axis=1)],
             truth_label=self.truth_label[truths],
-            truth_image=number[self.truth_image[truths]],
+            truth_image=self.truth_image[truths],
             positive=self.positive.take(truths, axis=1),
-            images=len(images),
-            classes=self.classes,
-            rules=self.rules,
-        ).closed()
+        )
 
     @classmethod
     def concatenate(cls, parts: Iterable["Evidence"]) -> "Evidence":

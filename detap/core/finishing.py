@@ -3,10 +3,9 @@
 Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limits. Undefined is NaN.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import pairwise
-from math import prod
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core import _finishing
+from detap.core.interpolated import Interpolated
 from detap.core.rules import Rules
 from detap.core.threads import fair_share, share, thread_count
-from detap.tables._columns import unfilled
 
 if TYPE_CHECKING:  # a plain run keeps none
     from detap.core.evidence import Evidence, Outcomes, Ranking
@@ -27,19 +26,13 @@ _PIECES = 4
 """Pieces of a ranking for each thread, so that none waits long for another."""
 
 
-def room_for(*shape: int) -> Floats:
-    """Return an array of float64 yet to be written, in small pages: see :func:`unfilled`."""
-    return np.asarray(unfilled(prod(shape), 1, b"d")).reshape(shape)
-
-
 class Scores(NamedTuple):
     """What scoring gives.
 
     Attributes
     ----------
-    precision : (M, A, T, R, K) float64
-        Interpolated; M is 1, the largest limit, unless all limits were asked for. It then lies in
-        memory as (T, R, K, A, M), the order in which it is handed over.
+    interpolated : Interpolated
+        Precision at recall levels; at the largest limit, unless all limits were asked for.
     average : (T, K, A) float64
         Average precision at the largest limit.
     recall : (T, K, A, M) float64
@@ -54,34 +47,59 @@ class Scores(NamedTuple):
         What these come from, where it was asked for.
     """
 
-    precision: Floats
+    interpolated: Interpolated
     average: Floats
     recall: Floats
     positives: NDArray[np.int64]
     counts: NDArray[np.int64]
     evidence: "Evidence | None" = None
 
+    @property
+    def precision(self) -> Floats:
+        """The same at each level, (M, A, T, R, K) float64; made anew each time.
+
+        It lies in memory as (T, R, K, A, M), the order in which it is handed over.
+        """
+        return self.interpolated.dense().transpose(4, 3, 0, 1, 2)
+
     @classmethod
-    def undefined(cls, rules: Rules, classes: int, *, all_limits: bool) -> "Scores":
-        """Return room for scores, where nothing is defined and all counts are 0."""
+    def undefined(cls, rules: Rules, truths: NDArray[np.int64], *, all_limits: bool) -> "Scores":
+        """Return room for scores, where nothing is defined and all counts are 0.
+
+        Parameters
+        ----------
+        rules : Rules
+        truths : (K,) int64
+            How many ground truths each class has.
+        all_limits : bool
+            As for :func:`finish`.
+        """
         t, a, m = len(rules.thresholds), len(rules.area_ranges), len(rules.limits)
-        r = len(rules.levels)
-        if all_limits:
-            precision = room_for(t, r, classes, a, m).transpose(4, 3, 0, 1, 2)
-        else:
-            precision = np.empty((1, a, t, r, classes))
-        precision.fill(np.nan)
+        classes = len(truths)
+        positives = np.zeros((a, classes), np.int64)
         return cls(
-            precision=precision,
+            interpolated=Interpolated.undefined(rules, truths, positives, m if all_limits else 1),
             average=np.full((t, classes, a), np.nan),
             recall=np.full((t, classes, a, m), np.nan),
-            positives=np.zeros((a, classes), np.int64),
+            positives=positives,
             counts=np.zeros((7, classes), np.int64),
+        )
+
+    def of_classes(self, classes: Sequence[int]) -> "Scores":
+        """Return the scores of some classes, in the order listed."""
+        labels = list(classes)
+        return Scores(
+            interpolated=self.interpolated.of_classes(labels),
+            average=self.average[:, labels],
+            recall=self.recall[:, labels],
+            positives=self.positives[:, labels],
+            counts=self.counts[:, labels],
+            evidence=None if self.evidence is None else self.evidence.of_classes(labels),
         )
 
     def put(self, classes: slice, scores: "Scores") -> None:
         """Write the scores of some classes in their place."""
-        self.precision[..., classes] = scores.precision
+        self.interpolated.put(classes, scores.interpolated)
         self.average[:, classes] = scores.average
         self.recall[:, classes] = scores.recall
         self.positives[:, classes] = scores.positives
@@ -192,7 +210,12 @@ def finish_coded(coded: Coded, rules: Rules, *, threads: int | None = None) -> S
 
 
 def finish_stretches(
-    stretches: Iterable[Callable[[], Coded]], rules: Rules, *, most_hits: int, threads: int
+    stretches: Iterable[Callable[[], Coded]],
+    rules: Rules,
+    *,
+    truths: NDArray[np.int64],
+    most_hits: int,
+    threads: int,
 ) -> Scores:
     """Return the scores of one class whose detections come by falling score, some at a time.
 
@@ -205,12 +228,14 @@ def finish_stretches(
         At least one; each returns a :class:`Coded`. Outcomes and ground truths are those of the
         whole class in each.
     rules : Rules
+    truths : (1,) int64
+        How many ground truths the class has.
     most_hits : int
         How many detections of all are a true positive anywhere.
     threads : int
         The result does not depend on it.
     """
-    scores = Scores.undefined(rules, 1, all_limits=False)
+    scores = Scores.undefined(rules, truths, all_limits=False)
     sizes: list[int] = []
 
     def gone_down(make: Callable[[], Coded]) -> _finishing.Stretch:
@@ -240,7 +265,7 @@ def _by_ranks(
     from detap.core.evidence import Ranking  # noqa: PLC0415 - likewise
 
     here = slice(label, label + 1)
-    scores = Scores.undefined(rules, 1, all_limits=every)
+    scores = Scores.undefined(rules, coded.truths[here], all_limits=every)
     scores.positives[:] = coded.positives[:, here]
 
     none = np.zeros(0, np.uint32)
@@ -303,7 +328,7 @@ def _replayed(
     coded: Coded, ranking: "Ranking", rules: Rules, threads: int | None, all_limits: bool
 ) -> Scores:
     classes = len(coded.truths)
-    scores = Scores.undefined(rules, classes, all_limits=all_limits)
+    scores = Scores.undefined(rules, coded.truths, all_limits=all_limits)
     scores.positives[:] = coded.positives
     wanted = threads or thread_count(len(coded.label))
     large = np.diff(ranking.start) > fair_share(len(ranking.rows), wanted)

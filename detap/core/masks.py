@@ -27,6 +27,12 @@ and the runs; where its polygons begin (M + 1,), where each of them ends, and th
 Where there are polygons, their union is the mask."""
 
 
+def most_runs(masks: MaskArrays) -> Wide:
+    """Return an upper bound on the runs that the polygons of each mask become, (M,) int64."""
+    bounds: Wide = _store(masks).most_runs()
+    return bounds
+
+
 def pixel_counts(masks: MaskArrays) -> Wide:
     """Return how many pixels each mask has, (M,) int64."""
     areas: Wide = _store(masks).areas()

@@ -182,7 +182,8 @@ def score(
     if pairs is not None:
         pairs.check(detections, truths)
     taken = rules if curves else rules._replace(levels=rules.levels[:1])
-    scores = Scores.undefined(taken, classes, all_limits=all_limits)
+    truth_counts = np.bincount(truths.label, minlength=classes)
+    scores = Scores.undefined(taken, truth_counts, all_limits=all_limits)
     rows = len(detections.image) + len(truths.image)
     wanted = threads or thread_count(rows)
     ranked = np.zeros(len(detections.image), np.int32)

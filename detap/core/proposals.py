@@ -105,7 +105,7 @@ def finish_coverage(
     rules : Rules
     """
     thresholds, (areas, limits, truths) = len(rules.thresholds), words.shape
-    scores = Scores.undefined(rules._replace(levels=()), 1, all_limits=False)
+    scores = Scores.undefined(rules._replace(levels=()), np.array([truths]), all_limits=False)
     scores.positives[:, 0] = counted.sum(axis=1)
     found = np.zeros((thresholds, areas, limits), np.int64)
     for t in range(thresholds):

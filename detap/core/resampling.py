@@ -29,6 +29,8 @@ Flags = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 _HEAVIEST = 255
+PARTS = 256
+"""Into how many parts images are divided, to see how many of them make a difference."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -41,10 +43,18 @@ class Weights:
         Resample b is ``blocks[b // WIDTH, :, b % WIDTH]``.
     resamples : int
         B.
+    left_out : int
+        How many more follow that each leave out one part of the images; see :func:`leave_out`.
     """
 
     blocks: NDArray[np.uint8]
     resamples: int
+    left_out: int = 0
+
+    @property
+    def columns(self) -> int:
+        """How many weights there are for each image."""
+        return self.resamples + self.left_out
 
     @property
     def heaviest(self) -> int:
@@ -52,13 +62,15 @@ class Weights:
         return int(self.blocks.max(initial=0))
 
     @classmethod
-    def of(cls, table: NDArray[np.integer]) -> "Weights":
+    def of(cls, table: NDArray[np.integer], left_out: int = 0) -> "Weights":
         """Return given weights.
 
         Parameters
         ----------
         table : (B, I) array of int
             From 0 to 255.
+        left_out : int
+            How many of the last rows leave out a part of the images.
 
         Raises
         ------
@@ -72,12 +84,12 @@ class Weights:
         blocks = np.zeros((-(-resamples // width), images, width), np.uint8)
         for b in range(resamples):
             blocks[b // width, :, b % width] = table[b]
-        return cls(blocks, resamples)
+        return cls(blocks, resamples - left_out, left_out)
 
     def table(self) -> NDArray[np.uint8]:
-        """Return the weights as (B, I) uint8."""
+        """Return the weights as (B, I) uint8, followed by those that leave out a part."""
         flat = self.blocks.transpose(0, 2, 1).reshape(-1, self.blocks.shape[1])
-        return np.ascontiguousarray(flat[: self.resamples])
+        return np.ascontiguousarray(flat[: self.columns])
 
 
 def draw_weights(images: int, resamples: int, seed: int) -> Weights:
@@ -104,6 +116,23 @@ def draw_weights(images: int, resamples: int, seed: int) -> Weights:
         if not _resampling.count_draws(raw, blocks[b // width], b % width):
             raise OverflowError(f"an image was drawn more than {_HEAVIEST} times")
     return Weights(blocks, resamples)
+
+
+def leave_out(weights: Weights) -> Weights:
+    """Return the same resamples, followed by all images but one part of them, for each part.
+
+    Image i is in part ``i % G`` of G, as many as there are images, but at most :data:`PARTS`.
+    """
+    width, (_, images, _) = _resampling.WIDTH, weights.blocks.shape
+    parts = min(images, PARTS)
+    columns = weights.resamples + parts
+    blocks = np.zeros((-(-columns // width), images, width), np.uint8)
+    blocks[: len(weights.blocks)] = weights.blocks
+    part = np.arange(images) % parts
+    for g in range(parts):
+        block, lane = divmod(weights.resamples + g, width)
+        blocks[block, :, lane] = part != g
+    return Weights(blocks, weights.resamples, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +176,12 @@ def resample(
     Returns
     -------
     (Q, K, B) float64
+        With G more columns where the weights leave out parts.
         NaN where a class has no ground truth that counts in a resample. Sums are taken in another
         order than in plain evaluation: with all weights 1 they agree to 1e-12, not to the last
         bit; to 1e-8 for a trapezoid over levels of float32, which are taken to be evenly spaced.
     """
-    out = np.full((len(wanted), evidence.classes, weights.resamples), np.nan)
+    out = np.full((len(wanted), evidence.classes, weights.columns), np.nan)
     for area in sorted({entry.area for entry in wanted}):
         here = [q for q, entry in enumerate(wanted) if entry.area == area]
         sums = _sums((evidence, weights), area, [wanted[q] for q in here], threads)
@@ -162,12 +192,12 @@ def resample(
 
 def detected_classes(evidence: Evidence, weights: Weights) -> Flags:
     """Return of which classes there are detections in each resample, (K, B) bool."""
-    found = np.zeros((evidence.classes, weights.resamples), np.bool_)
+    found = np.zeros((evidence.classes, weights.columns), np.bool_)
     pairs = np.unique(evidence.label * np.int64(evidence.images) + evidence.image)
     label, image = np.divmod(pairs, max(evidence.images, 1))
     for k in np.unique(label).tolist():
         drawn = weights.blocks[:, image[label == k]].any(axis=1)
-        found[k] = drawn.reshape(-1)[: weights.resamples]
+        found[k] = drawn.reshape(-1)[: weights.columns]
     return found
 
 
@@ -180,7 +210,7 @@ def _sums(
     """Return, for numbers of one area range, the sum over their thresholds, (K, B) float64."""
     evidence, weights = what
     ranking, positive = evidence.ranking, evidence.positive[area]
-    shape = (evidence.classes, weights.resamples)
+    shape = (evidence.classes, weights.columns)
     precisions = [entry for entry in wanted if entry.precision]
     recalls = [entry for entry in wanted if not entry.precision]
     precision_out = np.full((len(precisions), *shape), np.nan)
@@ -207,7 +237,7 @@ def _sums(
         precision_out=precision_out,
         recall_out=recall_out,
     )
-    work = len(evidence) * weights.resamples // 100
+    work = len(evidence) * weights.columns // 100
     share(resampler.work, threads or thread_count(work))
     sums = {True: iter(precision_out), False: iter(recall_out)}
     return [next(sums[entry.precision]) for entry in wanted]

@@ -32,6 +32,8 @@ OUTCOMES = Outcomes(
     duplicate=np.array([False, False, True]),
 )
 
+TRUTHS = np.array([5])
+
 
 def stretch(score: Sequence[float], code: Sequence[int]) -> Coded:
     return Coded(
@@ -40,7 +42,7 @@ def stretch(score: Sequence[float], code: Sequence[int]) -> Coded:
         code=np.array(code, np.uint32),
         outcomes=OUTCOMES,
         positives=np.array([[4]]),
-        truths=np.array([5]),
+        truths=TRUTHS,
     )
 
 
@@ -60,7 +62,7 @@ def test_false_positives_of_the_stretches_before_are_added(threads: int) -> None
         stretch([0.1], [0]),
     ]
     made: list[Callable[[], Coded]] = [lambda part=part: part for part in parts]  # type: ignore[misc]
-    check(finish_stretches(made, RULES, most_hits=3, threads=threads))
+    check(finish_stretches(made, RULES, truths=TRUTHS, most_hits=3, threads=threads))
 
 
 def test_a_stretch_waits_for_the_ones_above_it() -> None:
@@ -77,7 +79,7 @@ def test_a_stretch_waits_for_the_ones_above_it() -> None:
         last_begun.set()
         return stretch([0.1], [0])
 
-    check(finish_stretches([first, second, last], RULES, most_hits=3, threads=2))
+    check(finish_stretches([first, second, last], RULES, truths=TRUTHS, most_hits=3, threads=2))
 
 
 def test_what_a_thread_ends_with_is_raised() -> None:
@@ -85,4 +87,6 @@ def test_what_a_thread_ends_with_is_raised() -> None:
         raise MemoryError("of this stretch")
 
     with pytest.raises(MemoryError, match="of this stretch"):
-        finish_stretches([lost, lambda: stretch([0.1], [0])], RULES, most_hits=1, threads=2)
+        finish_stretches(
+            [lost, lambda: stretch([0.1], [0])], RULES, truths=TRUTHS, most_hits=1, threads=2
+        )

@@ -1,6 +1,6 @@
-"""Masks as runs: pycocotools.mask, bit for bit, and plain bitmaps."""
+"""Masks as runs: pycocotools.mask, bit for bit, and the bitmaps of the oracle."""
 
-import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,11 @@ from detap.core.masks import mask_pairs, measured, runs_of
 from detap.core.matching import Boxes, Pairs
 from detap.tables import _runs
 from detap.tables.masks import Masks
+from tests.oracle import masks as plain
+from tests.oracle.masks import Bitmap
+from tests.oracle.polygons import rasterise
 
 Rings = list[list[float]]
-Bitmap = NDArray[np.bool_]
 
 
 def polygons(shapes: list[Rings], height: int, width: int) -> Masks:
@@ -43,15 +45,7 @@ def of_runs(runs: list[NDArray[np.uint32]], height: int, width: int) -> Masks:
 
 
 def runs(bitmap: Bitmap) -> NDArray[np.uint32]:
-    """Return the runs of a bitmap, column by column, by the definition."""
-    flat = np.concatenate([[False], bitmap.T.ravel()])
-    ends = np.flatnonzero(np.diff(flat))
-    return np.diff(np.concatenate([[0], ends, [bitmap.size]])).astype(np.uint32)
-
-
-def bitmap(found: NDArray[np.uint32], height: int, width: int) -> Bitmap:
-    flat = np.repeat(np.arange(len(found)) % 2 == 1, found.astype(np.int64))
-    return flat.reshape(width, height).T
+    return np.array(plain.encode(bitmap), np.uint32)
 
 
 def boxes(
@@ -87,6 +81,16 @@ ring = st.lists(coordinate, min_size=6, max_size=16).map(lambda c: c[: len(c) //
 shape = st.lists(ring, min_size=1, max_size=4)
 side = st.integers(1, 37)
 
+bitmaps = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(
+    lambda sides: st.lists(
+        st.lists(st.booleans(), min_size=sides[0] * sides[1], max_size=sides[0] * sides[1]).map(
+            lambda bits: np.array(bits, np.bool_).reshape(sides)
+        ),
+        min_size=2,
+        max_size=6,
+    )
+)
+
 
 @given(shape, side, side)
 def test_polygons_are_rasterised_as_pycocotools_does(rings: Rings, h: int, w: int) -> None:
@@ -99,6 +103,29 @@ def test_polygons_are_rasterised_as_pycocotools_does(rings: Rings, h: int, w: in
     assert area[0] == mask.area(due)
     if area[0]:
         assert box[0].tolist() == mask.toBbox(due).tolist()
+
+
+@given(shape, side, side)
+def test_polygons_are_rasterised_as_point_by_point(rings: Rings, h: int, w: int) -> None:
+    due = rasterise(rings, h, w)
+    found = polygons([rings], h, w)
+    assert (plain.decode(runs_of(found.arrays, 0).tolist(), h, w) == due).all()
+    area, box = measured(found.arrays)
+    assert area.tolist() == [plain.area(due)]
+    assert box.tolist() == [plain.bounding_box(due)]
+
+
+@given(bitmaps)
+def test_bitmaps_are_encoded_and_measured_pixel_by_pixel(maps: list[Bitmap]) -> None:
+    encoded = _runs.encoded(np.array(maps).view(np.uint8))
+    assert encoded is not None
+    start, found = encoded
+    due = [plain.encode(one) for one in maps]
+    assert [found[a:b].tolist() for a, b in pairwise(start)] == due
+    sizes = np.full((len(maps), 2), maps[0].shape, np.int32)
+    areas, boxes = _runs.measured(sizes, start, found)
+    assert areas.tolist() == [plain.area(one) for one in maps]
+    assert boxes.tolist() == [plain.bounding_box(one) for one in maps]
 
 
 @given(shape, side, side)
@@ -125,17 +152,6 @@ def test_pixels_of_polygons(rings: Rings, pixels: int) -> None:
     assert measured(polygons([rings], 20, 20).arrays)[0][0] == pixels
 
 
-bitmaps = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(
-    lambda sides: st.lists(
-        st.lists(st.booleans(), min_size=sides[0] * sides[1], max_size=sides[0] * sides[1]).map(
-            lambda bits: np.array(bits, np.bool_).reshape(sides)
-        ),
-        min_size=2,
-        max_size=6,
-    )
-)
-
-
 @given(bitmaps, st.integers(1, 4), st.booleans(), st.sampled_from([0.0, 0.25, 0.5, 1.0]))
 def test_overlaps_are_those_of_bitmaps(
     maps: list[Bitmap], left: int, absorbs: bool, lowest: float
@@ -145,7 +161,9 @@ def test_overlaps_are_those_of_bitmaps(
     left = min(left, len(maps) - 1)
     sides = maps[:left], maps[left:]
     stores = [of_runs([runs(one) for one in side], height, width) for side in sides]
-    assert measured(stores[0].arrays)[0].tolist() == [int(one.sum()) for one in sides[0]]
+    area, box = measured(stores[0].arrays)
+    assert area.tolist() == [plain.area(one) for one in sides[0]]
+    assert box.tolist() == [plain.bounding_box(one) for one in sides[0]]
     absorbing = np.full(len(sides[1]), absorbs)
     pairs = paired(*stores, absorbing=absorbing, lowest=lowest)
     found = {
@@ -156,10 +174,9 @@ def test_overlaps_are_those_of_bitmaps(
     due = {}
     for n, one in enumerate(sides[0]):
         for g, other in enumerate(sides[1]):
-            common = int((one & other).sum())
-            whole = int(one.sum() if absorbs else (one | other).sum())
-            if common and common / whole >= lowest:
-                due[n, g] = common / whole
+            overlap = plain.iou(one, other, crowd=absorbs)
+            if overlap and overlap >= lowest:
+                due[n, g] = overlap
     assert found == due
 
 
@@ -185,21 +202,6 @@ def solid_maps(draw: st.DrawFn) -> list[Bitmap]:
     return found
 
 
-def depth_of(height: int, width: int, ratio: float) -> int:
-    return max(1, round(ratio * math.sqrt(height**2 + width**2)))
-
-
-def eroded(one: Bitmap, depth: int) -> Bitmap:
-    """Erode by 3 x 3 so many times, pixel by pixel; outside the image there is nothing."""
-    for _ in range(depth):
-        padded = np.pad(one, 1)
-        rows, columns = (range(side) for side in one.shape)
-        one = np.array(
-            [[padded[y : y + 3, x : x + 3].all() for x in columns] for y in rows], np.bool_
-        ).reshape(one.shape)
-    return one
-
-
 @given(
     solid_maps(),
     st.sampled_from([0.01, 0.02, 0.05, 0.1, 0.2, 1.0]),
@@ -218,12 +220,11 @@ def test_boundaries_are_those_of_eroded_bitmaps(
     pairs = paired(*stores, absorbing=absorbing, lowest=lowest, dilation_ratio=ratio)
     found = dict(zip(pairs.truth.tolist(), pairs.overlap.tolist(), strict=True))
     due = {}
-    depth = depth_of(height, width, ratio)
     for g, other in enumerate(sides[1]):
-        overlap = quotient(maps[0], other, absorbs)
-        if not absorbs:
-            rings = [one & ~eroded(one, depth) for one in (maps[0], other)]
-            overlap = min(overlap, quotient(rings[0], rings[1], False))
+        if absorbs:
+            overlap = plain.iou(maps[0], other, crowd=True)
+        else:
+            overlap = plain.boundary_iou(maps[0], other, ratio)
         if overlap and overlap >= lowest:
             due[g] = overlap
     assert found == due
@@ -236,11 +237,6 @@ def parted(found: NDArray[np.uint32], random: Any) -> NDArray[np.uint32]:
         cut = random.randint(0, length)
         parts += [cut, 0, length - cut] if random.random() < 0.3 else [length]
     return np.array(parts, np.uint32)
-
-
-def quotient(one: Bitmap, other: Bitmap, absorbs: bool) -> float:
-    common, whole = (one & other).sum(), one.sum() if absorbs else (one | other).sum()
-    return float(common / whole) if common else 0.0
 
 
 @pytest.mark.parametrize(
@@ -274,8 +270,8 @@ def test_how_deep_boundaries_are(
         rings.append(ring)
     stores = [of_runs([runs(one)], height, width) for one in squares]
     pairs = paired(*stores, dilation_ratio=ratio)
-    due = quotient(rings[0], rings[1], False)
-    assert due < quotient(squares[0], squares[1], False)
+    due = plain.iou(rings[0], rings[1])
+    assert due < plain.iou(squares[0], squares[1])
     assert pairs.overlap.tolist() == [due]
 
 
@@ -343,9 +339,10 @@ def test_nothing_on_a_side_gives_no_pairs() -> None:
 def test_strings_are_decoded_as_pycocotools_wrote_them(maps: list[Bitmap]) -> None:
     for one in maps:
         text = mask.encode(np.asfortranarray(one.astype(np.uint8)))["counts"]
+        assert plain.compress(plain.encode(one)) == text
         found = _runs.decoded(text, one.size)
         assert not isinstance(found, str)
-        assert (bitmap(found, *one.shape) == one).all()
+        assert (plain.decode(found.tolist(), *one.shape) == one).all()
 
 
 @given(
@@ -358,7 +355,7 @@ def test_long_strings_are_decoded_as_pycocotools_wrote_them(lengths: list[int], 
     text = mask.frPyObjects({"counts": lengths, "size": [1, sum(lengths)]}, 1, sum(lengths))
     found = _runs.decoded(text["counts"], sum(lengths))
     assert not isinstance(found, str)
-    assert found.tolist() == lengths
+    assert found.tolist() == lengths == plain.decompress(text["counts"])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ def overlap_of(a: list[float], b: list[float], **options: object) -> float:
     if options.get("pixel_edge"):
         areas = pixel_areas(first), pixel_areas(second)
     else:
-        areas = encode_boxes(first, "corners")[1], encode_boxes(second, "corners")[1]
+        areas = encode_boxes(first, "xyxy")[1], encode_boxes(second, "xyxy")[1]
     found = overlaps(
         first,
         second,

@@ -1,4 +1,4 @@
-"""Columns packed, held to what plain Python and numpy's own sorts say."""
+"""Columns packed, held to the oracle's dictionaries and sorts."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from detap.core.packing import distinct, grouped, narrow, ranked_columns
+from detap.core.packing import distinct, grouped, in_order, narrow, ranked_columns
+from tests.oracle import packing as plain
 
 
 def columns_of(*tables: NDArray[Any]) -> list[tuple[int, ...]]:
@@ -29,11 +30,8 @@ def tables(draw: st.DrawFn) -> list[NDArray[Any]]:
 
 @given(tables())
 def test_equal_columns_have_one_number_by_first_occurrence(found: list[NDArray[Any]]) -> None:
-    there = columns_of(*found)
-    order = list(dict.fromkeys(there))
     codes, first = distinct(*found)
-    assert codes.tolist() == [order.index(column) for column in there]
-    assert first.tolist() == [there.index(column) for column in order]
+    assert (codes.tolist(), first.tolist()) == plain.distinct(columns_of(*found))
 
 
 def test_more_different_columns_than_there_was_room_for() -> None:
@@ -55,10 +53,9 @@ def test_words_of_which_only_the_high_half_differs() -> None:
 def test_columns_are_numbered_in_their_order(found: list[NDArray[Any]]) -> None:
     table = np.concatenate([each.astype(np.uint64) for each in found])
     there = columns_of(table)
-    order = sorted(set(there))
     rank, first = ranked_columns(table)
-    assert rank.tolist() == [order.index(column) for column in there]
-    assert [there[place] for place in first] == order
+    assert rank.tolist() == plain.ranks(there)
+    assert [there[place] for place in first] == sorted(set(there))
 
 
 @given(st.lists(st.integers(0, 4)), st.randoms(use_true_random=False))
@@ -67,9 +64,18 @@ def test_rows_group_by_group_in_the_order_given(group: list[int], random: Any) -
     random.shuffle(given_rows)
     column = np.array(group, np.int32)
     start, order = grouped(column, 5, np.array(given_rows, np.int64))
-    assert order.tolist() == sorted(given_rows, key=lambda row: group[row])
-    assert np.diff(start).tolist() == [group.count(number) for number in range(5)]
-    assert grouped(column, 5).order.tolist() == np.argsort(column, kind="stable").tolist()
+    assert (start.tolist(), order.tolist()) == plain.grouped(group, 5, given_rows)
+    start, order = grouped(column, 5)
+    assert (start.tolist(), order.tolist()) == plain.grouped(group, 5, range(len(group)))
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=6), st.booleans())
+def test_rows_by_label_and_group_are_in_order(pairs: list[tuple[int, int]], sort: bool) -> None:
+    pairs = sorted(pairs) if sort else pairs
+    label, group = ([pair[side] for pair in pairs] for side in (0, 1))
+    found = in_order(np.array(label, np.int32), np.array(group, np.int32))
+    assert found == plain.in_order(label, group)
+    assert found or not sort
 
 
 @pytest.mark.parametrize(

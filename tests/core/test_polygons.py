@@ -4,7 +4,6 @@ import json
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,8 @@ from detap.core.polygons import (
     rectangles,
     turned,
 )
+from tests.oracle.polygons import is_simple, quad_area, quad_iou
 
-Point = tuple[Fraction, Fraction]
 Quad = Sequence[float]
 
 SQUARE = [0, 0, 10, 0, 10, 10, 0, 10]
@@ -77,71 +76,7 @@ def test_where_a_ground_truth_absorbs_the_detection_alone_counts() -> None:
     assert polygon_overlaps(*given[::-1], np.array([True]))[0] == 0.5
 
 
-# --- against exact arithmetic: cross sections between all heights where anything changes
-
-
-def points(quad: Quad) -> list[Point]:
-    return [(Fraction(x), Fraction(y)) for x, y in zip(quad[::2], quad[1::2], strict=True)]
-
-
-def sides(corners: list[Point]) -> list[tuple[Point, Point]]:
-    return list(pairwise([*corners, corners[0]]))
-
-
-def turn(a: Point, b: Point, c: Point) -> Fraction:
-    return (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-
-
-def touch(one: tuple[Point, Point], other: tuple[Point, Point]) -> bool:
-    """Tell whether two segments have any point in common."""
-    (a, b), (c, d) = one, other
-    apart = any(
-        max(a[axis], b[axis]) < min(c[axis], d[axis])
-        or max(c[axis], d[axis]) < min(a[axis], b[axis])
-        for axis in (0, 1)
-    )
-    return not apart and turn(a, b, c) * turn(a, b, d) <= 0 and turn(c, d, a) * turn(c, d, b) <= 0
-
-
-def is_simple(quad: Quad) -> bool:
-    first, second, third, fourth = sides(points(quad))
-    corners = points(quad)
-    straight = any(turn(corners[i - 1], corners[i], corners[(i + 1) % 4]) == 0 for i in range(4))
-    return not (touch(first, third) or touch(second, fourth) or straight)
-
-
-def heights(edges: list[tuple[Point, Point]]) -> list[Fraction]:
-    found = {point[1] for edge in edges for point in edge}
-    for (a, b), (c, d) in combinations(edges, 2):
-        across = (b[0] - a[0]) * (d[1] - c[1]) - (b[1] - a[1]) * (d[0] - c[0])
-        if across:
-            part = ((c[0] - a[0]) * (d[1] - c[1]) - (c[1] - a[1]) * (d[0] - c[0])) / across
-            found.add(a[1] + part * (b[1] - a[1]))
-    return sorted(found)
-
-
-def section(corners: list[Point], y: Fraction) -> list[tuple[Fraction, Fraction]]:
-    at = sorted(
-        a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0])
-        for a, b in sides(corners)
-        if min(a[1], b[1]) < y < max(a[1], b[1])
-    )
-    return list(zip(at[::2], at[1::2], strict=True))
-
-
-def exact_overlap(first: Quad, second: Quad) -> Fraction:
-    one, other = points(first), points(second)
-    common = united = Fraction(0)
-    for low, high in pairwise(heights(sides(one) + sides(other))):
-        middle = (low + high) / 2
-        ours, theirs = section(one, middle), section(other, middle)
-        both = sum(
-            (max(min(b, d) - max(a, c), Fraction(0)) for a, b in ours for c, d in theirs),
-            Fraction(0),
-        )
-        every = sum((b - a for a, b in ours + theirs), Fraction(0)) - both
-        common, united = common + both * (high - low), united + every * (high - low)
-    return common / united
+# --- against exact arithmetic
 
 
 coordinates = st.integers(-40, 40).map(lambda n: n / 4) | st.floats(-50, 50).map(
@@ -151,8 +86,8 @@ quads = st.lists(coordinates, min_size=8, max_size=8).filter(is_simple)
 
 
 def test_the_exact_overlap_by_hand() -> None:
-    assert exact_overlap(SQUARE, DART) == Fraction(1, 2)
-    assert exact_overlap(SQUARE, [5, 5, 15, 5, 15, 15, 5, 15]) == Fraction(25, 175)
+    assert quad_iou(SQUARE, DART) == Fraction(1, 2)
+    assert quad_iou(SQUARE, [5, 5, 15, 5, 15, 15, 5, 15]) == Fraction(25, 175)
 
 
 @given(quads, quads, st.sampled_from([0.0, 1000.0, 10000.0]))
@@ -163,15 +98,19 @@ def test_simple_quadrilaterals_against_exact_arithmetic(
     first, second = [x + away for x in first], [x + away for x in second]
     if not (is_simple(first) and is_simple(second)):
         return  # three corners have become a line by rounding
-    expected = float(exact_overlap(first, second))
+    expected = float(quad_iou(first, second))
     assert overlap(first, second) == pytest.approx(expected, abs=1e-9)
+    pair = np.array([first], float), np.array([second], float)
+    expected = float(quad_iou(first, second, crowd=True))
+    assert polygon_overlaps(*pair, np.array([True]))[0] == pytest.approx(expected, abs=1e-9)
+    assert polygon_areas(pair[0])[0] == pytest.approx(float(quad_area(first)), rel=1e-9)
     assert not crossing(np.array([first, second])).any()
 
 
 def test_far_from_the_origin_no_digit_is_lost() -> None:
     bar = [10000.1, 9999.9, 10004.3, 10001.7, 10003.2, 10004.4, 9999.0, 10002.6]
     other = [x + 0.75 for x in bar]
-    assert overlap(bar, other) == pytest.approx(float(exact_overlap(bar, other)), abs=1e-14)
+    assert overlap(bar, other) == pytest.approx(float(quad_iou(bar, other)), abs=1e-14)
 
 
 @given(quads, quads, st.integers(0, 3), st.booleans(), st.booleans())
