@@ -5,18 +5,29 @@ See docs/bootstrap.md for the method, what it assumes, and how its coverage was 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from math import cos, pi, sin, sqrt, tan
+from statistics import NormalDist
+from typing import Any
 
 import numpy as np
 
 from detap.core.evidence import Evidence
-from detap.core.resampling import Wanted, Weights, detected_classes, draw_weights, resample
-from detap.decimals import settled
+from detap.core.resampling import (
+    Wanted,
+    Weights,
+    detected_classes,
+    draw_weights,
+    leave_out,
+    resample,
+)
+from detap.decimals import ROUNDING, settled
 from detap.errors import UsageError
 from detap.evaluation.results import Result, averages_of_absent
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Floats
 
-__all__ = ["Resampled", "Weights", "draw_weights", "interval", "resampled"]
+__all__ = ["Resampled", "Weights", "draw_weights", "interval", "leave_out", "resampled"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,10 +40,14 @@ class Resampled:
         The mean over the classes that have a ground truth in the resample, by name.
     by_class : dict of str to (K, B) float64
         NaN where a class has none.
+    left_out : Resampled or None
+        The same numbers of all images but one part of them, for each part: (G,) and (K, G). None
+        where the weights leave out none.
     """
 
     overall: dict[str, Floats]
     by_class: dict[str, Floats]
+    left_out: "Resampled | None" = None
 
 
 def resampled(
@@ -85,17 +100,28 @@ def resampled(
     for measure, table in zip(measures, values, strict=True):
         if measure.group:
             table[~result.in_group(measure.group)] = np.nan
-    return Resampled(
-        {name: _mean(table) for name, table in zip(names, values, strict=True)},
-        dict(zip(names, values, strict=True)),
-    )
+    means = [_mean(table) for table in values]
+    drawn, rest = np.s_[..., : weights.resamples], np.s_[..., weights.resamples :]
+
+    def columns(part: Any) -> tuple[dict[str, Floats], dict[str, Floats]]:
+        return (
+            {name: mean[part] for name, mean in zip(names, means, strict=True)},
+            {name: table[part] for name, table in zip(names, values, strict=True)},
+        )
+
+    return Resampled(*columns(drawn), Resampled(*columns(rest)) if weights.left_out else None)
 
 
-def interval(values: Floats, confidence: float) -> tuple[float, float]:
-    """Return the percentile interval of resampled numbers; NaN where none is defined.
+def interval(
+    values: Floats, confidence: float, left_out: Floats | None = None
+) -> tuple[float, float]:
+    """Return the expanded percentile interval of resampled numbers; NaN where none is defined.
 
-    Its ends are the resampled numbers of ranks ``B * (1 - confidence) / 2`` from below and from
-    above, interpolated linearly. An end that is only rounding away from 0 is 0.
+    Its ends are the resampled numbers of ranks ``B * tail`` from below and from above,
+    interpolated linearly. The tail is ``(1 - confidence) / 2``; with `left_out`, that of the
+    normal distribution beyond the quantile of Student's t instead, with as many degrees of freedom
+    as parts of the images effectively make a difference. An end that is only rounding away from 0
+    is 0.
 
     Parameters
     ----------
@@ -103,17 +129,82 @@ def interval(values: Floats, confidence: float) -> tuple[float, float]:
         NaN entries, where the number was undefined in a resample, are left out.
     confidence : float
         Between 0 and 1.
+    left_out : (G,) float64, optional
+        The number without one part of the images, for each part.
 
     References
     ----------
-    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3.
+    Efron and Tibshirani, An Introduction to the Bootstrap, 1993, section 13.3; Hesterberg, What
+    Teachers Should Know About the Bootstrap, The American Statistician 69 (2015), section 5.3, of
+    which the expansion is. Its degrees of freedom there are those of the sample.
     """
     defined = values[~np.isnan(values)]
     if not len(defined):
         return float("nan"), float("nan")
     tail = (1 - confidence) / 2
+    count = None if left_out is None else differing(left_out)
+    if count is not None:
+        tail = expanded(tail, max(1, round(count)))
     low, high = np.quantile(defined, [tail, 1 - tail]).tolist()
     return settled(low, 0.0), settled(high, 0.0)
+
+
+def differing(left_out: Floats) -> float | None:
+    """Return how many parts of the images effectively make a difference; None where none does.
+
+    Of parts with the influences u on a number, it is ``sum(u**2)**2 / sum(u**4)``: k where k
+    parts have the same influence and the others none.
+
+    Parameters
+    ----------
+    left_out : (G,) float64
+        The number without one part, for each part; NaN entries are left out.
+    """
+    defined = left_out[~np.isnan(left_out)]
+    if not len(defined):
+        return None
+    influence = defined - defined.mean()
+    influence[np.abs(influence) <= ROUNDING] = 0
+    fourth = float((influence**4).sum())
+    return float((influence**2).sum()) ** 2 / fourth if fourth else None
+
+
+@cache
+def expanded(tail: float, freedom: int) -> float:
+    """Return the normal tail beyond the quantile that Student's t has for a tail.
+
+    Parameters
+    ----------
+    tail : float
+        Of one side, below 0.5.
+    freedom : int
+        Degrees of freedom.
+    """
+    low, high = 0.0, pi / 2
+    for _ in range(60):
+        angle = (low + high) / 2
+        if (1 - _student(angle, freedom)) / 2 > tail:
+            low = angle
+        else:
+            high = angle
+    # Rounded, so that the last bits of a platform's functions show nowhere.
+    return round(NormalDist().cdf(-sqrt(freedom) * tan(low)), 9)
+
+
+def _student(angle: float, freedom: int) -> float:
+    """Return the probability of Student's t between -t and t, for ``angle = atan(t / sqrt(n))``.
+
+    References
+    ----------
+    Abramowitz and Stegun, Handbook of Mathematical Functions, 26.7.3 and 26.7.4.
+    """
+    odd = freedom % 2
+    term, total = cos(angle) if odd else 1.0, 0.0
+    for k in range(2 + odd, freedom + 1, 2):
+        total += term
+        term *= cos(angle) ** 2 * (k - 1) / k
+    inside = sin(angle) * total
+    return 2 * (angle + inside) / pi if odd else inside
 
 
 def _check_weight(evidence: Evidence, weights: Weights) -> None:

@@ -30,13 +30,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
+from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
 from detap.analysis.outcome import Counts, surroundings_of
 from detap.core.evidence import Evidence
 from detap.decimals import same
-from detap.errors import UsageError
+from detap.errors import Note, UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.scene import Scene
+from detap.evaluation.selection import ChosenClasses
+from detap.protocols.measures import DEFAULT_FEWEST
 from detap.tables.detection import Detections, Flags, Floats, Integers
 
 KINDS = ("missed", "mislocated", "duplicate", "confused", "background")
@@ -86,6 +88,9 @@ def mistakes(result: Result, *, threshold: int = 0) -> Mistakes:
     """
     rules = result.protocol
     rules.refuse_unranked("compare with another protocol")
+    scene = result._scene
+    if result.whole is not None and isinstance(scene, ChosenClasses):
+        return _of_selected(mistakes(result.whole, threshold=threshold), scene)
     evidence = result.evidence_with((0, threshold))
     kept = _at_operating_points(evidence, threshold)
     good = evidence.is_found(0, threshold, kept)
@@ -101,6 +106,19 @@ def mistakes(result: Result, *, threshold: int = 0) -> Mistakes:
         by_image=_tally(image, kind, evidence.images),
         by_class=_tally(label, kind, evidence.classes),
         rows=(image.astype(np.int32), label.astype(np.int32), kind.astype(np.int32)),
+    )
+
+
+def _of_selected(found: Mistakes, chosen: ChosenClasses) -> Mistakes:
+    """Return the mistakes of the selected classes."""
+    image, label, kind = found.rows
+    number = np.full(len(chosen.whole.classes), -1, np.int32)
+    number[chosen.labels] = np.arange(len(chosen.labels), dtype=np.int32)
+    kept = number[label] >= 0
+    return Mistakes(
+        by_image=found.of_classes(chosen.labels),
+        by_class=found.by_class[chosen.labels],
+        rows=(image[kept], number[label[kept]], kind[kept]),
     )
 
 
@@ -184,6 +202,8 @@ class Comparison:
     mistakes : tuple of Mistakes or None
         Of both; None where the boxes of one are not at hand.
     confidence : float
+    min_ground_truths : int
+        Numbers that count fewer have no interval.
     """
 
     first: Result
@@ -192,19 +212,49 @@ class Comparison:
     resamples: tuple[Resampled, Resampled] | None
     mistakes: tuple[Mistakes, Mistakes] | None
     confidence: float
+    min_ground_truths: int = DEFAULT_FEWEST
 
     def difference(self, name: str) -> float:
         """Return by how much the second's number is above the first's; rounding is nothing."""
         return difference(self.first.measure(name), self.second.measure(name))
 
+    def counted(self, name: str, label: int | None = None) -> int:
+        """Return how many ground truths a number, or a class's, counts."""
+        counts = self.first.counted(name)
+        return int(counts.sum() if label is None else counts[label])
+
+    def has_interval(self, name: str, label: int | None = None) -> bool:
+        """Return whether a number, or a class's, has an interval."""
+        return self.resamples is not None and self.counted(name, label) >= self.min_ground_truths
+
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
         """Return the interval of the difference of a number, or of a class's; NaN without one."""
-        if self.resamples is None:
+        if self.resamples is None or not self.has_interval(name, label):
             return float("nan"), float("nan")
         before, after = self.resamples
-        if label is None:
-            return interval(after.overall[name] - before.overall[name], self.confidence)
-        return interval(after.by_class[name][label] - before.by_class[name][label], self.confidence)
+        assert before.left_out is not None
+        assert after.left_out is not None
+        drawn, left_out = (
+            there.overall[name] - here.overall[name]
+            if label is None
+            else there.by_class[name][label] - here.by_class[name][label]
+            for here, there in ((before, after), (before.left_out, after.left_out))
+        )
+        return interval(drawn, self.confidence, left_out)
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Which numbers of the summary have no interval."""
+        if self.resamples is None:
+            return ()
+        few = [name for name in self.names if 0 < self.counted(name) < self.min_ground_truths]
+        if not few:
+            return ()
+        message = (
+            f"{', '.join(few)}: fewer than {self.min_ground_truths} ground truths are counted, so "
+            "that there is no interval"
+        )
+        return (Note("too-few-for-interval", message, len(few), warning=False),)
 
     @property
     def changed(self) -> Counts:
@@ -228,6 +278,7 @@ def compare(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    min_ground_truths: int = DEFAULT_FEWEST,
     threads: int | None = None,
 ) -> Comparison:
     """Compare two detectors that were scored on the same ground truth by the same protocol.
@@ -242,6 +293,8 @@ def compare(
         How many; 0 leaves the intervals out.
     seed : int
         Of the resamples.
+    min_ground_truths : int
+        Numbers that count fewer have no interval.
     threads : int, optional
         The result does not depend on it.
 
@@ -259,7 +312,7 @@ def compare(
     names = tuple(first.summary)
     pair = None
     if resamples:
-        weights = draw_weights(max(len(first.images), 1), resamples, seed)
+        weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
         pair = (
             resampled(first, weights, names, threads=threads),
             resampled(second, weights, names, threads=threads),
@@ -267,4 +320,4 @@ def compare(
     both = None
     if first.has_boxes and second.has_boxes:
         both = (mistakes(first), mistakes(second))
-    return Comparison(first, second, names, pair, both, confidence)
+    return Comparison(first, second, names, pair, both, confidence, min_ground_truths)

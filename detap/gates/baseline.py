@@ -1,13 +1,14 @@
 """Earlier reports as baselines: whether they may be compared with, and raising them."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import isnan, nan
 from sys import float_info
 from typing import Any
 
 from detap.decimals import same
 from detap.errors import InputError, Problem, UsageError
+from detap.evaluation.recorded import reading_differences, recorded_selection
 from detap.gates.names import Numbers, row_key
 from detap.protocols.detection import Protocol
 from detap.protocols.measures import AT_THRESHOLD
@@ -35,10 +36,12 @@ def read_baseline(path: str) -> dict[str, Any]:
     InputError
         Where the file is none.
     """
+    from detap.formats.json.text import check_text
     from detap.formats.reading.stream import read_bytes
 
     try:
         record = json.loads(read_bytes(path).decode("utf-8-sig"), parse_constant=_refuse_constant)
+        check_text(record)
     except (ValueError, RecursionError) as error:
         _refuse(path, f"is no JSON report: {error}")
     if not isinstance(record, dict) or "schema_version" not in record:
@@ -53,20 +56,55 @@ def read_baseline(path: str) -> dict[str, Any]:
 def _is_shaped(record: Mapping[str, Any]) -> bool:
     """Tell whether all that is asked of earlier reports is there, and is what it should be."""
     key = _KINDS.get(str(record.get("kind")))
-    inputs, gates = record.get("inputs"), record.get("gates")
     return bool(
         key is not None
         and all(isinstance(record.get(name, ""), str) for name in ("detap_version", "signature"))
         and record.get("summary")
         and _has_numbers(record, key)
         and isinstance(record.get("protocol"), dict)
-        and isinstance(inputs, list)
-        and all(isinstance(entry, dict) for entry in inputs)
-        and (gates is None or (isinstance(gates, dict) and gates.keys() >= {"passed", "warned"}))
-        and isinstance(record.get("selection"), dict | None)
-        and isinstance(record.get("kept", []), dict | list)
+        and _is_list(record.get("inputs"), _is_input)
+        and _is_gates(record.get("gates"))
+        and _is_selection(record.get("selection"))
+        and _is_list(record.get("kept", []), _is_text)
         and _are_slices(record.get("slices", {}), key)
         and _is_point(record.get("operating_point", _NO_POINT))
+    )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 62
+
+
+def _is_list(values: object, fits: Callable[[object], bool]) -> bool:
+    return isinstance(values, list) and all(map(fits, values))
+
+
+def _is_input(entry: object) -> bool:
+    return (
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(name), str | None) for name in ("role", "path", "sha256"))
+        and all(_is_count(entry.get(name, 0)) for name in ("records", "files"))
+    )
+
+
+def _is_gates(gates: object) -> bool:
+    return gates is None or (
+        isinstance(gates, dict)
+        and isinstance(gates.get("passed"), bool)
+        and _is_count(gates.get("warned"))
+    )
+
+
+def _is_selection(selection: object) -> bool:
+    return selection is None or (
+        isinstance(selection, dict)
+        and (selection.get("classes") is None or _is_list(selection["classes"], _is_text))
+        and (selection.get("images") is None or _is_count(selection["images"]))
+        and isinstance(selection.get("images_sha256"), str | None)
     )
 
 
@@ -77,7 +115,10 @@ def _has_numbers(part: object, key: str) -> bool:
 
 def _are_slices(slices: object, key: str) -> bool:
     return isinstance(slices, dict) and all(
-        _has_numbers(part, key) and "images" in part for part in slices.values()
+        _has_numbers(part, key)
+        and _is_count(part.get("images"))
+        and isinstance(part.get("images_sha256"), str | None)
+        for part in slices.values()
     )
 
 
@@ -93,7 +134,7 @@ def _is_point(point: object) -> bool:
 def _are_rows(rows: object) -> bool:
     return isinstance(rows, list) and all(
         isinstance(row, dict)
-        and "name" in row
+        and isinstance(row.get("name"), str)
         and all(
             _is_number(value) or (name in _NAMES and isinstance(value, str))
             for name, value in row.items()
@@ -210,8 +251,10 @@ def differences(now: Mapping[str, Any], then: Mapping[str, Any]) -> list[str]:
         found.append(f"ground truth: {whose} no sha256 of it")
     elif here != there:
         found.append(f"ground truth: sha256 {_sums(there)} there, {_sums(here)} here")
-    if now.get("selection") != then.get("selection"):
-        found.append("selection: other classes or images were chosen")
+    found += [f"reading: {told}" for told in reading_differences(now, then)]
+    selected = [recorded_selection(record) for record in (now, then)]
+    if selected[0] != selected[1]:
+        found.append(f"selection: {selected[1]} there, {selected[0]} here")
     return found
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from detap.errors import Note, UsageError
+from detap.protocols.measures import DEFAULT_FEWEST
 from detap.records import Record, Value
 from detap.spelling import share
 
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from detap.gates.verdicts import Gate, Kind, Limit
 
 DEFAULT_RESAMPLES = 1000
-DEFAULT_FEWEST = 20
 RESAMPLES = (100, 1_000_000)
 """From how few to how many."""
 SEEDS = (0, 2**63 - 1)
@@ -136,7 +136,7 @@ class Demands(Value):
         if (baseline or (before and resolve_drop is None)) and not changes:
             given = kept if baseline else earlier
             raise UsageError(f"{given} needs {may_move}, which says how much may be lost")
-        if confidence is not None and not before and resolve_drop is None:
+        if confidence is not None and not before and (baseline or resolve_drop is None):
             raise UsageError(
                 f"{spell('confidence')} needs {spell.earlier}: a report's numbers alone do not "
                 "tell how noisy they are"
@@ -144,6 +144,8 @@ class Demands(Value):
         for name, value in (("resamples", resamples), ("seed", seed)):
             if value is not None and confidence is None and resolve_drop is None:
                 raise UsageError(f"{spell(name)} is of no use without {spell('confidence')}")
+        if fewest is not None and not (changes or before):
+            raise UsageError(f"{spell('min_ground_truths')} is of no use without {may_move}")
         if allow_different and not baseline:
             raise UsageError(f"{spell('allow_different')} is of no use without {kept}")
         return cls(

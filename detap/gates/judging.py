@@ -123,6 +123,7 @@ def _held_to(
 
     now = record()
     recorded = numbers_of_record(kept.record, at_threshold="operating_point" in now)
+    recorded = recorded.with_ids_of(numbers)
     if not demands.allow_different:
         whole = numbers.with_lost(recorded)
         changes = [limit.name for limit in demands.limits if limit.kind in CHANGES]

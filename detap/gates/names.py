@@ -20,6 +20,7 @@ is itself called ``*`` is written ``\*``.
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isnan, nan
@@ -55,6 +56,11 @@ class Numbers:
         called so.
     more_rows : callable, optional
         Likewise the numbers of all rows, in their order.
+    counted : callable, optional
+        Returns how many ground truths of each row a number counts, from its name; KeyError if it
+        is not known.
+    empty : bool
+        Whether there are no images at all, as in a slice whose images are not there.
     """
 
     headline: str
@@ -64,6 +70,8 @@ class Numbers:
     slices: "Mapping[str, Numbers]" = field(default_factory=dict)
     more: Callable[[str], float] | None = None
     more_rows: Callable[[str], Sequence[float]] | None = None
+    counted: Callable[[str], Sequence[int]] | None = None
+    empty: bool = False
 
     def has(self, measure: str) -> bool:
         """Tell whether the summary has this number."""
@@ -86,6 +94,16 @@ class Numbers:
         if found is None:
             raise KeyError(measure)
         return [nan if value is None else float(value) for value in found]
+
+    def counts(self, measure: str) -> list[int] | None:
+        """Return how many ground truths of each row a number counts; None where not known."""
+        try:
+            known = [] if self.counted is None else [*self.counted(measure)]
+        except KeyError:
+            known = []
+        if not known:
+            return None
+        return known + [0] * (len(self.rows) - len(known))  # rows of the baseline alone
 
     def part(self, tag: str | None) -> "Numbers":
         """Return the numbers of a slice; None is the whole."""
@@ -118,7 +136,29 @@ class Numbers:
             unit=self.unit,
             more=more,
             more_rows=more_rows,
+            counted=lambda _: [0] * len(self.rows),
+            empty=True,
         )
+
+    def with_ids_of(self, other: "Numbers") -> "Numbers":
+        """Return the same numbers, whose rows have the ids that rows of the same name have there.
+
+        Another ground truth may number the same classes differently. Rows whose name and id are
+        both the same stay as they are; so do names that several rows share.
+        """
+        ids = _ids_by_name(other.rows)
+        known, unique = {row_key(row) for row in other.rows}, _ids_by_name(self.rows)
+        rows = [
+            {**row, "id": ids[row["name"]]}
+            if row_key(row) not in known and row["name"] in ids.keys() & unique.keys()
+            else row
+            for row in self.rows
+        ]
+        slices = {
+            tag: part.with_ids_of(other.slices[tag]) if tag in other.slices else part
+            for tag, part in self.slices.items()
+        }
+        return replace(self, rows=rows, slices=slices)
 
     def with_lost(self, baseline: "Numbers") -> "Numbers":
         """Return the numbers, with undefined ones of the rows and slices that a baseline has more.
@@ -174,6 +214,12 @@ def row_key(row: Mapping[str, Any]) -> tuple[str, str]:
     return str(row["name"]), str(row.get("id"))
 
 
+def _ids_by_name(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the id of each name that one row alone has."""
+    counts = Counter(row["name"] for row in rows)
+    return {row["name"]: row.get("id") for row in rows if counts[row["name"]] == 1}
+
+
 def is_count(value: object) -> bool:
     """Tell whether a number of a row is a count."""
     return isinstance(value, int) and not isinstance(value, bool)
@@ -219,10 +265,17 @@ class Name:
         return numbers.overall(self.measure)
 
     def ground_truths(self, numbers: Numbers) -> int | None:
-        """Return how many ground truths of the class there are; None where it is no class's."""
-        if self.row is None:
+        """Return how many ground truths the number counts; None where that is not known.
+
+        The smallest of the rows is of one of them, which may be another one in the baseline.
+        """
+        if self.smallest:
             return None
-        count = numbers.part(self.slice).rows[self.row].get("ground_truths")
+        part = numbers.part(self.slice)
+        counts = part.counts(self.measure)
+        if self.row is None:
+            return None if counts is None else sum(counts)
+        count = part.rows[self.row].get("ground_truths") if counts is None else counts[self.row]
         return None if count is None else int(count)
 
     def is_count(self, numbers: Numbers) -> bool:
@@ -261,6 +314,18 @@ def resolve(name: str | None, numbers: Numbers, baseline: Numbers | None = None)
         for then in [None if baseline is None else baseline.slices.get(tag)]
         for found in _within(name, rest, (numbers.slices[tag], then), tag)
     ]
+
+
+def check_measure(name: str | None, numbers: Numbers) -> None:
+    """Raise UsageError if a name ends in no number, whatever classes and slices there may be."""
+    if name is None:
+        return
+    parts = name.split(".")
+    heads = (f"{numbers.unit}:", f"min-{numbers.unit}")
+    of_rows = any(part.startswith(heads) for part in name.removeprefix("slice:").split(".")[:-1])
+    has = numbers.row_has if of_rows else numbers.has
+    if not any(has(".".join(parts[-count:])) for count in (1, 2)):
+        _must_have(name, parts[-1], numbers, of_rows=of_rows)
 
 
 def _slices(name: str, numbers: Numbers) -> list[tuple[str, str]]:

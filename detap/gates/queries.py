@@ -9,7 +9,7 @@ from detap.gates.demands import Demands
 from detap.gates.names import Name
 from detap.gates.verdicts import Interval
 from detap.names import printable
-from detap.ranking.bootstrap import resampled_means
+from detap.ranking.bootstrap import left_out_means, resampled_means
 from detap.ranking.retrieval import RetrievalResult
 from detap.tables.detection import Floats
 
@@ -37,12 +37,15 @@ class QueryIntervals:
             Where it is not a mean over queries.
         """
         drops = self.drop(name)
-        if drops is None:
+        if drops is None or self._then is None:
             raise UsageError(
                 f"{printable(name.text)!r} is of one query: it has no interval; leave it or "
                 "--confidence out"
             )
-        return interval(drops, self.confidence)
+        before, after = (
+            left_out_means(result.contributions(name.measure)) for result in (self._then, self._now)
+        )
+        return interval(drops, self.confidence, before - after)
 
     def drop(self, name: Name) -> Floats | None:
         """Return the drop of a number in each resample; None where it has none."""

@@ -60,6 +60,9 @@ def resolved(
     by_interval = spread.paired and demands.confidence is not None
 
     def reach(name: Name, limit: float | None) -> Iterator[Reach]:
+        counted = name.ground_truths(numbers)
+        if counted is not None and counted < demands.fewest:
+            return
         series = spread.drop(name) if spread.paired else spread.number(name)
         if series is not None:
             yield Reach.of(
@@ -69,7 +72,7 @@ def resolved(
                 criterion,
                 limit=limit,
                 by_interval=by_interval,
-                ground_truths=name.ground_truths(numbers),
+                ground_truths=None if name.row is None else counted,
             )
 
     held: dict[Name, float | None] = {}

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from math import nan
 
-import numpy as np
-
-from detap.analysis.bootstrap import Resampled, draw_weights, interval, resampled
+from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
 from detap.analysis.operating import OperatingPoint, Threshold, operating_point
 from detap.analysis.resolution import LEVEL
 from detap.errors import UsageError
@@ -17,8 +15,8 @@ from detap.formats.reading.digest import sha256_of_names
 from detap.gates.baseline import rows_beside
 from detap.gates.culprits import Culprits, culprits
 from detap.gates.demands import CHANGES, Demands
-from detap.gates.names import Name, Numbers, resolve
-from detap.gates.verdicts import Gate, Interval
+from detap.gates.names import Name, Numbers, escaped, resolve
+from detap.gates.verdicts import Gate, Interval, Limit
 from detap.protocols import Protocol
 from detap.protocols.measures import AT_THRESHOLD
 from detap.tables.detection import Floats
@@ -139,12 +137,20 @@ def _numbers(result: Result, score: Threshold | None) -> Numbers:
         values: list[float] = result.measure_by_class(in_protocol(result.protocol, name)).tolist()
         return values
 
+    def counted(name: str) -> list[int]:
+        if name in known:
+            values: list[int] = result.ground_truths.tolist()
+        else:
+            values = result.counted(in_protocol(result.protocol, name)).tolist()
+        return values
+
     return Numbers(
         next(iter(result.summary)),
         result.summary,
         rows_beside(class_rows(result), score is not None),
         more=more,
         more_rows=more_rows,
+        counted=counted,
     )
 
 
@@ -188,6 +194,7 @@ class Intervals:
             if after is None or (self.paired and before is None):
                 continue
             weights = draw_weights(len(after.images), demands.resamples, demands.seed)
+            weights = leave_out(weights) if self.paired else weights
             self._drawn[tag] = (
                 None if before is None else resampled(before, weights, wanted, threads=now.threads),
                 resampled(after, weights, wanted, threads=now.threads),
@@ -202,20 +209,17 @@ class Intervals:
                 if measure is not None:
                     found.setdefault(name.slice, set()).add(measure)
                 elif judged and limit.kind in CHANGES:
-                    raise UsageError(
-                        f"{name.text!r} is no average precision or recall: it has no interval; "
-                        "leave it or --confidence out"
-                    )
+                    raise UsageError(_no_interval(name, limit, demands))
         if not found:
             found[None] = {self._numbers.headline}
         return {tag: sorted(measures) for tag, measures in found.items()}
 
     def _measure(self, name: Name) -> str | None:
         """Return what the protocol calls a number; None where it cannot be resampled."""
-        if self._numbers.at_threshold(name):
+        if name.smallest or self._numbers.at_threshold(name):
             return None
         rules, measure = self._now.whole.protocol, name.measure
-        if name.row is not None or name.smallest:
+        if name.row is not None:
             measure = in_protocol(rules, measure)
         try:
             rules.measure(measure)
@@ -226,25 +230,32 @@ class Intervals:
     def interval(self, name: Name) -> Interval:
         """Return the interval of the drop of a number."""
         drops = self.drop(name)
-        return (nan, nan) if drops is None else interval(drops, self.confidence)
+        if drops is None:
+            return nan, nan
+        return interval(drops, self.confidence, self._drop(name, left_out=True))
 
     def drop(self, name: Name) -> Floats | None:
         """Return the drop of a number in each resample; None where it has none."""
-        before, after = (self._series(name, side) for side in range(2))
-        return None if before is None or after is None else before - after
+        return self._drop(name, left_out=False)
 
     def number(self, name: Name) -> Floats | None:
         """Return a number in each resample; None where it cannot be resampled."""
-        return self._series(name, 1)
+        return self._series(name, 1, left_out=False)
 
-    def _series(self, name: Name, side: int) -> Floats | None:
+    def _drop(self, name: Name, *, left_out: bool) -> Floats | None:
+        before, after = (self._series(name, side, left_out=left_out) for side in range(2))
+        return None if before is None or after is None else before - after
+
+    def _series(self, name: Name, side: int, *, left_out: bool) -> Floats | None:
         measure, drawn = self._measure(name), self._drawn.get(name.slice)
         one = None if drawn is None else drawn[side]
+        if one is not None and left_out:
+            one = one.left_out
         if measure is None or one is None or measure not in one.overall:
             return None
         if name.row is not None and name.row >= len(one.by_class[measure]):
             return None  # a class of the baseline alone
-        return _series(one, name, measure)
+        return one.overall[measure] if name.row is None else one.by_class[measure][name.row]
 
     def count(self, tag: str | None) -> int:
         """Return how many images there are, in a slice or in all."""
@@ -252,13 +263,17 @@ class Intervals:
         return 0 if part is None else len(part.images)
 
 
-def _series(one: Resampled, name: Name, measure: str) -> Floats:
-    if name.row is not None:
-        row: Floats = one.by_class[measure][name.row]
-        return row
-    if name.smallest:
-        table = one.by_class[measure]
-        filled = np.where(np.isnan(table), np.inf, table).min(axis=0, initial=np.inf)
-        smallest: Floats = np.where(np.isinf(filled), np.nan, filled)
-        return smallest
-    return one.overall[measure]
+def _no_interval(name: Name, limit: Limit, demands: Demands) -> str:
+    """Return why a drop or rise has no interval, and what to do about it."""
+    without = f"leave {demands.spell('confidence')} out"
+    if not name.smallest:
+        return (
+            f"{name.text!r} is no average precision or recall: it has no interval; leave it out, "
+            f"or {without}"
+        )
+    prefix = "" if name.slice is None else f"slice:{escaped(name.slice)}."
+    each = demands.spell.limit(f"max_{limit.kind}", f"{prefix}class:*.{name.measure}", limit.text)
+    return (
+        f"{name.text!r} has no interval: that of the smallest of several numbers is biased where "
+        f"they are close; limit each class by {each}, or {without}"
+    )

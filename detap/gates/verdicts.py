@@ -74,7 +74,11 @@ class Limit:
             raise ValueError(f"{error}; write 0.5, or NAME=0.5") from None
         if kind in CHANGES and bound < 0:
             raise ValueError(f"{value!r}: a {kind} that is allowed is 0 or more")
+        if kind == "floor" and bound < 0:
+            raise ValueError(f"{value!r}: a floor below 0 never fails; write 0.5, or NAME=0.5")
         bound = bound / 100 if relative else bound
+        if kind == "drop" and relative and bound >= 1:
+            raise ValueError(f"{value!r}: no number falls by more than 100%; write 1%, or NAME=1%")
         return cls(kind, name if equals else None, bound, relative, value)
 
 
@@ -103,7 +107,7 @@ class Gate:
         The interval of that drop.
     confidence : float or None
     ground_truths : int or None
-        How many the class has, where it is a class's number.
+        How many the number counts: of its class, area range, slice or group of classes.
     stands_for : Name or None
         Which number it is.
     """
@@ -194,7 +198,7 @@ def check(
         With it, a drop or rise fails only where its whole interval is beyond the bound, and warns
         where the interval has the bound inside.
     min_ground_truths : int
-        Drops and rises of classes with fewer warn instead of failing.
+        Drops and rises of numbers that count fewer have no interval, and warn instead of failing.
 
     Raises
     ------
@@ -221,7 +225,7 @@ def _level(limit: Limit, name: Name, numbers: Numbers) -> Gate:
     """Hold a number to a least or largest value."""
     value, count = name.of(numbers), name.is_count(numbers)
     floor = limit.kind == "floor"
-    if not count and name.measure not in UNBOUNDED and (isnan(value) or value <= 1):
+    if _is_share(name, numbers, value):
         _refuse_out_of_reach(limit, name)
     least = "at least" if floor else "at most"
     if isnan(value):
@@ -245,17 +249,41 @@ def _level(limit: Limit, name: Name, numbers: Numbers) -> Gate:
     )
 
 
+def _is_share(name: Name, numbers: Numbers, *values: float) -> bool:
+    """Return whether a number goes from 0 to 1."""
+    if name.is_count(numbers) or name.measure in UNBOUNDED:
+        return False
+    return all(isnan(value) or value <= 1 for value in values)
+
+
 def _refuse_out_of_reach(limit: Limit, name: Name) -> None:
-    """Refuse a limit that says nothing of a share."""
+    """Refuse a limit on a share that always or never fails.
+
+    Raises
+    ------
+    UsageError
+        If no number from 0 to 1 passes, or none fails.
+    """
+    if limit.relative:
+        return  # a rise by any percentage is possible from a small number
     if limit.kind == "floor" and limit.bound > 1:
         raise UsageError(f"{name.text} goes from 0 to 1; a floor of {limit.text} is out of reach")
     if limit.kind == "ceiling" and limit.bound >= 1:
         raise UsageError(f"{name.text} goes from 0 to 1; a ceiling of {limit.text} holds nothing")
+    if limit.kind in CHANGES and limit.bound >= 1:
+        hint = f"write {float(limit.bound / 100):g}, or {limit.text}%" if limit.bound < 100 else ""
+        raise UsageError(
+            f"{name.text} goes from 0 to 1; a {limit.kind} limit of {limit.text} never fails; "
+            f"{hint or 'write 0.01, or 1%'}"
+        )
 
 
 def _absent_in_both(limit: Limit, name: Name, numbers: Numbers, baseline: Numbers) -> bool:
-    """Tell whether a wildcard meets a number that is undefined now as then: nothing has changed."""
-    if limit.name is None or "*" not in limit.name:
+    """Return whether a wildcard stands for a number that is undefined now as then.
+
+    Nothing has changed there; but a slice without images always fails.
+    """
+    if limit.name is None or "*" not in limit.name or numbers.part(name.slice).empty:
         return False
     return isnan(name.of(numbers)) and isnan(_then(name, numbers, baseline))
 
@@ -281,6 +309,8 @@ def _then(name: Name, numbers: Numbers, baseline: Numbers) -> float:
 def _change(limit: Limit, name: Name, numbers: Numbers, against: _Against) -> Gate:
     """Hold a number to what it was."""
     value, then = name.of(numbers), _then(name, numbers, against.baseline)
+    if _is_share(name, numbers, value, then):
+        _refuse_out_of_reach(limit, name)
     noise, few = against.noise, name.ground_truths(numbers)
     facts: dict[str, Any] = {
         "baseline": then,
@@ -297,16 +327,20 @@ def _change(limit: Limit, name: Name, numbers: Numbers, against: _Against) -> Ga
         )
     bound = limit.bound * abs(exactly(then)) if limit.relative else limit.bound
     moved = _moved(limit, value, then, bound)
-    interval = None if noise is None else noise.interval(name)
+    scarce = few is not None and few < against.fewest
+    interval = None if noise is None or scarce else noise.interval(name)
     verdict = _verdict(limit, moved, bound, interval)
     message = f"{name.text} {_told(limit, (value, then), (moved, bound), name.is_count(numbers))}"
     if noise is not None and interval is not None:
         message += _told_interval(limit, interval, noise.confidence)
     if verdict == "inconclusive":
         message += ": inconclusive"
-    if verdict == "failed" and few is not None and few < against.fewest:
+    if verdict == "failed" and scarce:
         verdict = "too-few"
         message += f"; only a warning, as there are {few} ground truths"
+    elif verdict == "failed" and name.smallest and _of_few_alone(limit, name, numbers, against):
+        verdict = "too-few"
+        message += f"; only a warning, as no class of {against.fewest} ground truths fell so far"
     return Gate(
         limit.kind,
         name.text,
@@ -319,6 +353,24 @@ def _change(limit: Limit, name: Name, numbers: Numbers, against: _Against) -> Ga
         interval=interval,
         **facts,
     )
+
+
+def _of_few_alone(limit: Limit, name: Name, numbers: Numbers, against: _Against) -> bool:
+    """Return whether the smallest number passes among the classes with enough ground truths."""
+    if not against.fewest:
+        return False
+    now, then = numbers.part(name.slice), against.baseline.part(name.slice)
+    was = dict(zip(map(row_key, then.rows), then.by_row(name.measure), strict=True))
+    counts = now.counts(name.measure) or [row.get("ground_truths") or 0 for row in now.rows]
+    rows = zip(now.rows, now.by_row(name.measure), counts, strict=True)
+    pairs = [
+        (value, was.get(row_key(row), nan)) for row, value, count in rows if count >= against.fewest
+    ]
+    if not pairs:
+        return True
+    value, before = (min(side) for side in zip(*pairs, strict=True))
+    bound = limit.bound * abs(exactly(before)) if limit.relative else limit.bound
+    return _moved(limit, value, before, bound) <= bound
 
 
 def _moved(limit: Limit, value: float, then: float, bound: Fraction) -> Fraction:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap import evaluate
-from detap.analysis.bootstrap import Weights, draw_weights, interval, resampled
+from detap.analysis.bootstrap import Weights, draw_weights, interval, leave_out, resampled
 from detap.analysis.resolution import Criterion, units_needed
 from detap.evaluation.results import Result
 from detap.tables.detection import Detections, GroundTruth, encode_boxes
@@ -118,11 +118,16 @@ def trial(
 ) -> Trial:
     protocol, name = what
     first, second = (evaluate(truth, table, protocol) for table in tables)
-    weights = draw_weights(len(truth.images), resamples, seed)
-    before, after = (resampled(result, weights, [name]).overall[name] for result in (first, second))
-    return Trial(
-        first.summary[name] - second.summary[name], *interval(before - after, confidence=0.95)
+    weights = leave_out(draw_weights(len(truth.images), resamples, seed))
+    before, after = (resampled(result, weights, [name]) for result in (first, second))
+    assert before.left_out is not None
+    assert after.left_out is not None
+    values, left_out = (
+        one.overall[name] - other.overall[name]
+        for one, other in ((before, after), (before.left_out, after.left_out))
     )
+    drop = first.summary[name] - second.summary[name]
+    return Trial(drop, *interval(values, 0.95, left_out))
 
 
 def true_drop(world: World, pair: tuple[Quality, Quality], images: int = 20_000) -> float:

@@ -1,6 +1,9 @@
 """The ratchet: stored numbers rise, and never fall unasked."""
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from math import nan
 from pathlib import Path
@@ -20,9 +23,9 @@ from detap.gates.baseline import (
     refuse_differences,
 )
 from detap.report import schema
-from tests.cli.conftest import Ended, detap, instances, results, write_coco
+from tests.cli.conftest import Ended, Files, coco, detap, instances, results, write_coco
 
-__all__ = ["detap"]
+__all__ = ["coco", "detap"]
 
 Run = Callable[..., Ended]
 
@@ -199,8 +202,21 @@ def inputs(digest: str | None, role: str = "ground_truth") -> list[dict[str, Any
             {},
             "protocol: iou thresholds [0.5] there, [0.3] here",
         ),
-        ({"selection": {"images": 1}}, {}, "selection: other classes or images were chosen"),
-        ({}, {"selection": {"images": 1}}, "selection: other classes or images were chosen"),
+        (
+            {"selection": {"signature": ["images:1-of-2-6b86b273"]}},
+            {},
+            "selection: all classes and images there, images:1-of-2-6b86b273 here",
+        ),
+        (
+            {},
+            {"selection": {"signature": ["classes:1-of-2-6b86b273"]}},
+            "selection: classes:1-of-2-6b86b273 there, all classes and images here",
+        ),
+        (
+            {"selection": {"images": 1}},
+            {"selection": {"images": 2}},
+            'selection: by an earlier version, {"images": 2} there',
+        ),
     ],
 )
 def test_in_what_two_reports_differ(now: Any, then: Any, message: str | None) -> None:
@@ -348,3 +364,73 @@ def test_the_ratchet_of_numbers_at_a_threshold() -> None:
     assert raised(before, other) == (other, [])
     assert raised(rows(0.5), after) == (after, [])
     assert raised(before, rows(0.5)) == (rows(0.5), [])
+
+
+@pytest.mark.parametrize("name", ["class:cat.AP", "class:*.AP", "slice:all.class:cat.AP"])
+def test_a_baseline_of_shifted_category_ids_is_matched_by_name(
+    coco: Files, detap: Run, tmp_path: Path, name: str
+) -> None:
+    tags = tmp_path / "tags.json"
+    tags.write_text('{"all": [1, 2]}')
+    slices = ["--slices", str(tags)]
+    base = tmp_path / "base.json"
+    assert detap(*coco.arguments, *slices, "-o", base).status == 0
+    for path in (coco.gt, coco.dt):
+        record = json.loads(path.read_text())
+        rows = record if isinstance(record, list) else record["annotations"]
+        for row in rows:
+            row["category_id"] += 90
+        for category in [] if isinstance(record, list) else record["categories"]:
+            category["id"] += 90
+        path.write_text(json.dumps(record))
+    call = [*coco.arguments, *slices, "--baseline", base, "--allow-different"]
+    ended = detap(*call, "--max-drop", f"{name}=0", "--output-format", "json")
+    assert ended.status == 0, ended.err
+    checks = json.loads(ended.out)["gates"]["checks"]
+    # Of two cats one is found first: 51 of 101 levels.
+    cat = next(check for check in checks if "class:cat" in check["name"])
+    assert (cat["baseline"], cat["drop"]) == (pytest.approx(51 / 101), 0)
+
+
+def of_class(folder: Path, number: int) -> Path:
+    """Write the good report with an AP of 1 for one class of six, and of 0 for the others."""
+    record = load(folder / "good.json")
+    row = record["classes"][0]
+    record["classes"] = [
+        {**row, "name": f"c{place}", "id": place, "AP": float(place == number)}
+        for place in range(6)
+    ]
+    path = folder / f"r{number}.json"
+    path.write_text(json.dumps(record))
+    return path
+
+
+def updating(folder: Path, number: int) -> subprocess.Popen[bytes]:
+    """Start an update of the baseline to a report."""
+    command = [sys.executable, "-m", "detap", "baseline", "update", "base.json"]
+    return subprocess.Popen(
+        [*command, of_class(folder, number)], cwd=folder, stdout=subprocess.DEVNULL
+    )
+
+
+def test_concurrent_updates_keep_every_raise(reports: Path) -> None:
+    running = [updating(reports, number) for number in range(6)]
+    assert [process.wait(timeout=60) for process in running] == [0] * 6
+    assert ap_of(load(reports / "base.json")) == {f"c{number}": 1.0 for number in range(6)}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="folders have no locks on Windows")
+def test_an_update_waits_for_another_one(reports: Path) -> None:
+    import fcntl
+
+    base = reports / "base.json"
+    base.write_bytes(of_class(reports, 0).read_bytes())
+    folder = os.open(reports, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    process = updating(reports, 1)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=2)
+    base.write_bytes(of_class(reports, 2).read_bytes())
+    os.close(folder)
+    assert process.wait(timeout=60) == 0
+    assert ap_of(load(base)) == {f"c{number}": float(number in (1, 2)) for number in range(6)}

@@ -1,6 +1,7 @@
 """Settings from files: which file, which value, and what is wrong with it."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -150,6 +151,80 @@ def test_what_is_wrong_with_a_file(folder: Path, detap: Run, text: str, message:
     assert message in ended.err
 
 
+DIGITS = 5000
+"""More than Python converts: see sys.set_int_max_str_digits."""
+
+
+@pytest.mark.parametrize("name", ["detap.toml", "pyproject.toml"])
+@pytest.mark.parametrize("number", ["9" * DIGITS, "0x" + "f" * DIGITS])
+def test_a_number_of_many_digits(folder: Path, detap: Run, name: str, number: str) -> None:
+    table = "[tool.detap]\n" if name == "pyproject.toml" else ""
+    (folder / name).write_text(f"{table}{BASE}fail-under = {number}\n")
+    for command in ("eval", "config"):
+        ended = detap(command)
+        assert ended.status == 2
+        assert ended.err.startswith(f"Error: {name}: ")
+        assert "(4300 digits)" in ended.err
+
+
+@pytest.mark.parametrize("command", ["eval", "config"])
+def test_only_a_regular_file_has_settings(folder: Path, detap: Run, command: str) -> None:
+    os.mkfifo(folder / "pipe.toml")
+    for path, kind in (("pipe.toml", "a FIFO"), ("/dev/zero", "a device"), (".", "a folder")):
+        ended = detap(command, "--config", path)
+        assert ended.status == 2
+        assert f"{path}: is {kind}" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('protocol = "cocoo"', "protocol 'cocoo' is unknown; did you mean coco?"),
+        ('protocol = "coco"\nfail-under = {APP = 0.1}', "'APP': no summary has a number 'APP'"),
+        ('format = "coco"\nfail-under = {"class:cat.AP51" = 0.1}', "no class has a number 'AP51'"),
+        ('format = "coco"\nfail-under = {"min-class.APP" = 0.1}', "no class has a number 'APP'"),
+        ('protocol = "voc2012"\nfail-under = {AP = 0.1}', "did you mean class:NAME.AP"),
+        ('protocol = "proposals"\nfail-under = {F1 = 0.1}', "no summary has a number 'F1'"),
+    ],
+)
+def test_config_refuses_what_eval_refuses(
+    folder: Path, detap: Run, text: str, message: str
+) -> None:
+    own(folder, text)
+    for command in ("config", "eval"):
+        ended = detap(command)
+        assert ended.status == 2, command
+        assert message in ended.err, command
+
+
+@pytest.mark.parametrize(
+    ("protocol", "names"),
+    [
+        (
+            "coco",
+            ["AP", "AP90", "AR10", "class:cat.APm", "min-class.recall", "F1", "class:*.precision"],
+        ),
+        ("coco", ["class:*.duplicates", "class:cat.AR100", "min-class.F1", "recall"]),
+        ("voc2012", ["mAP", "class:cat.AP", "class:*.recall", "false-positives-per-image"]),
+        ("proposals", ["AR100", "AR1000s"]),
+    ],
+)
+def test_config_takes_every_number_that_eval_takes(
+    folder: Path, detap: Run, protocol: str, names: list[str]
+) -> None:
+    limits = ", ".join(f'"{name}" = 0' for name in names)
+    own(folder, f'protocol = "{protocol}"\nfail-under = {{{limits}}}')
+    for command in ("config", "eval"):
+        assert detap(command).status in (0, 1), command
+
+
+def test_config_leaves_to_eval_what_the_inputs_decide(folder: Path, detap: Run) -> None:
+    own(folder, "fail-under = {mAP = 0.1}")  # of VOC's files, say
+    assert detap("config").status == 0
+    own(folder, 'protocol = "coco"\nfail-under = {"slice:day.class:x.y.AP" = 0.1}')
+    assert detap("config").status == 0
+
+
 def test_help_is_shown_whatever_the_file_says(folder: Path, detap: Run) -> None:
     own(folder, "unknown = 1")
     assert detap("eval", "--help").status == 0
@@ -160,7 +235,7 @@ def test_help_is_shown_whatever_the_file_says(folder: Path, detap: Run) -> None:
     [
         (["--target", "nigth"], "there is no target 'nigth'; did you mean night?"),
         (["--target", "x"], "there is no target 'x'; it has 'night'"),
-        (["--config", "absent.toml"], "absent.toml: cannot be read: No such file"),
+        (["--config", "absent.toml"], "absent.toml: does not exist"),
     ],
 )
 def test_what_is_not_there(folder: Path, detap: Run, arguments: list[str], message: str) -> None:
@@ -168,6 +243,28 @@ def test_what_is_not_there(folder: Path, detap: Run, arguments: list[str], messa
     ended = detap("eval", *arguments)
     assert ended.status == 2
     assert message in ended.err
+
+
+def test_a_run_takes_one_target(folder: Path, detap: Run) -> None:
+    own(folder, "[targets.a]\nfail-under = 0.9\n[targets.b]\nfail-under = 0.1")
+    ended = detap("eval", "--target", "a", "--target", "b")
+    assert ended.status == 2
+    assert "--target: a run takes one target, not 'a' and 'b'; run each by itself" in ended.err
+    assert detap("eval", "--target", "a").status == 1
+    assert detap("eval", "--target", "b").status == 0
+
+
+@pytest.mark.parametrize("target", [[], ["--target", "x"]])
+def test_a_limit_of_17_digits_is_what_is_written(
+    folder: Path, detap: Run, target: list[str]
+) -> None:
+    # Of two cats one is found. As a float the second limit is 0.5.
+    for digits, status in (("0.50000000000000000", 0), ("0.50000000000000001", 1)):
+        limit = f"fail-under = {{'class:cat.AR100' = {digits}}}"
+        own(folder, f"[targets.x]\n{limit}" if target else limit)
+        ended = detap("eval", *target, "--output-format", "json")
+        (gate,) = json.loads(ended.out)["gates"]["checks"]
+        assert (ended.status, gate["limit"]) == (status, digits)
 
 
 def test_a_missing_option_hints_at_the_targets(folder: Path, detap: Run) -> None:

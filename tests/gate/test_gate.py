@@ -440,13 +440,13 @@ def without(name: str) -> Numbers:
 
 
 def test_a_class_that_the_baseline_has_not_is_undefined_there_not_the_mean() -> None:
-    (gate,) = drop("class:person.AP=1", numbers(), without("person"))
+    (gate,) = drop("class:person.AP=0.9", numbers(), without("person"))
     assert (gate.verdict, gate.failed) == ("undefined", True)
-    assert gate.message == "class:person.AP is undefined in the baseline; it may fall by 1"
+    assert gate.message == "class:person.AP is undefined in the baseline; it may fall by 0.9"
 
 
 def test_a_class_that_is_lost_is_met_by_a_wildcard() -> None:
-    gates = drop("class:*.AP=1", without("person"), numbers())
+    gates = drop("class:*.AP=0.9", without("person"), numbers())
     assert [(gate.name, gate.verdict) for gate in gates] == [
         ("class:cat.AP", "passed"),
         ("class:person.AP", "undefined"),
@@ -454,7 +454,7 @@ def test_a_class_that_is_lost_is_met_by_a_wildcard() -> None:
     # Of another ground truth, the class is there and has no object.
     now = changed("AP", nan)
     now.rows[0]["ground_truths"] = 0  # type: ignore[index]
-    gates = drop("class:*.AP=1", now, numbers())
+    gates = drop("class:*.AP=0.9", now, numbers())
     assert [(gate.name, gate.verdict) for gate in gates] == [
         ("class:person.AP", "undefined"),
         ("class:cat.AP", "passed"),
@@ -469,7 +469,7 @@ def test_a_class_that_is_lost_is_met_by_a_wildcard() -> None:
 
 def test_a_class_that_never_had_the_number_is_passed_over() -> None:
     assert "class:ghost.AP" not in [
-        gate.name for gate in drop("class:*.AP=1", numbers(), numbers())
+        gate.name for gate in drop("class:*.AP=0.9", numbers(), numbers())
     ]
 
 
@@ -479,13 +479,13 @@ def test_a_wildcard_that_meets_nothing_defined_fails(kind: Any) -> None:
     then = changed("AP", nan)
     then.rows[1]["AP"] = nan  # type: ignore[index]
     assert [
-        (gate.name, gate.verdict) for gate in check([Limit.of(kind, "class:*.AP=1")], then, then)
+        (gate.name, gate.verdict) for gate in check([Limit.of(kind, "class:*.AP=0.9")], then, then)
     ] == [
         ("class:person.AP", "undefined"),
         ("class:cat.AP", "undefined"),
     ]
     parts = Numbers("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
-    gates = check([Limit.of(kind, "slice:*.APs=1")], parts, parts)
+    gates = check([Limit.of(kind, "slice:*.APs=0.9")], parts, parts)
     assert [(gate.name, gate.verdict) for gate in gates] == [
         ("slice:day.APs", "undefined"),
         ("slice:night.APs", "undefined"),
@@ -495,13 +495,13 @@ def test_a_wildcard_that_meets_nothing_defined_fails(kind: Any) -> None:
 def test_a_slice_that_is_lost_is_met_by_a_wildcard() -> None:
     now = Numbers("AP", {"AP": 0.5}, slices={"day": numbers()})
     then = Numbers("AP", {"AP": 0.5}, slices={"day": numbers(), "night": numbers()})
-    gates = drop("slice:*.AP=1", now, then)
+    gates = drop("slice:*.AP=0.9", now, then)
     assert [(gate.name, gate.verdict) for gate in gates] == [
         ("slice:day.AP", "passed"),
         ("slice:night.AP", "undefined"),
     ]
     with pytest.raises(UsageError, match="the baseline has no slice 'night'"):
-        drop("slice:*.AP=1", then, now)
+        drop("slice:*.AP=0.9", then, now)
 
 
 def test_numbers_that_are_asked_for_by_name_of_what_is_lost() -> None:
@@ -542,3 +542,80 @@ def test_a_slice_without_images_has_every_number_undefined() -> None:
 def test_changes_need_a_baseline() -> None:
     with pytest.raises(UsageError, match="a drop is from a baseline, and there is none"):
         check([Limit.of("drop", "0")], numbers())
+
+
+# --- limits that never fail
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "message"),
+    [
+        ("drop", "AP=100%", "'100%': no number falls by more than 100%; write 1%, or NAME=1%"),
+        ("drop", "class:cat.duplicates=250%", "'250%': no number falls by more than 100%"),
+        ("floor", "-1", "'-1': a floor below 0 never fails; write 0.5, or NAME=0.5"),
+        ("floor", "class:cat.true_positives=-1e-9", "a floor below 0 never fails"),
+    ],
+)
+def test_a_limit_that_never_fails_is_none(kind: Any, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Limit.of(kind, text)
+
+
+@pytest.mark.parametrize("kind", ["drop", "rise"])
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("1", "write 0.01, or 1%"),
+        ("1.0", "write 0.01, or 1.0%"),
+        ("2", "write 0.02, or 2%"),
+        ("class:cat.AP=1", "write 0.01, or 1%"),
+        ("min-class.AP=5", "write 0.05, or 5%"),
+        ("APs=1", "write 0.01, or 1%"),  # undefined
+        ("100", "write 0.01, or 1%"),
+    ],
+)
+def test_no_share_moves_by_more_than_1(kind: Any, text: str, hint: str) -> None:
+    with pytest.raises(UsageError, match=rf"a {kind} limit of [\d.]+ never fails; {hint}$"):
+        check([Limit.of(kind, text)], numbers(), numbers())
+
+
+def test_the_hints_are_limits_that_can_fail() -> None:
+    # From 0.5 to 0.4: by 0.1, a fifth of it.
+    for bound, verdict in (("0.01", "failed"), ("1%", "failed"), ("25%", "passed")):
+        (gate,) = drop(f"AP={bound}", numbers(ap=0.4), numbers(ap=0.5))
+        assert gate.verdict == verdict
+
+
+def test_counts_and_unbounded_numbers_move_by_any_number() -> None:
+    (gate,) = drop("class:person.duplicates=1", changed("duplicates", 1), numbers())
+    assert (gate.drop, gate.verdict) == (2, "failed")
+    name = "false-positives-per-image"
+    now, then = (Numbers("AP", {"AP": 0.5, name: value}) for value in (7.5, 5.0))
+    (gate,) = rise(f"{name}=2", now, then)
+    assert (gate.drop, gate.verdict) == (-2.5, "failed")
+    # A small number may rise by any percentage.
+    (gate,) = rise("AP=100%", numbers(ap=0.5), numbers(ap=0.2))
+    assert gate.verdict == "failed"
+
+
+# --- classes of other ids
+
+
+def test_classes_of_another_ground_truth_are_matched_by_name() -> None:
+    then = numbers(rows=[{**row, "id": 10 + place} for place, row in enumerate(numbers().rows)])
+    now = numbers(rows=[{**row, "id": place} for place, row in enumerate(numbers().rows)])
+    gates = drop("class:*.AP=0", now, then.with_ids_of(now))
+    assert [(gate.name, gate.verdict) for gate in gates] == [
+        ("class:person.AP", "passed"),
+        ("class:cat.AP", "passed"),
+    ]
+
+
+def test_a_name_that_two_classes_share_is_matched_by_id_alone() -> None:
+    def twins(*ids: int) -> Numbers:
+        return numbers(rows=[{"name": "a", "id": i, "AP": i / 10, "ground_truths": 1} for i in ids])
+
+    now, then = twins(1, 2), twins(2, 3).with_ids_of(twins(1, 2))
+    assert [row["id"] for row in then.rows] == [2, 3]
+    first, second, third = drop("class:*.AP=0", now, then)
+    assert [gate.verdict for gate in (first, second, third)] == ["undefined", "passed", "undefined"]

@@ -74,10 +74,11 @@ def test_an_annotation_is_escaped_as_github_documents() -> None:
     assert len(annotation("error", "t" * 1000, "m" * 10_000)) < 4300
 
 
+@pytest.mark.parametrize("between", [";", "; ", " ;\n"])
 def test_several_limits_in_the_environment(
-    coco: Files, detap: Run, monkeypatch: pytest.MonkeyPatch
+    between: str, coco: Files, detap: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("DETAP_FAIL_UNDER", "AP50=0.7;class:cat.AP=0.9")
+    monkeypatch.setenv("DETAP_FAIL_UNDER", f"AP50=0.7{between}class:cat.AP=0.9")
     ended = detap(*coco.arguments, "--output-format", "json")
     assert ended.status == 1
     checks = json.loads(ended.out)["gates"]["checks"]

@@ -1,14 +1,18 @@
 """Intervals of every kind of name, worked by hand: what is sure must fail, what is not must not."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 import pytest
 
-from detap.analysis.bootstrap import interval
+from detap import UsageError, read_detections, read_ground_truth
+from detap.analysis.bootstrap import differing, expanded, interval
+from detap.testing import assert_detections
 from tests.cli.conftest import Ended, detap, write_coco, write_voc
 
 __all__ = ["detap"]
@@ -66,12 +70,10 @@ def gates(
     ("name", "ends", "status"),
     [
         # All the bees are lost in every resample; cows are in some alone, and found by both.
-        ("min-class.AP", (1, 1), 1),
         ("class:bee.AP", (1, 1), 1),
         ("class:ant.AP", (0, 0), 0),
         ("class:cow.AP", (0, 0), 0),
-        ("min-class.AP50", (1, 1), 1),
-        ("slice:low.min-class.AP", (1, 1), 1),
+        ("class:bee.AP50", (1, 1), 1),
         ("slice:high.class:bee.AP", (1, 1), 1),
         ("slice:high.class:ant.AP", (0, 0), 0),
         # Of two classes or three, one is lost.
@@ -88,7 +90,7 @@ def test_a_sure_loss_fails_and_no_other(
     assert gate["verdict"] == ("failed" if status else "passed")
 
 
-@pytest.mark.parametrize("name", ["min-class.AP", "class:bee.AP", "AP"])
+@pytest.mark.parametrize("name", ["class:bee.AP", "AP"])
 def test_a_sure_rise_is_held_too(case: Path, detap: Run, name: str) -> None:
     # The other way round: bees are found again.
     swapped = {"now": "results.json", "then": "now.json"}
@@ -102,14 +104,58 @@ def test_a_sure_rise_is_held_too(case: Path, detap: Run, name: str) -> None:
 
 def test_what_is_in_no_resample_is_undefined(case: Path, detap: Run) -> None:
     status, (gate,) = gates(
-        detap, "--max-drop", "slice:high.class:cow.AP=1", "--slices", "tags.csv"
+        detap, "--max-drop", "slice:high.class:cow.AP=0.9", "--slices", "tags.csv"
     )
     assert (status, gate["verdict"]) == (1, "undefined")
-    for name in ("AP", "class:bee.AP", "min-class.AP"):
+    for name in ("AP", "class:bee.AP"):
         status, (gate,) = gates(
-            detap, "--max-drop", f"slice:empty.{name}=1", "--slices", "tags.csv"
+            detap, "--max-drop", f"slice:empty.{name}=0.9", "--slices", "tags.csv"
         )
         assert (status, gate["verdict"]) == (1, "undefined")
+
+
+@pytest.mark.parametrize(
+    ("option", "name", "each"),
+    [
+        ("--max-drop", "min-class.AP", "'class:*.AP=0.1'"),
+        ("--max-drop", "min-class.AP50", "'class:*.AP50=0.1'"),
+        ("--max-rise", "min-class.AP", "'class:*.AP=0.1'"),
+        ("--max-drop", "slice:low.min-class.AP", "'slice:low.class:*.AP=0.1'"),
+    ],
+)
+def test_the_smallest_class_has_no_interval(
+    case: Path, detap: Run, option: str, name: str, each: str
+) -> None:
+    call = ["eval", "--gt", "instances.json", "--dt", "now.json", "--slices", "tags.csv"]
+    call += ["--baseline-detections", "results.json", "--min-ground-truths", "0"]
+    ended = detap(*call, "--confidence", "0.95", option, f"{name}=0.1")
+    assert ended.status == 2
+    assert f"{name!r} has no interval: that of the smallest" in ended.err
+    assert f"limit each class by {option} {each}, or leave --confidence out" in ended.err
+    # Both hints: the bees are lost, and an AP of 1 is no rise.
+    failing = int(option == "--max-drop")
+    hinted = each.strip("'")
+    assert detap(*call, "--confidence", "0.95", option, hinted).status == failing
+    assert detap(*call, option, f"{name}=0.1").status == failing
+
+
+def test_the_hint_in_python(case: Path) -> None:
+    truth, now, then = "instances.json", "now.json", "results.json"
+    table = read_ground_truth(truth)
+    limits: dict[str, Any] = {"baseline": read_detections(then, table), "confidence": 0.95}
+    found = read_detections(now, table)
+    message = "max_drop={'class:*.AP': '0.1'}, or leave confidence out"
+    with pytest.raises(UsageError, match=re.escape(message)):
+        assert_detections(table, found, max_drop={"min-class.AP": 0.1}, **limits)
+    with pytest.raises(AssertionError, match=r"FAILED   class:bee\.AP fell by"):
+        assert_detections(
+            table, found, max_drop={"class:*.AP": "0.1"}, min_ground_truths=0, **limits
+        )
+
+
+def test_a_floor_on_the_smallest_class_needs_no_interval(case: Path, detap: Run) -> None:
+    status, (gate,) = gates(detap, "--fail-under", "min-class.AP=0.1", "--resolve-drop", "0.1")
+    assert (status, gate["verdict"], gate["value"]) == (1, "failed", 0)
 
 
 def test_a_count_has_no_interval(case: Path, detap: Run) -> None:
@@ -118,6 +164,8 @@ def test_a_count_has_no_interval(case: Path, detap: Run) -> None:
     ended = detap(*call, *noise, "--max-drop", "class:bee.true_positives=1")
     assert ended.status == 2
     assert "class:bee.true_positives' is no average precision or recall" in ended.err
+    assert "leave it out, or leave --confidence out" in ended.err
+    assert detap(*call, *noise[:2], "--max-drop", "class:bee.true_positives=1").status == 1
 
 
 @pytest.mark.parametrize("preset", ["voc2007", "voc2012", "voc2007-py", "voc2012-py"])
@@ -149,3 +197,33 @@ def test_the_ends_of_an_interval() -> None:
     assert np.isnan(interval(np.array([np.nan]), 0.9)).all()
     assert interval(np.array([-5.6e-17] * 9), 0.95) == (0, 0)
     assert interval(np.array([-1e-9] * 9), 0.95) == (-1e-9, -1e-9)
+
+
+@pytest.mark.parametrize(
+    ("freedom", "quantile"),
+    # Of Student's t at 97.5 %, from the tables.
+    [(1, 12.706), (2, 4.303), (3, 3.182), (4, 2.776), (9, 2.262), (30, 2.042), (120, 1.980)],
+)
+def test_the_tail_is_that_beyond_the_quantile_of_student_s_t(freedom: int, quantile: float) -> None:
+    due = NormalDist().cdf(-quantile)
+    assert expanded(0.025, freedom) == pytest.approx(due, rel=2e-3, abs=2e-9)
+
+
+def test_how_many_parts_make_a_difference() -> None:
+    # k of 100 parts that weigh the same, and the others nothing: k, for a mean that is 0.
+    left_out = np.zeros(100)
+    left_out[:4] = (0.1, -0.1, 0.1, -0.1)
+    assert differing(left_out) == pytest.approx(4)
+    assert differing(np.array([*left_out, np.nan])) == pytest.approx(4)
+    assert differing(np.full(9, 0.3)) is None
+    assert differing(np.array([0, 1e-17, -1e-17])) is None
+    assert differing(np.array([np.nan])) is None
+
+
+def test_an_interval_is_wider_the_fewer_parts_make_a_difference() -> None:
+    values, left_out = np.arange(1001.0) / 1000, np.zeros(100)
+    assert interval(values, 0.95, left_out) == interval(values, 0.95)
+    assert interval(values, 0.95) == pytest.approx((0.025, 0.975))
+    left_out[:4] = (0.1, -0.1, 0.1, -0.1)
+    # Of four, Student's t has 2.776 at 97.5 %, beyond which the normal distribution has 0.00275.
+    assert interval(values, 0.95, left_out) == pytest.approx((0.00275, 0.99725), abs=1e-5)

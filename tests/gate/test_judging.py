@@ -61,6 +61,11 @@ def test_what_is_not_said_has_a_default() -> None:
             {"baseline": True, "confidence": 0.9},
             "--confidence needs --baseline-detections: a report's numbers alone",
         ),
+        (
+            DROP,
+            {"baseline": True, "confidence": 0.9, "resolve_drop": 0.1},
+            "--confidence needs --baseline-detections: a report's numbers alone",
+        ),
         (DROP, {"before": True, "resamples": 200}, "--resamples is of no use without --confidence"),
         (DROP, {"before": True, "seed": 0}, "--seed is of no use without --confidence"),
         (
@@ -279,7 +284,7 @@ def test_a_ranking_held_to_a_report_of_other_scores_is_refused(ranking: Files, d
     arrays = dict(np.load(npz))
     np.savez(other, **{**arrays, "scores": -arrays["scores"]})
     assert detap("rank", "retrieval", "--npz", npz, "-o", base).status == 0
-    both = ["--baseline", base, "--baseline-ranking", other, "--max-drop", "1"]
+    both = ["--baseline", base, "--baseline-ranking", other, "--max-drop", "0"]
     ended = detap("rank", "retrieval", "--npz", npz, *both)
     assert ended.status == 2
     assert "of --baseline-ranking" in ended.err

@@ -4,13 +4,18 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
+from hypothesis import given
+from hypothesis import strategies as st
 
 from detap import evaluate
 from detap.analysis.bootstrap import Weights, draw_weights, interval, resampled
+from detap.core.resampling import Wanted, resample
 from detap.errors import UsageError
 from detap.protocols import ALL_AREAS, COCO_AREAS, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.depth import examples
+from tests.oracle import resampling as plain
+from tests.oracle.resampling import repeated
 
 IMAGES, CLASSES = 12, 3
 
@@ -42,27 +47,6 @@ def scene(
     return truth, Detections.from_arrays(
         image=image[source], label=label[source], boxes=drawn, score=score, encoding="xywh"
     ).numbered_as(truth)
-
-
-def repeated(
-    truth: GroundTruth, found: Detections, weights: NDArray[np.integer]
-) -> tuple[GroundTruth, Detections]:
-    """Return tables in which image i occurs weights[i] times, each copy an image of its own."""
-    copies = np.repeat(np.arange(len(weights)), weights)
-    names = tuple(f"{image}-{n}" for n, image in enumerate(copies))
-
-    def rows(table: GroundTruth | Detections) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-        parts = [np.flatnonzero(table.image == image) for image in copies]
-        sizes = [len(part) for part in parts]
-        kept = np.concatenate(parts) if parts else np.zeros(0, np.int64)
-        return kept, np.repeat(np.arange(len(copies)), sizes).astype(np.int32)
-
-    truth_rows, truth_image = rows(truth)
-    found_rows, found_image = rows(found)
-    return (
-        replace(truth.select(truth_rows), image=truth_image, images=names),
-        replace(found.select(found_rows), image=found_image, images=names),
-    )
 
 
 MANY = replace(
@@ -128,9 +112,40 @@ def test_a_weight_counts_as_so_many_copies_of_the_image(rules: Protocol) -> None
     table = weights.table()
     again = resampled(evaluate(truth, found, rules), weights, [m.name for m in rules.measures()])
     for b in (0, 1, 63, 64, 69):
-        plain = evaluate(*repeated(truth, found, table[b]), rules)
+        plain = evaluate(*repeated(truth, found, table[b].tolist()), rules)
         for name, value in plain.summary.items():
             assert_same(again.overall[name][b], value)
+
+
+@given(
+    st.integers(0, 2**32 - 1),
+    st.sampled_from(sorted(PROTOCOLS.keys() - {"every bit of a word"})),
+    st.sampled_from((1, 3)),
+)
+@examples(60)
+def test_classes_in_a_resample_are_those_of_the_oracle(seed: int, name: str, threads: int) -> None:
+    """Average precision and recall of each class, threshold, area and limit, one by one."""
+    rules = replace(PROTOCOLS[name], absent_class="undefined")  # decided outside the kernel
+    truth, found = scene(seed, images=5, boxes=10, found=25)
+    weights = draw_weights(5, 2, seed)
+    wanted = [
+        Wanted(precision=precision, thresholds=(t,), area=a, limit=limit)
+        for t in range(0, len(rules.iou_thresholds), 4)
+        for a in range(len(rules.area_ranges))
+        for limit in range(len(rules.detection_limits))
+        for precision in (True, False)
+        if not precision or limit == len(rules.detection_limits) - 1
+    ]
+    evidence = evaluate(truth, found, rules).evidence
+    ours = resample(evidence, weights, wanted, threads=threads)
+    for b, counts in enumerate(weights.table().tolist()):
+        scores = plain.resampled_scores(truth, found, rules, counts)
+        for one, values in zip(wanted, ours[:, :, b], strict=True):
+            (t,) = one.thresholds
+            due = scores.recall[t, :, one.area, one.limit]
+            if one.precision:
+                due = scores.average_precision[t, :, one.area]
+            np.testing.assert_allclose(values, due, rtol=0, atol=1e-12)
 
 
 def test_numbers_beyond_the_summary_are_resampled_too() -> None:
@@ -173,10 +188,9 @@ def test_more_resamples_begin_with_the_same_ones() -> None:
 
 
 def test_draws_are_those_of_numpys_pcg64() -> None:
-    raw = np.random.PCG64(9).random_raw(2 * IMAGES).reshape(2, IMAGES)
-    drawn = [[(int(word) >> 32) * IMAGES >> 32 for word in row] for row in raw]
-    expected = [np.bincount(row, minlength=IMAGES) for row in drawn]
-    assert (draw_weights(IMAGES, 2, seed=9).table() == expected).all()
+    words = np.random.PCG64(9).random_raw(70 * IMAGES).tolist()
+    expected = plain.draw_weights(IMAGES, 70, words)
+    assert draw_weights(IMAGES, 70, seed=9).table().tolist() == expected
 
 
 def test_a_class_without_ground_truth_in_a_resample_is_left_out_there() -> None:

@@ -2,16 +2,18 @@
 
 Each bound is a quantile of the binomial distribution: were the rate exactly as expected, one run
 in a thousand would be beyond it. The seeds are fixed, so that the tests do not fail by chance;
-`tests/gate/simulation.py` runs more pairs.
+`tests/gate/simulation.py` and `tests/gate/studies.py` run more pairs.
 """
 
 from math import comb
 
 import pytest
 
+from tests.depth import sampled
 from tests.gate.simulation import EVEN, GOOD, RARE, WORSE, World, trials, true_drop
+from tests.gate.studies import few, near_perfect
 
-PAIRS, RESAMPLES = 200, 200
+PAIRS, RESAMPLES = sampled(200, least=100), 200
 
 
 def most(rate: float, count: int) -> int:
@@ -30,7 +32,7 @@ def test_the_bound_is_that_of_the_binomial_distribution() -> None:
 
 
 @pytest.mark.parametrize("world", [EVEN, RARE], ids=["even classes", "rare classes"])
-def test_false_alarms_over_200_null_pairs(world: World) -> None:
+def test_false_alarms_over_null_pairs(world: World) -> None:
     found = list(trials(world, (GOOD, GOOD), range(PAIRS), resamples=RESAMPLES))
     failed = sum(entry.low > 0 for entry in found)
     excluded = failed + sum(entry.high < 0 for entry in found)
@@ -46,3 +48,20 @@ def test_the_interval_covers_a_real_drop_as_often_as_it_says() -> None:
     assert missed <= most(0.05, PAIRS)
     assert true > 0.1
     assert all(entry.low > 0 for entry in found)  # a drop of this size is always found
+
+
+def test_few_small_objects_have_no_interval() -> None:
+    without, ruled = few(2.4, range(60), resamples=100)
+    assert without.above > most(0.025, without.count)  # what the rule is for
+    assert ruled.count == 0
+    _, ruled = few(40, range(40), resamples=100)
+    assert ruled.count == 40
+    assert ruled.above <= most(0.025, 40)
+
+
+def test_the_expanded_interval_holds_near_perfection() -> None:
+    found = near_perfect("1 % missed, 1 % jitter, 0.1 false an image", range(100), resamples=200)
+    expanded, percentile = found["expanded"], found["percentile"]
+    assert expanded.above <= most(0.025, 100)
+    assert expanded.above + expanded.below <= most(0.05, 100)
+    assert expanded.above + expanded.below < percentile.above + percentile.below

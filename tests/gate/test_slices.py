@@ -154,7 +154,14 @@ def test_drops_and_intervals_of_slices(coco: Files, detap: Run, tmp_path: Path) 
         assert ended.status == 1
         assert "gate failed: slice:day.AP fell by 1.0000" in ended.err
         assert "slice:night.AP fell" not in ended.err
-    noise = ["--baseline-detections", str(coco.dt), "--confidence", "0.9"]
+    noise = [
+        "--baseline-detections",
+        str(coco.dt),
+        "--confidence",
+        "0.9",
+        "--min-ground-truths",
+        "0",
+    ]
     ended = detap(*call, *noise, "--max-drop", "slice:day.AP=0.1")
     assert "90 % interval of the drop 1.0000 to 1.0000" in ended.err
     plain = [*coco.arguments, "--baseline", str(base), "--max-drop", "slice:day.AP=0.1"]
@@ -203,17 +210,17 @@ def test_a_slice_of_other_images_is_not_compared_with(
     base = str(tmp_path / "base.json")
     assert detap(*coco.arguments, "--slices", first, "-o", base).status == 0
     call = [*coco.arguments, "--baseline", base]
-    drop = ["--max-drop", "slice:night.AP=1"]
+    drop = ["--max-drop", "slice:night.AP=0.9"]
     assert detap(*call, "--slices", first, *drop).status == 0
     ended = detap(*call, "--slices", moved, *drop)
     assert (ended.status, ended.out) == (2, "")
     assert "slice 'night': holds other images (1 there, 1 here)" in ended.err
     assert "or insist with --allow-different" in ended.err
     assert detap(*call, "--slices", moved, *drop, "--allow-different").status == 0
-    assert detap(*call, "--slices", moved, "--max-drop", "slice:*.AP=1").status == 2
+    assert detap(*call, "--slices", moved, "--max-drop", "slice:*.AP=0.9").status == 2
     # What is not gated need not be alike.
-    assert detap(*call, "--slices", moved, "--max-drop", "slice:day.AP=1").status == 0
-    assert detap(*call, "--slices", moved, "--max-drop", "AP=1").status == 0
+    assert detap(*call, "--slices", moved, "--max-drop", "slice:day.AP=0.9").status == 0
+    assert detap(*call, "--slices", moved, "--max-drop", "AP=0.9").status == 0
     update = detap(*coco.arguments, "--slices", moved, "-o", tmp_path / "new.json")
     assert update.status == 0
     ended = detap("baseline", "update", base, tmp_path / "new.json")
@@ -231,10 +238,10 @@ def test_a_baseline_that_does_not_say_which_images_is_refused(
     del record["slices"]["night"]["images_sha256"]
     base.write_text(json.dumps(record))
     call = [*coco.arguments, "--baseline", base, "--slices", tags, "--max-drop"]
-    ended = detap(*call, "slice:night.AP=1")
+    ended = detap(*call, "slice:night.AP=0.9")
     assert ended.status == 2
     assert "slice 'night': the baseline does not say which images it holds" in ended.err
-    assert detap(*call, "slice:day.AP=1").status == 0
+    assert detap(*call, "slice:day.AP=0.9").status == 0
 
 
 def test_classes_of_a_slice_without_images(coco: Files, detap: Run, tmp_path: Path) -> None:
@@ -246,3 +253,35 @@ def test_classes_of_a_slice_without_images(coco: Files, detap: Run, tmp_path: Pa
         assert f"slice:empty.{name} is undefined" in ended.err
     assert detap(*call, "slice:empty.class:cat.true_positives=0").status == 0
     assert detap(*call, "slice:empty.class:cat.true_positives=1").status == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "slices"),
+    [
+        ('{"day": [1, 2], "night": []}', {"day": [1, 2], "night": []}),
+        ('{"night": []}', {"night": []}),
+        # From image to tags: an image without tags is in no slice.
+        ('{"1": ["day"], "2": []}', {"day": [1]}),
+    ],
+)
+def test_a_tag_that_lists_no_image_is_a_slice(
+    tmp_path: Path, content: str, slices: dict[str, list[int]]
+) -> None:
+    assert read_slices(written(tmp_path, "a.json", content), [1, 2])[0] == slices
+
+
+@pytest.mark.parametrize("limit", ["slice:*.AP=0.1", "slice:night.AP=0.1"])
+def test_a_slice_without_images_fails(coco: Files, detap: Run, tmp_path: Path, limit: str) -> None:
+    tags = written(tmp_path, "tags.json", '{"day": [1, 2], "night": []}')
+    call = [*coco.arguments, "--slices", tags]
+    ended = detap(*call, "--fail-under", limit)
+    assert ended.status == 1
+    assert "gate failed: slice:night.AP is undefined; at least 0.1 is required" in ended.err
+    assert detap(*call, "--fail-under", "slice:day.AP=0.1").status == 0
+    # Nor does it pass as what has not changed.
+    base = str(tmp_path / "base.json")
+    assert detap(*call, "-o", base).status == 0
+    for earlier in (["--baseline", base], ["--baseline-detections", str(coco.dt)]):
+        ended = detap(*call, *earlier, "--max-drop", limit)
+        assert ended.status == 1
+        assert "gate failed: slice:night.AP is undefined; it may fall by 0.1" in ended.err

@@ -170,7 +170,7 @@ def test_the_refusal_names_what_differs(case: Path, detap: Run) -> None:
     assert "protocol: iou thresholds [0.5, 0.55" in ended.err
     assert "there, [0.5] here" in ended.err
     ended = detap(*command(ERRORS["other images"], output_format="json"))
-    assert "selection: other classes or images were chosen" in ended.err
+    assert "selection: all classes and images there, images:1-of-2-6b86b273 here" in ended.err
 
 
 def test_one_can_insist(case: Path, detap: Run) -> None:

@@ -1,0 +1,199 @@
+"""Numbers that count few ground truths, and detectors that differ on few images."""
+
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from detap import read_detections, read_ground_truth
+from detap.ranking.bootstrap import left_out_means
+from detap.testing import assert_detections
+from tests.cli.conftest import Ended, detap, write_coco
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+CALL = ("--gt", "instances.json", "--baseline-detections", "results.json")
+SURE = ("--confidence", "0.95")
+
+
+def write(folder: Path, *, small: int, missed: Collection[int]) -> None:
+    """Write 100 images of an object each, some of them small, and a detector that misses some."""
+    side = {image: 10 if image <= small else 100 for image in range(1, 101)}
+    truth = {
+        "images": [{"id": image, "width": 640, "height": 480} for image in side],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [
+            {"id": image, "image_id": image, "category_id": 1, "iscrowd": 0}
+            | {"bbox": [0, 0, size, size], "area": size * size}
+            for image, size in side.items()
+        ],
+    }
+    found = [
+        {"image_id": image, "category_id": 1, "bbox": [0, 0, size, size], "score": 0.9}
+        for image, size in side.items()
+    ]
+    write_coco(folder, truth, found)
+    now = [row for row in found if row["image_id"] not in missed]
+    (folder / "now.json").write_text(json.dumps(now))
+    tags = {"few": [*range(1, small + 1)], "most": [*range(small + 1, 101)]}
+    (folder / "tags.json").write_text(json.dumps(tags))
+
+
+@pytest.fixture
+def lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write 100 objects, of which one is small, and missed now."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, small=1, missed={1})
+    return tmp_path
+
+
+def gate(detap: Run, *arguments: str) -> tuple[Ended, dict[str, Any]]:
+    ended = detap("eval", "--dt", "now.json", *CALL, *arguments, "-o", "out.json")
+    assert ended.status in (0, 1), ended.err
+    (check,) = json.loads(Path("out.json").read_text())["gates"]["checks"]
+    return ended, check
+
+
+@pytest.mark.parametrize(
+    "name", ["APs", "ARs", "AP75s", "class:cat.APs", "slice:few.AP", "slice:few.class:cat.AP"]
+)
+def test_one_lost_object_is_a_warning(lost: Path, detap: Run, name: str) -> None:
+    words = ("--max-drop", f"{name}=0", "--slices", "tags.json", *SURE)
+    ended, check = gate(detap, *words)
+    assert (ended.status, check["verdict"]) == (0, "too-few")
+    assert (check["interval"], check["ground_truths"]) == (None, 1)
+    assert check["drop"] == pytest.approx(1)
+    assert "only a warning, as there are 1 ground truths" in ended.err
+    ended, check = gate(detap, *words, "--min-ground-truths", "0")
+    assert (ended.status, check["verdict"]) == (1, "failed")
+    assert check["interval"] == pytest.approx([1, 1])
+
+
+@pytest.mark.parametrize(("small", "verdict"), [(19, "too-few"), (20, "failed")])
+def test_twenty_objects_are_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run, small: int, verdict: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, small=small, missed=range(1, small + 1))
+    ended, check = gate(detap, "--max-drop", "APs=0", *SURE)
+    assert (ended.status, check["verdict"]) == (int(verdict == "failed"), verdict)
+    assert check["ground_truths"] == small
+
+
+def test_a_report_is_held_to_the_same_rule(lost: Path, detap: Run) -> None:
+    assert detap("eval", "--gt", "instances.json", "--dt", "results.json", "-o", "b.json")
+    call = ("eval", "--gt", "instances.json", "--dt", "now.json", "--baseline", "b.json")
+    assert detap(*call, "--max-drop", "APs=0").status == 1
+    ended = detap(*call, "--max-drop", "APs=0", "--min-ground-truths", "2")
+    assert ended.status == 0
+    assert "only a warning, as there are 1 ground truths" in ended.err
+    assert detap(*call, "--max-drop", "APl=0", "--min-ground-truths", "2").status == 0
+
+
+def test_python_agrees(lost: Path) -> None:
+    truth = read_ground_truth("instances.json")
+    now, then = (read_detections(name, truth) for name in ("now.json", "results.json"))
+    limits: dict[str, Any] = {"baseline": then, "max_drop": {"APs": 0}, "confidence": 0.95}
+    assert_detections(truth, now, **limits)
+    with pytest.raises(AssertionError, match=r"APs fell by 1\.0000"):
+        assert_detections(truth, now, min_ground_truths=0, **limits)
+
+
+def test_a_comparison_gives_no_interval(lost: Path, detap: Run) -> None:
+    call = ("compare", "results.json", "now.json", "--gt", "instances.json", "-o", "c.json")
+    ended = detap(*call)
+    rows = {row["name"]: row for row in json.loads(Path("c.json").read_text())["numbers"]}
+    for name in ("APs", "ARs"):
+        assert (rows[name]["low"], rows[name]["high"]) == (None, None)
+        assert rows[name]["difference"] == pytest.approx(-1)
+    assert rows["AP"]["low"] < rows["AP"]["high"] == 0
+    assert "APs, ARs: fewer than 20 ground truths are counted" in ended.err
+    detap(*call, "--min-ground-truths", "0")
+    rows = {row["name"]: row for row in json.loads(Path("c.json").read_text())["numbers"]}
+    assert [rows["APs"][end] for end in ("low", "high")] == pytest.approx([-1, -1])
+
+
+@pytest.mark.parametrize(
+    ("missed", "verdict"),
+    # Were both equally good, the second would miss all four objects that one of them misses in 1
+    # of 16 cases: more than the 1 of 40 that the level allows. All of twelve: 1 of 4,096.
+    [(4, "inconclusive"), (12, "failed")],
+)
+def test_few_images_that_differ_widen_the_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run, missed: int, verdict: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, small=0, missed=range(1, missed + 1))
+    ended, check = gate(detap, "--max-drop", "AP=0", *SURE)
+    assert (ended.status, check["verdict"]) == (int(verdict == "failed"), verdict)
+    assert check["drop"] == pytest.approx(missed / 101)
+    # The same seed gives the same bits.
+    assert gate(detap, "--max-drop", "AP=0", *SURE)[1] == check
+
+
+def smallest(folder: Path, detap: Run, lost: str, *arguments: str) -> tuple[int, str]:
+    """Return the status and verdict of a gate on the smallest class; cats are 30, dogs 5."""
+    labels = {"cat": 1, "dog": 2}
+    rows = [(image, 1) for image in range(30)] + [(image, 2) for image in range(5)]
+    truth = {
+        "images": [{"id": image, "width": 640, "height": 480} for image in range(30)],
+        "categories": [{"id": label, "name": name} for name, label in labels.items()],
+        "annotations": [
+            {"id": place, "image_id": image, "category_id": label, "iscrowd": 0}
+            | {"bbox": [200 * label, 0, 50, 50], "area": 2500}
+            for place, (image, label) in enumerate(rows, 1)
+        ],
+    }
+    found = [
+        {"image_id": image, "category_id": label, "bbox": [200 * label, 0, 50, 50], "score": 0.9}
+        for image, label in rows
+    ]
+    write_coco(folder, truth, found)
+    kept = [row for row in found if row["category_id"] != labels[lost]]
+    (folder / "now.json").write_text(json.dumps(kept))
+    ended, check = gate(detap, "--max-drop", "min-class.AP=0.1", *arguments)
+    return ended.status, check["verdict"]
+
+
+def test_the_smallest_class_may_have_few_ground_truths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    fewest = ("--min-ground-truths", "20")
+    assert smallest(tmp_path, detap, "dog") == (1, "failed")
+    assert smallest(tmp_path, detap, "dog", *fewest) == (0, "too-few")
+    assert smallest(tmp_path, detap, "dog", "--min-ground-truths", "5") == (1, "failed")
+    assert smallest(tmp_path, detap, "cat", *fewest) == (1, "failed")
+    assert smallest(tmp_path, detap, "cat", "--min-ground-truths", "31") == (0, "too-few")
+
+
+def test_means_without_a_query() -> None:
+    values = np.array([1.0, 0.0, 1.0, np.nan])
+    assert left_out_means(values) == pytest.approx([1 / 2, 1, 1 / 2, 2 / 3])
+    assert np.isnan(left_out_means(np.array([0.5, np.nan]))[0])
+    # More queries than parts: of 512, each of 256 parts leaves out two.
+    values = np.arange(512.0)
+    assert left_out_means(values)[3] == pytest.approx((values.sum() - 3 - 259) / 510)
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(4, "inconclusive"), (12, "failed")])
+def test_few_queries_that_differ_widen_the_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, detap: Run, lost: int, verdict: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "qrels").write_text("".join(f"q{n} 0 good 1\n" for n in range(100)))
+    for name, wrong in (("then", 0), ("now", lost)):
+        lines = []
+        for n in range(100):
+            first, second = ("bad", "good") if n < wrong else ("good", "bad")
+            lines += [f"q{n} Q0 {first} 1 0.9 x\n", f"q{n} Q0 {second} 2 0.8 x\n"]
+        (tmp_path / name).write_text("".join(lines))
+    call = ("rank", "retrieval", "--qrels", "qrels", "--run", "now", "--baseline-ranking", "then")
+    ended = detap(*call, "--max-drop", "0", *SURE, "-o", "out.json")
+    (check,) = json.loads(Path("out.json").read_text())["gates"]["checks"]
+    assert (ended.status, check["verdict"]) == (int(verdict == "failed"), verdict), ended.err
