@@ -11,8 +11,9 @@ import pytest
 from detap.cli import main
 from detap.errors import InputError
 from detap.evaluation.detection import evaluate
+from detap.tables.boxchecks import Suspicion, evidence_of, suspicions_of
 from detap.tables.detection import Detections, GroundTruth
-from detap.tables.doubts import backward, fractions
+from detap.tables.doubts import backward
 
 PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
 SHARES = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]
@@ -24,6 +25,10 @@ def tables(truth: Any, found: Any, times: int = 1) -> tuple[GroundTruth, Detecti
         GroundTruth.from_arrays(**names, boxes=truth * times),
         Detections.from_arrays(**names, boxes=found * times, score=[0.5] * 3 * times),
     )
+
+
+def suspicions(truth: GroundTruth, found: Detections | None) -> list[Suspicion]:
+    return suspicions_of(evidence_of(truth, found), "gt", "dt")
 
 
 @pytest.mark.parametrize(
@@ -69,15 +74,15 @@ def test_the_remedy_leads_to_the_right_number() -> None:
     ],
 )
 def test_no_other_boxes_are_refused(truth: Any, found: Any) -> None:
-    assert list(fractions(*tables(truth, found))) == []
+    assert suspicions(*tables(truth, found)) == []
 
 
 def test_images_of_one_by_one_are_measured_in_fractions() -> None:
     truth, found = tables(SHARES, SHARES, 4)
-    assert len(list(fractions(truth, found))) == 2
-    assert list(fractions(replace(truth, image_sizes=np.ones((3, 2))), found)) == []
+    assert len(suspicions(truth, found)) == 2
+    assert suspicions(replace(truth, image_sizes=np.ones((3, 2))), found) == []
     large = replace(tables(SHARES, SHARES)[0], image_sizes=np.full((3, 2), 500.0))
-    assert len(list(fractions(large, None))) == 1
+    assert len(suspicions(large, None)) == 1
 
 
 def test_arrays_may_have_a_few_backward_boxes() -> None:
@@ -100,7 +105,7 @@ def yolo(real_data: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("boxes", ["corners", "xywh"])
+@pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
 @pytest.mark.parametrize("command", ["eval", "check"])
 def test_a_data_set_of_yolo_is_refused(
     real_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, boxes: str

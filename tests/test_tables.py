@@ -127,7 +127,7 @@ def test_detections_on_a_strange_image_are_refused() -> None:
         ({"score": [1, 2]}, r"score has the shape \(2,\)"),
         ({"score": ["high"]}, "row 0: score is 'high'; it must be a number"),
         ({"score": ["0.5"]}, "row 0: score is '0.5'; it must be a number"),
-        ({"encoding": "polar"}, "encoding 'polar' is unknown; use corners or xywh"),
+        ({"encoding": "polar"}, "encoding 'polar' is unknown; use xyxy or xywh"),
         ({"label": ["dog", "cat"]}, r"label has the shape \(2,\)"),
     ],
 )
@@ -379,7 +379,7 @@ def test_more_pairs_of_an_image_than_int32_can_number_are_refused(
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.float16, np.int64, ">f8"])
-@pytest.mark.parametrize("encoding", ["xywh", "corners"])
+@pytest.mark.parametrize("encoding", ["xywh", "xyxy"])
 def test_a_large_table_is_copied_like_a_small_one(
     kind: Any, encoding: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ Nothing here imports numpy or lxml before a file is read.
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
@@ -83,8 +84,11 @@ def read_detections(
     else:
         found = beside.of_detections(paths[0]) if beside else told(None, paths[0])
     check_options(options, [found])
+    paths = members(paths, lambda _: found)
+    if len(paths) > 1:
+        options["limits"] = replace(options.get("limits", DEFAULT_LIMITS), part=True)
     return detections_of(
-        members(paths, lambda _: found),
+        paths,
         lambda one: found.read_detections(one, truth, options),
         truth,
         options.get("limits", DEFAULT_LIMITS),

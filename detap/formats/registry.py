@@ -28,9 +28,10 @@ import os
 import stat
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.paths import STDIN, Path, shown
@@ -40,10 +41,14 @@ from detap.spelling import near
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth, Name
 
+    Table = TypeVar("Table", GroundTruth, Detections)
+
 _HEAD = 64
 _LOOKED_AT = 256
 
 TRUTH, DETECTIONS = "ground truth", "detections"
+AS_IS = "as_is"
+"""The option that accepts what looks wrong; what is accepted without it is read alike."""
 BESIDE = ("masks", "keypoints")
 """What can be read beside boxes, as protocols ask for it."""
 
@@ -62,7 +67,12 @@ class Option(NamedTuple):
     sides : tuple of str
         Which reader takes it: :data:`TRUTH`, :data:`DETECTIONS` or both.
     is_path, may_be_path : bool
-        Whether its values are paths, which no report may overwrite; or may be.
+        Whether its values are paths, which no report may overwrite; or may be. Other options are
+        recorded in reports: they are part of what makes numbers comparable.
+    default : str or None
+        The value that is the same as leaving it out, where there is one.
+    keyword : str
+        The keyword of readers whose value it overrides on its side, where that is another one.
     """
 
     name: str
@@ -72,6 +82,23 @@ class Option(NamedTuple):
     sides: tuple[str, ...] = (TRUTH, DETECTIONS)
     is_path: bool = False
     may_be_path: bool = False
+    default: str | None = None
+    keyword: str = ""
+
+    def recorded(self, value: object) -> str | None:
+        """Return what reports say of a value; None if that is nothing.
+
+        Files are recorded as inputs, by their sha256.
+        """
+        if self.names_files or value is None:
+            return None
+        text = "x".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+        return None if text == self.default else text
+
+    @property
+    def names_files(self) -> bool:
+        """Whether its values are, or may be, paths."""
+        return self.is_path or self.may_be_path
 
     @property
     def spelling(self) -> str:
@@ -161,7 +188,7 @@ class Format(NamedTuple):
     def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Read ground truth; of `reading`, what concerns detections alone is left out."""
         found: GroundTruth = self.reader().read_ground_truth(path, **self._of(TRUTH, reading))
-        return found.of_format(self.name)
+        return self._recorded(found.of_format(self.name), TRUTH, reading)
 
     def read_detections(
         self, path: Any, truth: "GroundTruth | None", reading: Mapping[str, Any]
@@ -173,14 +200,28 @@ class Format(NamedTuple):
         read = self.reader().read_detections
         found: Detections
         if self._calls_alike(truth.format):
-            found = read(path, truth, **options)
+            found = self._recorded(read(path, truth, **options), DETECTIONS, reading)
             return found
         from detap.formats.calling import by_stem, restored  # seldom needed
 
         other = FORMATS[truth.format]
         known = by_stem(truth, other.file_names(truth) if other.by_ids else {})
-        found = read(path, known, **options)
-        return restored(found, truth)
+        found = self._recorded(restored(read(path, known, **options), truth), DETECTIONS, reading)
+        return found
+
+    def _recorded(self, table: "Table", side: str, reading: Mapping[str, Any]) -> "Table":
+        """Return a table whose files say with which options they were read."""
+        given = {
+            option.name: option.recorded(reading[option.name])
+            for option in self.options
+            if side in option.sides and option.name in reading
+        }
+        if reading.get(AS_IS):
+            given[AS_IS] = "yes"
+        told = tuple(sorted((name, text) for name, text in given.items() if text is not None))
+        if not told:
+            return table
+        return replace(table, files=tuple(file._replace(reading=told) for file in table.files))
 
     def _calls_alike(self, name: str) -> bool:
         """Return whether images are called as in ground truth of a format ("" is of none)."""
@@ -229,9 +270,13 @@ class Format(NamedTuple):
         for what in (name for name in BESIDE if reading.get(name) and name not in self.beside):
             titles = " and ".join(e.title for e in FORMATS.values() if what in e.beside)
             raise UsageError(f"{what} are read from {titles} files; these are read as {self.name}")
-        own = {option.name for option in self.options if side in option.sides}
-        others = {option.name for option in options()} - own
-        return {name: value for name, value in reading.items() if name not in others}
+        own = [option for option in self.options if side in option.sides]
+        others = {option.name for option in options()} - {option.name for option in own}
+        given = {name: value for name, value in reading.items() if name not in others}
+        for option in own:
+            if option.keyword and option.name in given:
+                given[option.keyword] = given.pop(option.name)
+        return given
 
 
 IMAGE_SET = Option(
@@ -249,10 +294,25 @@ LAYOUT = Option(
 )
 BOXES = Option(
     "boxes",
-    "What four numbers are: x1 y1 x2 y2 (of a text line the default), or x y width height; of a "
-    "column bbox, where its metadata do not say.",
-    choices=("corners", "xywh"),
+    "What the four numbers of a box are: x1 y1 x2 y2 (of a text line the default), or x y width "
+    "height (of COCO's bbox the default); of a column bbox, where its metadata do not say.",
+    choices=("xyxy", "xywh"),
 )
+GT_BOXES = Option(
+    "gt_boxes",
+    "The same, of the ground truth alone.",
+    choices=BOXES.choices,
+    sides=(TRUTH,),
+    keyword="boxes",
+)
+DT_BOXES = Option(
+    "dt_boxes",
+    "The same, of the detections alone.",
+    choices=BOXES.choices,
+    sides=(DETECTIONS,),
+    keyword="boxes",
+)
+_BOX_OPTIONS = (BOXES, GT_BOXES, DT_BOXES)
 CLASS_NAMES = Option(
     "class_names",
     "Class names where files number the classes, text files from 0: one a line, or a data.yaml.",
@@ -278,6 +338,7 @@ SPLIT = Option(
     "Which part of a data.yaml; val by default.",
     choices=("val", "test", "train"),
     sides=(TRUTH,),
+    default="val",
 )
 IMAGE_SIZE = Option(
     "image_size", "Width and height of all images, where boxes are fractions of them.", "WxH"
@@ -290,10 +351,17 @@ IMAGE_SIZES = Option(
 )
 COLUMNS = Option(
     "columns",
-    "Whether a line is class xc yc w h conf, or class conf xc yc w h; told by which of them makes "
-    "boxes that fit.",
+    "Whether a line is class xc yc w h conf, or class conf xc yc w h; by default the first, unless "
+    "only boxes of the second fit their images.",
     choices=("conf-last", "conf-first"),
     sides=(DETECTIONS,),
+)
+
+TASK = Option(
+    "task",
+    "What rows hold: boxes, polygons, boxes with keypoints, or four corners; by default as "
+    "kpt_shape and the columns tell.",
+    choices=("detect", "segment", "pose", "obb"),
 )
 
 CLASS_DESCRIPTIONS = Option(
@@ -322,6 +390,7 @@ SHAPES = Option(
     "shapes",
     "Whether polygons and other shapes are an error (boxes, the default), or their bounds boxes.",
     choices=("boxes", "bounds"),
+    default="boxes",
 )
 ATTRIBUTE_FLAGS = Option(
     "attribute_flags",
@@ -344,7 +413,7 @@ _FORMATS = (
         "coco",
         suffixes=(".json", ".json.gz"),
         heads=(b"{", b"["),
-        options=(CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
+        options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
         aside="detap.formats.coco.aside",
         ahead="detap.formats.coco.prefetch",
         by_ids=True,
@@ -358,7 +427,7 @@ _FORMATS = (
         suffixes=(".xml", ".txt"),
         heads=(b"<",),
         folders=True,
-        options=(IMAGE_SET, LAYOUT, BOXES, CLASS_NAMES, DT_CLASS_NAMES),
+        options=(IMAGE_SET, LAYOUT, *_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES),
         aside="detap.formats.voc.aside",
     ),
     Format(
@@ -368,7 +437,7 @@ _FORMATS = (
         "coco",
         suffixes=(".yaml", ".yml", ".txt"),
         folders=True,
-        options=(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS),
+        options=(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK),
         aside="detap.formats.yolo.aside",
         sniff="detap.formats.yolo.sniff",
         sniffs_files=True,
@@ -380,7 +449,7 @@ _FORMATS = (
         "coco",
         suffixes=(".parquet", ".arrow", ".feather"),
         heads=(b"PAR1", b"ARROW1"),
-        options=(BOXES,),
+        options=_BOX_OPTIONS,
         aside="detap.formats.arrow.aside",
         ahead="detap.formats.arrow.ahead",
         by_ids=True,
@@ -391,7 +460,7 @@ _FORMATS = (
         "detap.formats.jsonl.tables",
         "coco",
         suffixes=(".jsonl", ".jsonl.gz"),
-        options=(BOXES, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
+        options=(*_BOX_OPTIONS, CLASS_NAMES, DT_CLASS_NAMES, FIRST_CATEGORY_ID),
         aside="detap.formats.jsonl.aside",
         by_ids=True,
     ),
@@ -436,7 +505,7 @@ _FORMATS = (
         "kitti",
         suffixes=(".txt",),
         folders=True,
-        options=(IMAGE_SET,),
+        options=(IMAGE_SET, *_BOX_OPTIONS),
         aside="detap.formats.kitti.aside",
         sniff="detap.formats.kitti.sniff",
     ),

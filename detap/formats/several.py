@@ -169,9 +169,11 @@ def ground_truth_of(
     tables = _each(sources, read, limits)
     if len(tables) == 1:
         return tables[0]
+    from detap.tables.inputchecks import warned_of_truth
     from detap.tables.joining import join_ground_truths  # seldom needed
 
     joined = join_ground_truths(tables, repartition=repartition)
+    joined = replace(joined, notes=(*joined.notes, *warned_of_truth(joined)))
     if not len(joined):
         message = f"has no annotations, nor have the {len(tables) - 1} other ground truths"
         path = joined.files[0].path
@@ -186,6 +188,7 @@ def detections_of(
     limits: Limits = DEFAULT_LIMITS,
     *,
     repartition: bool = False,
+    judge: bool = True,
 ) -> "Detections":
     """Read detections of one input or of several, as one table numbered as their ground truth.
 
@@ -195,6 +198,8 @@ def detections_of(
         As :func:`ground_truth_of` has them.
     truth : GroundTruth or None
         Where it is not at hand, images and classes are those that the detections name.
+    judge : bool
+        Whether these are all inputs, so that what looks wrong about them is refused.
 
     Raises
     ------
@@ -202,11 +207,15 @@ def detections_of(
         With the problems of every input; or where two have detections on the same image.
     """
     tables = _each(sources, read, limits)
-    if len(tables) == 1:
+    if len(tables) == 1 and not (limits.part and judge):
         return tables[0]
-    from detap.tables.joining import join_detections  # seldom needed
+    from detap.tables.inputchecks import warned_of_detections  # seldom needed
+    from detap.tables.joining import join_detections
 
-    return join_detections(tables, truth, repartition=repartition)
+    joined = join_detections(tables, truth, repartition=repartition)
+    if not judge:
+        return joined
+    return replace(joined, notes=(*joined.notes, *warned_of_detections(joined, truth)))
 
 
 def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) -> list[Table]:

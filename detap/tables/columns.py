@@ -68,6 +68,10 @@ class Columns:
         """Raise the InputError of this table."""
         raise InputError(Problem(self.table, place, message, remedy))
 
+    def first(self, rows: NDArray[Any]) -> int:
+        """Return the row that a note on ascending rows names."""
+        return int(rows[0])
+
     def place(self, row: int) -> str:
         """Return what errors call a row."""
         return f"row {row}"

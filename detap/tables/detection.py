@@ -38,7 +38,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
 
-BOX_ENCODINGS = ("corners", "xywh")
+BOX_ENCODINGS = ("xyxy", "xywh")
 
 LISTS = ("negative", "positive", "not_exhaustive")
 """What can be listed of images and classes."""
@@ -61,12 +61,15 @@ class SourceFile(NamedTuple):
     sha256 : str or UserString
         As :func:`detap.formats.reading.digest.sha256` has it, where it was taken while reading;
         else empty. It may still be in the making: who looks at it waits for it.
+    reading : tuple of (str, str)
+        The options with which it was read, and their values, sorted.
     """
 
     path: str
     records: int
     members: tuple[str, ...] = ()
     sha256: str | UserString = ""
+    reading: tuple[tuple[str, str], ...] = ()
 
 
 class _Table(Record, kw_only=True):
@@ -269,7 +272,7 @@ class GroundTruth(_Table, kw_only=True):
         image: ArrayLike,
         label: ArrayLike,
         boxes: ArrayLike | None = None,
-        encoding: str = "corners",
+        encoding: str = "xyxy",
         area: ArrayLike | None = None,
         crowd: ArrayLike | None = None,
         difficult: ArrayLike | None = None,
@@ -292,7 +295,7 @@ class GroundTruth(_Table, kw_only=True):
             What each row's image and class are called.
         boxes : (G, 4) array of float
             In the given `encoding`, in pixels; those around the masks where left out.
-        encoding : {"corners", "xywh"}
+        encoding : {"xyxy", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         area : (G,) array of float, optional
             The annotated area; where left out the pixels of the mask, or the box's.
@@ -384,6 +387,8 @@ class Detections(_Table, kw_only=True):
     area : (N,) float64 or None
         What decides its range where it goes unmatched: of a mask without a box its pixels; None
         where it is the box's area for all.
+    categories : CategorySample
+        Which categories lie on which objects; of :mod:`detap.tables.inputchecks`.
     """
 
     _title = "detections"
@@ -392,6 +397,7 @@ class Detections(_Table, kw_only=True):
 
     score: Floats = field(default_factory=lambda: np.zeros(0))
     area: Floats | None = None
+    categories: tuple[tuple[int, tuple[tuple[int, int, int, int], ...]], ...] = ()
 
     @classmethod
     def from_arrays(
@@ -401,7 +407,7 @@ class Detections(_Table, kw_only=True):
         label: ArrayLike,
         boxes: ArrayLike | None = None,
         score: ArrayLike,
-        encoding: str = "corners",
+        encoding: str = "xyxy",
         masks: Any = None,
         keypoints: ArrayLike | None = None,
         as_is: bool = False,
@@ -416,7 +422,7 @@ class Detections(_Table, kw_only=True):
             In the given `encoding`, in pixels; those around masks or keypoints where left out.
         score : (N,) array of float
             Any finite numbers.
-        encoding : {"corners", "xywh"}
+        encoding : {"xyxy", "xywh"}
             x1, y1, x2, y2, or x, y, width, height.
         masks : (N, H, W) array of bool or uint8, or sequence of N masks, optional
             As :meth:`GroundTruth.from_arrays` has them.
@@ -528,7 +534,7 @@ class _Rows(Columns):
                 f"give ({self.length},): a row for each image",
             )
         if encoding not in BOX_ENCODINGS:
-            self.fail(f"encoding {encoding!r} is unknown", "use corners or xywh")
+            self.fail(f"encoding {encoding!r} is unknown", "use xyxy or xywh")
         boxes, given = places
         self.shapes: dict[str, Any] = {}
         self.own_area: Floats | None = None
@@ -543,7 +549,7 @@ class _Rows(Columns):
     def sides(self) -> Floats:
         """Return width and height of each box, (n, 2), as given."""
         box, encoding = self._given
-        return box[:, 2:] - box[:, :2] if encoding == "corners" else box[:, 2:].copy()
+        return box[:, 2:] - box[:, :2] if encoding == "xyxy" else box[:, 2:].copy()
 
     def _shapes(
         self, boxes: ArrayLike | None, given: Mapping[str, Any], encoding: str
@@ -556,7 +562,7 @@ class _Rows(Columns):
         if boxes is not None:
             return boxes
         made = shapes.boxes_of(self, found)
-        if encoding == "corners":
+        if encoding == "xyxy":
             made[:, 2:] += made[:, :2]
         return made
 
@@ -604,7 +610,7 @@ class _Rows(Columns):
 
 
 def checked_boxes(
-    columns: Columns, boxes: Floats, encoding: str, *, as_is: bool
+    columns: Columns, boxes: Floats, encoding: str, *, as_is: bool, part: bool = False
 ) -> tuple[Floats, Floats, tuple[Note, ...]]:
     """Return corners, areas and notes of boxes, all of which are finite.
 
@@ -613,9 +619,11 @@ def checked_boxes(
     columns : Columns
         In whose name they are refused.
     boxes : (N, 4) float64
-    encoding : {"corners", "xywh"}
+    encoding : {"xyxy", "xywh"}
     as_is : bool
         As :meth:`GroundTruth.from_arrays` has it.
+    part : bool
+        Whether negative sides are judged later, with others'.
 
     Raises
     ------
@@ -628,11 +636,12 @@ def checked_boxes(
         columns.refuse("boxes", boxes, ~finite, "finite, with a finite area")
     at = backward(corners, area)
     notes: tuple[Note, ...] = (AS_IS,) if as_is else ()
-    if len(at) and not as_is and too_many(len(at), len(boxes)):
+    if len(at) and not (as_is or part) and too_many(len(at), len(boxes)):
         due = f"of no negative side, as {encoding}, or as_is=True be given"
         columns.refuse("boxes", boxes, np.isin(np.arange(len(boxes)), at), due)
     elif len(at):
-        first = f"{columns.place(int(at[0]))}, {boxes[at[0]].tolist()}"
+        row = columns.first(at)
+        first = f"{columns.place(row)}, {boxes[row].tolist()}"
         notes += (backward_note(columns.table.replace(" ", "-"), len(at), first),)
     return corners, area, notes
 
@@ -644,14 +653,14 @@ def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Fl
     ----------
     boxes : (N, 4) float64
         Left as they are, unless without a copy.
-    encoding : {"corners", "xywh"}
+    encoding : {"xyxy", "xywh"}
         What the four numbers are.
     copy : bool
         Whether the corners are a copy.
     """
     corners = copied(boxes) if copy else np.asarray(boxes, np.float64, order="C")
     areas = np.asarray(unfilled(len(corners), 1, b"d"))
-    encode(corners, areas, encoding == "corners")
+    encode(corners, areas, encoding == "xyxy")
     return corners, areas
 
 

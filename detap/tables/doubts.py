@@ -4,7 +4,7 @@ A record that is invalid is refused wherever it stands. What is here rests on a 
 it takes evidence, and who knows better can insist (``as_is=True``, ``--as-is``).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import cycle
 from typing import TYPE_CHECKING
 
@@ -36,12 +36,24 @@ FRACTIONS = Note(
 )
 """What a table bears whose format has fractions, and whose images have no known size."""
 
+NO_DETECTIONS, NOTHING_SAID = "no-detections", "there is no detection: every AP is 0"
+"""The note that is true of inputs together only where it is of each."""
+
+INTERLEAVED = Note(
+    "interleaved-inputs",
+    "images of the inputs interleave: equal scores rank by image, in the order of the ground truth,"
+    " and not by place in the file; one file in another order may have another number",
+    warning=False,
+)
+"""What is true of inputs together, where equal scores rank by place in the file."""
+
+FACTS = frozenset({AS_IS.code, FRACTIONS.code, NO_DETECTIONS, INTERLEAVED.code})
+"""Codes of notes about inputs, not records: merging does not add their counts."""
+
 _FEW = 20
 _FIRST_PIXELS = 2.0
 """No fraction exceeds 1, nor xc + w, where that is taken for x + w, 2."""
-_PIXELS = 10.0
 _LOOKED_AT = 512
-_ENOUGH = 10
 
 
 # --- classes that nothing is found of
@@ -64,6 +76,10 @@ def perhaps_undefined(truth: "GroundTruth", classes: Iterable[str]) -> str:
 
 
 # --- boxes that are there twice
+
+
+POLYGONS_BOUNDED = "polygons-bounded"
+"""The code of the note that a table has boxes around polygons that it does not hold."""
 
 
 def repeats(key: NDArray[np.int64], numbers: Floats) -> NDArray[np.bool_]:
@@ -94,6 +110,37 @@ def pair_key(image: Integers, label: Integers) -> NDArray[np.int64]:
 def repeated(image: Integers, label: Integers, corners: Floats) -> int:
     """Return how many of N rows have the image, the class and the box (N, 4) of an earlier one."""
     return int(np.count_nonzero(repeats(pair_key(image, label), corners)))
+
+
+# --- detections cut at a score
+
+_CUTS = (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9)
+_CUT_WIDTH = 0.01
+_FEWEST_SCORES = 100
+
+
+def score_cut(lowest: float | None, count: int) -> float | None:
+    """Return the round threshold that detections seem to be cut at, just below their lowest score.
+
+    Parameters
+    ----------
+    lowest : float or None
+        None where there is no detection.
+    count : int
+        How many there are; of fewer than 100 nothing is said.
+    """
+    if lowest is None or count < _FEWEST_SCORES:
+        return None
+    return next((cut for cut in _CUTS if cut <= lowest <= cut + _CUT_WIDTH), None)
+
+
+def score_cut_note(cut: float, end: str = "") -> Note:
+    """Return the note of detections that seem to be cut at a score; `end` says where curves end."""
+    message = (
+        f"no score is below {cut:g}: were detections cut there? AP counts the whole curve{end}; "
+        "predict with a lower threshold (Ultralytics: conf=0.001)"
+    )
+    return Note("scores-cut", message, warning=False)
 
 
 # --- boxes that end before they begin
@@ -198,70 +245,28 @@ def unsized_problem(table: "GroundTruth | Detections", why: str, otherwise: str 
     return Problem(path, "", message, f"{remedy}{otherwise and ', or '}{otherwise}")
 
 
-def fractions_problem(path: str, what: str, example: str) -> Problem:
+def fractions_problem(path: str, what: str, example: str = "") -> Problem:
     """Return the problem of boxes in fractions."""
     side = "--gt-format" if what == "the ground truth" else "--dt-format"
     return Problem(
         path,
         "",
         f"the boxes of {what} look like fractions of the image's size, where pixels are due: all "
-        f"lie within the first {_FIRST_PIXELS:g} pixels, such as {example}",
+        f"lie within the first {_FIRST_PIXELS:g} pixels{example and f', such as {example}'}",
         f"give {side} yolo (format='yolo') for text files of a class, a centre, width and height, "
         "as YOLO's tools write them; else write pixels: x times the width of its image, y times "
         f"its height; or, if pixels they are, give {INSIST}",
     )
 
 
-def fractions(truth: "GroundTruth | None", detections: "Detections | None") -> Iterator[Problem]:
-    """Give a problem for each table that looks like fractions where pixels are due.
-
-    They are due where the images, or the other table's boxes, are larger than a few pixels; and
-    where neither is known to be, but ten boxes or more look so.
-
-    Parameters
-    ----------
-    truth : GroundTruth or None
-    detections : Detections or None
-        Numbered as `truth`, where that is given.
-    """
-    tables = {"the ground truth": truth, "the detections": detections}
-    given = {what: table for what, table in tables.items() if table is not None}
-    unsized = [table for table in given.values() if of_unknown_size(table)]
-    if unsized:
-        if len(unsized) < len(given):
-            yield unsized_problem(unsized[0], "those of the other side in pixels")
-        return
-    small = {what: table for what, table in given.items() if in_fractions(table.corners)}
-    if not small:
-        return
-    sizes = None if truth is None else truth.image_sizes
-    largest = np.nan if sizes is None or np.isnan(sizes).all() else float(np.nanmax(sizes))
-    if largest <= _FIRST_PIXELS:
-        return
-    reach = max((float(np.abs(t.corners).max(initial=0.0)) for t in given.values()), default=0.0)
-    enough = sum(map(len, small.values())) >= _ENOUGH
-    if not (largest >= _PIXELS or reach >= _PIXELS or enough):
-        return
-    for what, table in small.items():
-        path = table.files[0].path if table.files else what.removeprefix("the ")
-        box = ", ".join(f"{value:.6g}" for value in table.corners[0].tolist())
-        yield fractions_problem(path, what, f"[{box}]")
-
-
-def check_fractions(truth: "GroundTruth", detections: "Detections") -> tuple[Note, ...]:
-    """Refuse boxes that are fractions of the image's size where pixels are due.
-
-    Parameters
-    ----------
-    truth, detections : GroundTruth, Detections
-        Where either bears :data:`AS_IS`, a warning for each that looks so is returned instead.
+def check_units(truth: "GroundTruth | None", detections: "Detections | None") -> None:
+    """Refuse a table in fractions of images of unknown size beside one in pixels.
 
     Raises
     ------
     InputError
-        Which says which of the two looks so.
     """
-    found = list(fractions(truth, detections))
-    if found and AS_IS not in (*truth.notes, *detections.notes):
-        raise InputError(found)
-    return tuple(Note("relative-boxes", problem.message) for problem in found)
+    given = [table for table in (truth, detections) if table is not None]
+    unsized = [table for table in given if of_unknown_size(table)]
+    if 0 < len(unsized) < len(given):
+        raise InputError(unsized_problem(unsized[0], "those of the other side in pixels"))

@@ -8,6 +8,7 @@ more often one that was counted twice.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Note, Problem
 from detap.tables.columns import ordered, places, renumbered
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, distinct_name
-from detap.tables.doubts import AS_IS
+from detap.tables.doubts import FACTS, INTERLEAVED, NO_DETECTIONS
+from detap.tables.inputchecks import merged_samples
 from detap.tables.masks import Masks
 
 Table = TypeVar("Table", GroundTruth, Detections)
@@ -26,9 +28,6 @@ APART = (
     "(--repartition)"
 )
 """What to do where an image is in two inputs."""
-
-NO_DETECTIONS, NOTHING_SAID = "no-detections", "there is no detection: every AP is 0"
-"""The note that is true of inputs together only where it is of each."""
 
 OF_ONE = frozenset({"images-without-file"})
 """The notes that an input makes of itself alone: what one has no file of another may have."""
@@ -83,6 +82,11 @@ def join_detections(
     repartition : bool
         Whether an image may have detections in several.
 
+    Returns
+    -------
+    Detections
+        Rows follow each other input by input; image by image where images of inputs interleave.
+
     Raises
     ------
     InputError
@@ -97,7 +101,20 @@ def join_detections(
     known = () if truth is None else truth.class_ids
     ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))
     named = {k: n for table in tables for k, n in zip(table.class_ids, table.classes, strict=True)}
-    return _stacked(tables, images, (ids, tuple(named[identifier] for identifier in ids)))
+    names = tuple(named[identifier] for identifier in ids)
+    sample = merged_samples(table.categories for table in tables)
+    joined = _stacked(tables, images, (ids, names), categories=sample)
+    if not _interleave(joined.image, tables):
+        return joined
+    by_image = joined.select(np.argsort(joined.image, kind="stable"))
+    return replace(by_image, notes=(*joined.notes, INTERLEAVED))
+
+
+def _interleave(image: Integers, tables: Sequence[Detections]) -> bool:
+    """Return True if an input has an image before the last one of an input before it."""
+    ends = np.cumsum([len(table) for table in tables])[:-1]
+    rows = [part for part in np.split(image, ends) if len(part)]
+    return any(one.max() > other.min() for one, other in pairwise(rows))
 
 
 def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
@@ -118,7 +135,7 @@ def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
 
 def _joined_note(found: Sequence[tuple[str, Note]]) -> Note:
     path, first = found[0]
-    if first == AS_IS or first.code == NO_DETECTIONS:
+    if first.code in FACTS:
         return first
     count = sum(note.count for _, note in found)
     if all(note.message == first.message for _, note in found):

@@ -20,8 +20,8 @@ def resolve(word: str) -> str:
     return word.upper()
 
 
-SCORED = LineForm("image", True, "corners", resolve)
-TRUTH = LineForm("class", False, "corners", resolve)
+SCORED = LineForm("image", True, "xyxy", resolve)
+TRUTH = LineForm("class", False, "xyxy", resolve)
 SIDES = LineForm("class", False, "xywh", resolve)
 
 Found = list[tuple[str, str, str]]
@@ -206,4 +206,4 @@ def test_the_digest_of_a_folder_is_of_what_was_read(tmp_path: Path) -> None:
     assert source.members == ("in/a.txt", "in/b.txt")
     lines = [f"{sha256(name).hexdigest()}  in/{name.decode()}.txt\n" for name in (b"a", b"b")]
     assert source.sha256 == sha256("".join(lines).encode()).hexdigest()
-    assert Folder(str(tmp_path), "", ".txt", {}).source(["x"], 1)[2:] == (("x",), "")
+    assert Folder(str(tmp_path), "", ".txt", {}).source(["x"], 1)[2:4] == (("x",), "")

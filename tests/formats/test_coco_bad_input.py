@@ -317,7 +317,7 @@ RESULT_ERRORS: dict[str, tuple[Any, str]] = {
     ),
     "other names for the categories": (
         {"annotations": RESULTS, "categories": [{"id": 2, "name": "horse"}]},
-        'categories[0]: category 2 is "horse" here, "dog" in the ground truth; use the ground',
+        'categories: category 2 is "horse" here, "dog" in the ground truth; use the ground truth',
     ),
     "a record is a list": ([RESULTS], "[0]: is [{"),
     "JSON Lines": (

@@ -9,6 +9,7 @@ import pytest
 
 from detap import read_detections, read_ground_truth
 from detap.errors import InputError, UsageError
+from detap.formats.coco import tables
 from detap.formats.coco.prefetch import detections as scan_of
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_files import item, tree, xml
@@ -364,3 +365,111 @@ def test_the_known_number_of_results_beside_voc_xml(
         ended = detap(*call, "--output-format", "json")
         assert ended.status == 0, ended.err
         assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(due["AP"], abs=1e-12)
+
+
+# --- categories by name
+
+LISTED = {1: "person", 2: "traffic light", 3: "cat"}
+
+
+def named_pair(folder: Path, listed: Any, used: list[int], images: int = 1) -> tuple[Path, Path]:
+    """Write ground truth of an object of each class of LISTED, and results at the same places."""
+    truth = {
+        "images": [{"id": k + 1} for k in range(images)],
+        "categories": [{"id": k, "name": name} for k, name in LISTED.items()],
+        "annotations": [
+            {
+                "id": k,
+                "image_id": 1,
+                "category_id": k,
+                "bbox": [100 * k, 0, 50, 50],
+                "area": 2500,
+                "iscrowd": 0,
+            }
+            for k in LISTED
+        ],
+    }
+    found = {
+        "categories": [{"id": k, "name": name} for k, name in listed.items()],
+        "annotations": [
+            {"image_id": 1, "category_id": k, "bbox": [100 * at, 0, 50, 50], "score": 0.5}
+            for at, k in enumerate(used, 1)
+        ],
+    }
+    return write(folder / "gt.json", truth), write(folder / "dt.json", found)
+
+
+def named_classes(folder: Path, listed: Any, used: list[int]) -> tuple[list[str], dict[str, Any]]:
+    """Return the classes of the detections, and the notes about their names."""
+    gt, dt = named_pair(folder, listed, used)
+    truth = read_ground_truth(gt)
+    fast = read_detections(dt, truth)
+    with pytest.MonkeyPatch.context() as patch:  # the careful reader says the same
+        patch.setattr(tables, "scanned_detections", lambda *_, **__: None)
+        careful = read_detections(dt, truth)
+    assert careful.label.tolist() == fast.label.tolist()
+    assert careful.notes == fast.notes
+    notes = {n.code: (n.message, n.warning) for n in fast.notes if n.code.startswith("categor")}
+    return [fast.classes[k] for k in fast.label.tolist()], notes
+
+
+def test_categories_of_the_same_names_are_matched_by_name(tmp_path: Path) -> None:
+    listed = {0: "person", 1: "traffic light", 2: "cat"}
+    classes, notes = named_classes(tmp_path, listed, [0, 1, 2])
+    assert classes == ["person", "traffic light", "cat"]
+    message = "categories have another id in the results and are matched by name"
+    assert notes == {"categories-matched-by-name": (message, False)}
+
+
+def test_names_that_agree_with_the_ids_are_not_spoken_of(tmp_path: Path) -> None:
+    assert named_classes(tmp_path, LISTED, [1, 2, 3]) == (list(LISTED.values()), {})
+
+
+def test_names_that_differ_in_case_or_separators_are_matched_with_a_warning(tmp_path: Path) -> None:
+    listed = {7: "Person", 8: "traffic_light", 9: "cat"}
+    classes, notes = named_classes(tmp_path, listed, [7, 8, 9])
+    assert classes == ["person", "traffic light", "cat"]
+    message, warning = notes["category-names-alike"]
+    assert warning
+    assert "'Person as person', 'traffic_light as traffic light'" in message
+
+
+def test_two_names_that_differ_in_case_alone_match_nothing(tmp_path: Path) -> None:
+    listed = {1: "cat", 7: "Person", 8: "PERSON"}
+    classes, notes = named_classes(tmp_path, listed, [7, 8, 1])
+    assert classes == ["cat"]
+    message, warning = notes["categories-unmatched"]
+    assert warning
+    assert "'Person', 'PERSON' in the results alone" in message
+    assert "'person', 'traffic light' in the ground truth alone" in message
+
+
+def test_ids_without_a_name_are_left_out_with_a_warning(tmp_path: Path) -> None:
+    classes, notes = named_classes(tmp_path, {0: "person", 1: "cat"}, [0, 2, 1])
+    assert classes == ["person", "cat"]
+    message = "categories have no namesake: 'id 2' in the results alone, 'traffic light' in the "
+    assert notes["categories-unmatched"] == (f"{message}ground truth alone", True)
+
+
+def test_names_that_contradict_the_ids_on_both_sides_are_an_error(tmp_path: Path) -> None:
+    gt, dt = named_pair(tmp_path, {1: "person", 2: "horse", 3: "dog"}, [1, 2, 3])
+    with pytest.raises(InputError) as caught:
+        read_detections(dt, read_ground_truth(gt))
+    assert [problem.message for problem in caught.value.problems] == [
+        'category 2 is "horse" here, "traffic light" in the ground truth',
+        'category 3 is "dog" here, "cat" in the ground truth',
+    ]
+
+
+def test_the_detections_of_voc_100_are_scored_as_aligned(real_data: Path, detap: Run) -> None:
+    """pycocotools on the file with aligned ids: expected_coco.json."""
+    folder = real_data / "voc-100"
+    if not folder.is_dir():
+        pytest.skip(f"real data is absent: {folder}")
+    paths = folder / "gt" / "coco_v1" / "instances_default.json", folder / "dt" / "coco_dets.json"
+    said = detap("eval", "--gt", paths[0], "--dt", paths[1], "--output-format", "json")
+    assert said.status == 0
+    due = json.loads((folder / "expected_coco.json").read_text("utf-8"))["stats"]["AP"]
+    assert json.loads(said.out)["summary"]["AP"] == pytest.approx(due, abs=1e-12)
+    assert "[categories-matched-by-name]" in said.err
+    assert "[images-of-other-names]" not in said.err

@@ -279,3 +279,32 @@ def test_v_is_a_number_however_it_is_written(
         assert columns.poses is not None
         where = 1 if len(place) > 2 else 2
         assert columns.poses.keypoints[:, where, 2].tolist() == [value] * 2
+
+
+@pytest.mark.parametrize("side", ["gt", "dt"])
+def test_check_refuses_a_skeleton_as_eval_does(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], side: str
+) -> None:
+    from detap.cli import main
+
+    points = [10, 10, 2, 30, 30, 2]
+    box = {"image_id": 1, "category_id": 1, "bbox": [5, 5, 40, 40], "keypoints": points}
+    record = {"id": 1, "area": 1600, "iscrowd": 0, "num_keypoints": 2, **box}
+    truth = {
+        "images": [{"id": 1, "width": 100, "height": 100}],
+        "annotations": [record],
+        "categories": [{"id": 1, "name": "hand"}],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
+    (tmp_path / "dt.json").write_text(json.dumps([{**box, "score": 0.9}]), "utf-8")
+    call = ["--gt", str(tmp_path / "gt.json"), "--iou-type", "keypoints"]
+    if side == "dt":
+        call += ["--dt", str(tmp_path / "dt.json")]
+    assert main(["check", *call]) == 2
+    said = capsys.readouterr().err
+    assert "there are 17 sigmas, and 2 keypoints in each row of the ground truth" in said
+    # The hint, followed, in both commands.
+    assert main(["check", *call, "--sigmas", "0.05,0.1"]) == 0
+    pair = ["--gt", str(tmp_path / "gt.json"), "--dt", str(tmp_path / "dt.json")]
+    assert main(["eval", *pair, "--iou-type", "keypoints"]) == 2
+    assert main(["eval", *pair, "--iou-type", "keypoints", "--sigmas", "0.05,0.1"]) == 0

@@ -1,5 +1,6 @@
 """Segmentations of COCO files: what is read, by both readers alike, and what is refused."""
 
+import contextlib
 import io
 import json
 import random
@@ -9,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from pycocotools import mask
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
 
 from detap.core.masks import measured, runs_of
 from detap.errors import InputError, UsageError
@@ -29,6 +32,8 @@ from detap.tables.detection import Detections, GroundTruth
 SQUARE = [[2, 2, 6, 2, 6, 6, 2, 6]]  # 16 pixels
 LISTED = {"size": [20, 30], "counts": [42, 4, 16, 4, 16, 4, 16, 4, 494]}  # the same, 30 wide
 STRING = {"size": [20, 30], "counts": "Z14`000000n>"}
+WITH_SHORT_PARTS = [*SQUARE, [9, 9], [1, 2, 25, 18], [20, 4, 26, 4, 26, 9]]
+"""Parts of one and two points have no pixel."""
 
 
 def truth_file(folder: Path, segmentation: Any = SQUARE, **image: Any) -> Path:
@@ -84,7 +89,7 @@ def test_every_form_is_the_same_mask(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("segmentation", [SQUARE, SQUARE * 2, LISTED, STRING])
+@pytest.mark.parametrize("segmentation", [SQUARE, SQUARE * 2, LISTED, STRING, WITH_SHORT_PARTS])
 def test_both_readers_read_the_same(tmp_path: Path, segmentation: Any) -> None:
     path = truth_file(tmp_path, segmentation)
     scan = scanned_truth(prefetch.ground_truth(path, masks=True).result())
@@ -298,6 +303,51 @@ WRONG: list[tuple[Any, str, str]] = [
         "the size of its image",
     ),
 ]
+
+
+@pytest.mark.parametrize("empty", [False, True])
+def test_parts_without_pixels_and_empty_boxes_are_scored_as_by_pycocotools(
+    tmp_path: Path, empty: bool
+) -> None:
+    """Two objects of different parts, and masks that meet each in some of its pixels."""
+    parts = [*WITH_SHORT_PARTS, []] if empty else WITH_SHORT_PARTS  # [] is read with care only
+    path = truth_file(tmp_path, parts)
+    record = json.loads(path.read_text())
+    record["annotations"][0]["bbox"] = []  # which masks do without
+    path.write_text(json.dumps(record))
+    runs = [mask.frPyObjects([ring], 20, 30)[0] for ring in (SQUARE[0], WITH_SHORT_PARTS[-1])]
+    masks = [runs[1], mask.merge(runs), runs[0]]
+    strings = [{**one, "counts": one["counts"].decode()} for one in masks]
+    rows = [
+        {"segmentation": one, "bbox": [], "score": 0.5 - 0.1 * number}
+        for number, one in enumerate(strings)
+    ]
+    results = result_file(tmp_path, *rows)
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO(str(path))
+        evaluator = COCOeval(coco, coco.loadRes(str(results)), "segm")
+        evaluator.evaluate()
+        evaluator.accumulate()
+        evaluator.summarize()
+    truth = read_ground_truth(path, masks=True)
+    found = read_detections(results, truth, masks=True)
+    numbers = evaluate(truth, found, "coco-segm").summary
+    assert 0 < evaluator.stats[0] < 1
+    assert numbers["AP"] == pytest.approx(evaluator.stats[0], rel=1e-12)
+    assert numbers["APs"] == pytest.approx(evaluator.stats[3], rel=1e-12)
+    boxes = read_detections(results, read_ground_truth(truth_file(tmp_path)))
+    expected = mask.toBbox(masks)
+    expected[:, 2:] += expected[:, :2]
+    assert boxes.corners.tolist() == expected.tolist()
+
+
+def test_an_empty_box_without_a_mask_is_an_error(tmp_path: Path) -> None:
+    truth = read_ground_truth(truth_file(tmp_path), masks=True)
+    path = result_file(tmp_path, {"segmentation": STRING}, {"bbox": []})
+    for masks in (True, False):
+        with pytest.raises(InputError) as caught:
+            read_detections(path, truth, masks=masks)
+        refused(caught.value, path, "[1]", "bbox has 0 numbers: []", "[x, y, width, height]")
 
 
 @pytest.mark.parametrize(("segmentation", "message", "remedy"), WRONG)

@@ -291,6 +291,14 @@ def test_the_command_takes_the_preset_by_itself(detap: Run, labels: Path, tmp_pa
         assert ended.status == 0, ended.err
 
 
+def test_a_number_of_quadrilaterals_is_searched(detap: Run, labels: Path, tmp_path: Path) -> None:
+    """By quadrilaterals the mean is that of a ship and no plane; of a plane without ship, 0."""
+    found = results(tmp_path, ship=f"P1 .9 {SHIP}", plane=f"P1 .9 {DIAMOND}")
+    ended = detap("explain", "--gt", str(labels), "--dt", str(found), "--number", "0.500")
+    assert ended.out.startswith("dota gives mAP 0.5, equal to the 3 digits given"), ended.out
+    assert "dota" not in ended.out.partition("Not searched")[2]
+
+
 def test_errors_are_those_of_quadrilaterals(tmp_path: Path) -> None:
     """The square around a diamond overlaps it by exactly a half, which is not above it."""
     truth = read_ground_truth(labels_of(tmp_path, "5 0 10 5 5 10 0 5 ship 0"))

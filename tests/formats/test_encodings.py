@@ -229,10 +229,6 @@ COCO_TRAPS: dict[str, tuple[Callable[[Path], list[dict[str, Any]]], str]] = {
         lambda d: boxed(d, lambda x, y, w, h: [y, x, h, w]),
         "detections-axes-look-swapped",
     ),
-    "corners": (
-        lambda d: boxed(d, lambda x, y, w, h: [x, y, x + w, y + h]),
-        "detections-look-like-corners",
-    ),
     "centres": (
         lambda d: boxed(d, lambda x, y, w, h: [x + w / 2, y + h / 2, w, h]),
         "detections-look-centred",
@@ -382,7 +378,7 @@ def test_numbers_of_another_list_beside_yolo_are_told_apart(
         "--dt",
         str(real_data / path),
         "--boxes",
-        options.get("boxes", "corners"),
+        options.get("boxes", "xyxy"),
     )
     refused = command(*call)
     assert "(dt_class_names, --dt-class-names)" in refused.err
@@ -432,7 +428,7 @@ def test_text_with_the_score_in_the_last_column_is_named(
         text = "".join(" ".join([name, *box, score]) + "\n" for name, score, *box in lines)
         (tmp_path / path.name).write_text(text)
     names = ("--class-names", str(real_data / "voc-100/voc.names"))
-    boxes = ("--boxes", FOUND[found][1].get("boxes", "corners"))
+    boxes = ("--boxes", FOUND[found][1].get("boxes", "xyxy"))
     truth = ("--gt", str(real_data / TRUTHS["voc"][0]))
     ended = command("eval", *truth, "--dt", str(tmp_path), *names, *boxes)
     assert ended.status == 2

@@ -92,6 +92,8 @@ def test_what_is_turned_by_a_quarter_has_its_sides_swapped(
         (b"BM", "is a damaged image"),
         (webp(b"VP8 ", bytes(20)), "is a damaged image"),
         (b"\xff\xd8\xff\xe1\0\x01", "is a damaged image"),
+        (b"\xff\xd8\xff\xe1\0\0", "is a damaged image"),
+        (b"\xff\xd8\xff\xc0\0\0" + bytes(30), "is a damaged image"),
     ],
 )
 def test_what_is_no_image(content: bytes, message: str, tmp_path: Path) -> None:
@@ -100,6 +102,39 @@ def test_what_is_no_image(content: bytes, message: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=message) as error:
         image_size(str(path))
     assert "--image-sizes FILE" in str(error.value)
+
+
+WHOLE = {
+    "jpeg": jpeg(APP0, exif(6)), "png": PNG, "bmp": BMP, "os/2": OLD_BMP, "gif": GIF,
+    "lossy": LOSSY, "lossless": LOSSLESS, "extended": EXTENDED,
+}  # fmt: skip
+
+
+def size_of(path: Path) -> tuple[int, int] | None:
+    try:
+        return image_size(str(path))
+    except InputError:
+        return None
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_what_is_cut_off_has_its_size_or_is_refused(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    size = (HEIGHT, WIDTH) if kind == "jpeg" else (WIDTH, HEIGHT)
+    for length in range(len(WHOLE[kind]) + 1):
+        path.write_bytes(WHOLE[kind][:length])
+        assert size_of(path) in (size, None), length
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_any_byte_may_be_wrong(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.jpg"
+    for place in range(len(WHOLE[kind])):
+        for byte in (0, 1, 2, 0x7F, 0xFF):
+            content = bytearray(WHOLE[kind])
+            content[place] = byte
+            path.write_bytes(content)
+            assert min(size_of(path) or (1, 1)) > 0, (place, byte)
 
 
 @pytest.mark.parametrize("suffix", ["jpeg", "png", "bmp", "gif", "webp"])

@@ -55,26 +55,26 @@ def test_lists_and_records_are_the_same(tmp_path: Path) -> None:
 def test_corners_are_said(tmp_path: Path) -> None:
     corners = {"bbox": [[10, 20, 40, 60]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", corners))
-    assert read_ground_truth(path, boxes="corners").corners.tolist() == [[10, 20, 40, 60]]
+    assert read_ground_truth(path, boxes="xyxy").corners.tolist() == [[10, 20, 40, 60]]
 
 
 def test_what_is_not_corners_is_said_to_be_sides(tmp_path: Path) -> None:
     boxes = {"bbox": [[60, 40, 30, 20]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", boxes))
-    (said,) = refused(path, boxes="corners")
-    assert "give [x1, y1, x2, y2]; or, of x, y, width, height, --boxes xywh" in said
+    (said,) = refused(path, boxes="xyxy")
+    assert "give [x1, y1, x2, y2]; or, of x, y, width, height, --gt-boxes xywh" in said
     assert read_ground_truth(path, boxes="xywh").corners.tolist() == [[60, 40, 90, 60]]
 
 
 def test_what_the_numbers_are_is_asked_where_they_do_not_fit(tmp_path: Path) -> None:
     far = {"bbox": [[60, 40, 95, 75]], "category": ["cat"]}
     path = write(tmp_path / "a.jsonl", image("a.jpg", far))
-    remedy = "say --boxes xywh (x, y, width, height) or --boxes corners (x1, y1, x2, y2)"
+    remedy = "say --boxes xywh (x, y, width, height) or --boxes xyxy (x1, y1, x2, y2)"
     assert refused(path) == [
         "nothing says what the four numbers of bbox are, and 1 of 1 reach beyond their image as x, "
         f"y, width, height; {remedy}"
     ]
-    assert read_ground_truth(path, boxes="corners").corners.tolist() == [[60, 40, 95, 75]]
+    assert read_ground_truth(path, boxes="xyxy").corners.tolist() == [[60, 40, 95, 75]]
     unsized = write(tmp_path / "b.jsonl", {"file_name": "a.jpg", "objects": far})
     assert refused(unsized) == [
         "nothing says what the four numbers of bbox are, and without the width and height of "

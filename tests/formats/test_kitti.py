@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
@@ -24,6 +24,7 @@ from detap.formats.text.rows import read_text
 from detap.tables.detection import GroundTruth
 from detap.tables.joining import join_ground_truths
 from tests.cli.conftest import Ended, detap
+from tests.depth import examples
 from tests.formats.text_files import written
 
 __all__ = ["detap"]
@@ -115,7 +116,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(st.integers(0, 16), PIECES, st.booleans()), max_size=2), st.booleans())
-@settings(max_examples=300)
+@examples(300)
 def test_what_is_scanned_is_what_is_read_with_care(
     tmp_path_factory: pytest.TempPathFactory,
     changes: list[tuple[int, str, bool]],
@@ -128,7 +129,7 @@ def test_what_is_scanned_is_what_is_read_with_care(
     folder = tmp_path_factory.getbasetemp() / "scanned"
     folder.mkdir(exist_ok=True)
     (folder / "1.txt").write_bytes(data)
-    form = KittiForm("type", scored, "corners", str)
+    form = KittiForm("type", scored, "xyxy", str)
     limits, problems, careful = DEFAULT_LIMITS, Problems(9), Problems(9)
     rows = read_text(files_of(str(folder), "", ".txt"), form, ["1.txt"], problems, limits)
     lines = read_lines(data, str(folder / "1.txt"), form, careful)

@@ -51,6 +51,22 @@ def refused(folder: Path, content: Any, **options: Any) -> list[str]:
     return [str(p).replace(f"{folder}/a.json: ", "") for p in caught.value.problems]
 
 
+@pytest.mark.parametrize(
+    ("side", "shown"), [(-1, "-1"), ("640", '"640"'), ([], "[]"), (True, "true"), (1e12, "1e+12")]
+)
+@pytest.mark.parametrize("key", ["imageWidth", "imageHeight"])
+def test_a_side_of_the_image_that_is_none_is_an_error(
+    tmp_path: Path, key: str, side: Any, shown: str
+) -> None:
+    (said,) = refused(tmp_path, document(shape(), **{key: side}))
+    assert said.startswith(f"{key} is ")
+    assert said.endswith("; give the side in pixels, or null if unknown")
+    # The hint, followed: the size of the image is unknown.
+    written(tmp_path, {"a.json": document(shape(), **{key: None})})
+    truth = read_ground_truth(tmp_path)
+    assert truth.image_sizes is None or bool(np.isnan(truth.image_sizes).any())
+
+
 # --- what is read
 
 

@@ -13,7 +13,7 @@ from detap.formats.named.problems import Problems
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.tables import read_detections, read_ground_truth
-from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Ended, detap
 
@@ -113,10 +113,20 @@ def test_labels_take_the_names_of_descriptions(tmp_path: Path) -> None:
             (LABELS, "a,v,dog,yes"),
             "labels.csv: line 2: Confidence 'yes' is not a number; give a decimal number",
         ),
+        (
+            (LABELS, "a.jpg,v,dog,1", "b,v,dog,0", "a,v,dog,0"),
+            "labels.csv: line 4: class 'dog' of image 'a' has Confidence 0, and 1 in line 2; keep "
+            "the one that is right",
+        ),
     ],
 )
 def test_what_is_no_label(tmp_path: Path, lines: tuple[str, ...], message: str) -> None:
     assert refused(lambda: read(tmp_path, *lines), tmp_path) == [message]
+
+
+def test_a_label_may_be_repeated_and_the_hint_about_contradictions_works(tmp_path: Path) -> None:
+    truth = read(tmp_path, LABELS, "a,v,dog,1", "a,x,dog,1", "a,v,cat,0")
+    assert ("a", "dog") in listed(truth, "positive")
 
 
 # --- the hierarchy
@@ -218,6 +228,25 @@ def test_a_hierarchy_that_is_too_deep(tmp_path: Path) -> None:
     path = tree(tmp_path, {"Subcategory": [node]})
     (found,) = refused(lambda: read(tmp_path, hierarchy=path), tmp_path)
     assert "is more than 100 levels deep" in found
+
+
+@pytest.mark.parametrize("confidence", [0, 1])
+def test_a_hierarchy_that_makes_a_few_rows_very_many(confidence: int, tmp_path: Path) -> None:
+    """1,100 labels of a class with 1,000 below it, or of one that has 1,000 above it."""
+    if confidence:
+        kinds = [{"LabelName": f"c{n}", "Subcategory": [{"LabelName": "top"}]} for n in range(1000)]
+    else:
+        below = [{"LabelName": f"c{n}"} for n in range(1000)]
+        kinds = [{"LabelName": "top", "Subcategory": below}]
+    kinds += [{"LabelName": name} for name in ("cat", "dog", "animal")]
+    path = tree(tmp_path, {"LabelName": "root", "Subcategory": kinds})
+    lines = [LABELS, *(f"i{n},v,top,{confidence}" for n in range(1100))]
+    assert refused(lambda: read(tmp_path, *lines, hierarchy=path), tmp_path) == [
+        "labels.csv: becomes 1101100 rows by the hierarchy, from 1100; raise the limits "
+        "(--max-expansion, --max-records) if that is meant"
+    ]
+    truth = read(tmp_path, *lines, hierarchy=path, limits=Limits(expansion=1001))
+    assert len(truth.listed["positive" if confidence else "negative"]) == 1_101_100
 
 
 def test_the_command_takes_both(tmp_path: Path, detap: Run) -> None:

@@ -4,9 +4,11 @@ import gzip
 import hashlib
 import json
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -268,3 +270,77 @@ def test_s3(monkeypatch: pytest.MonkeyPatch) -> None:
             detap.read_ground_truth("s3://nobody/none.json")
     finally:
         server.stop()
+
+
+def test_a_remote_file_is_opened_once_and_hashed_meanwhile(
+    urls: tuple[str, str], memory: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = []
+    usual = type(memory)._open
+
+    def counted(self: Any, path: str, *rest: Any, **more: Any) -> Any:
+        opened.append(path)
+        return usual(self, path, *rest, **more)
+
+    monkeypatch.setattr(type(memory), "_open", counted)
+    truth = detap.read_ground_truth(urls[0], limits=Limits(digests=True))
+    found = detap.read_detections(urls[1], truth, limits=Limits(digests=True))
+    for table, name in ((truth, "/run/gt.json"), (found, "/run/dt.json.gz")):
+        assert str(table.files[0].sha256) == hashlib.sha256(memory.cat(name)).hexdigest()
+        assert opened.count(name) == 1
+
+
+class Http(BaseHTTPRequestHandler):
+    """A server of one file, which fails and redirects as it is asked to."""
+
+    content = json.dumps(TRUTH).encode()
+    asked: ClassVar[list[str]] = []
+
+    def _answer(self) -> None:
+        self.asked.append(self.command)
+        goes = {"/loop.json": "/loop.json", "/file.json": "file:///etc/passwd"}
+        status = {"/gt.json": 200, "/500.json": 500}.get(self.path, 404)
+        self.send_response(302 if self.path in goes else status)
+        self.send_header("Location", goes.get(self.path, ""))
+        self.send_header("Content-Length", str(len(self.content) if status == 200 else 0))
+        self.end_headers()
+        if status == 200 and self.command == "GET":
+            self.wfile.write(self.content)
+
+    do_GET = do_HEAD = _answer  # noqa: N815 - their names are the library's
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    pytest.importorskip("aiohttp", reason="aiohttp is absent: pip install 'detap[test]'")
+    Http.asked.clear()
+    with ThreadingHTTPServer(("127.0.0.1", 0), Http) as found:
+        thread = threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{found.server_address[1]}"
+        found.shutdown()
+        thread.join()
+
+
+def test_http_takes_three_requests_a_file(server: str) -> None:
+    truth = detap.read_ground_truth(f"{server}/gt.json", limits=Limits(digests=True))
+    assert str(truth.files[0].sha256) == hashlib.sha256(Http.content).hexdigest()
+    assert Http.asked == ["HEAD", "GET", "HEAD"]  # the last says that it has not changed
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("404", "404.json: does not exist; check the URL"),
+        ("500", "500.json: cannot be read: ClientResponseError: 500"),
+        ("loop", "loop.json: cannot be read: TooManyRedirects: "),
+        ("file", "file.json: cannot be read: NonHttpUrlRedirectClientError: file:///etc/passwd"),
+    ],
+)
+def test_what_http_answers_is_said(name: str, message: str, server: str) -> None:
+    with pytest.raises(InputError) as error:
+        detap.read_ground_truth(f"{server}/{name}.json")
+    assert message in str(error.value)

@@ -174,9 +174,7 @@ def test_what_is_noted_of_ground_truth(tmp_path: Path) -> None:
     assert truth.classes == ("Dog", "cat", "dog")
 
 
-@pytest.mark.parametrize(
-    ("boxes", "corners"), [("corners", [1, 2, 30, 40]), ("xywh", [1, 2, 31, 42])]
-)
+@pytest.mark.parametrize(("boxes", "corners"), [("xyxy", [1, 2, 30, 40]), ("xywh", [1, 2, 31, 42])])
 def test_text_ground_truth(tmp_path: Path, boxes: str, corners: list[float]) -> None:
     write(tmp_path, {"b.txt": "dog 1 2 30 40\r\n\r\n\tcat  5 6\t7 8.5 \n", "a.txt": ""})
     truth = read_ground_truth(tmp_path, boxes=boxes)
@@ -369,8 +367,8 @@ def test_a_name_that_utf8_cannot_spell_is_an_image_too(tmp_path: Path) -> None:
 
 
 def test_wrong_calls(tmp_path: Path, truth: GroundTruth) -> None:
-    with pytest.raises(UsageError, match="boxes 'xyxy' is unknown; use one of corners, xywh"):
-        read_ground_truth(tmp_path, boxes="xyxy")
+    with pytest.raises(UsageError, match="boxes 'corners' is unknown; use one of xyxy, xywh"):
+        read_ground_truth(tmp_path, boxes="corners")
     with pytest.raises(UsageError, match="layout 'rows' is unknown; use one of class-files"):
         read_detections(tmp_path, truth, layout="rows")
 

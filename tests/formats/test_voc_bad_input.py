@@ -402,7 +402,7 @@ def refused_lines(folder: Path, truth: GroundTruth, *lines: str | bytes) -> list
 
 FINE = "a .5 1 2 3 4"
 
-SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--boxes xywh) if these are x, y, width and height"
+SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--dt-boxes xywh) if these are x, y, width and height"
 
 LINES = {
     "too few": ("a .5 1 2", f"has 4 columns, 6 are due; {DUE}"),
@@ -530,14 +530,14 @@ def many(wrong: str, fine: str, count: int) -> str:
     return "".join(f"{wrong if number == 2 else fine}\n" for number in range(count))
 
 
-@pytest.mark.parametrize("boxes", ["corners", "xywh"])
+@pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
 def test_fewer_than_one_box_in_twenty_may_end_before_it_begins(
     tmp_path: Path, truth: GroundTruth, boxes: str
 ) -> None:
     """Real detectors clip boxes on one side only; WIDER FACE has such a ground truth."""
     wrong, place = (
         ("9 2 3 4", "x2 = 3 is less than x1 = 9")
-        if boxes == "corners"
+        if boxes == "xyxy"
         else ("9 2 -6 4", "width -6 is negative")
     )
     for count, fine in ((21, True), (20, False)):
@@ -703,13 +703,13 @@ def test_ground_truth_that_numbers_its_images(tmp_path: Path) -> None:
         read_detections(tmp_path, truth)
 
 
-@pytest.mark.parametrize("boxes", ["corners", "xywh"])
+@pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
 def test_a_score_in_the_last_column_is_named(
     tmp_path: Path, truth: GroundTruth, boxes: str
 ) -> None:
     """`class x1 y1 x2 y2 score`: read as it stands, no box overlaps anything."""
     write(tmp_path / "dt", {"a.txt": "dog 10 20 30 40 0.9\ndog 12 21 31 44 0.25\n"})
-    sides = "x1 y1 x2 y2" if boxes == "corners" else "x y width height"
+    sides = "x1 y1 x2 y2" if boxes == "xyxy" else "x y width height"
     assert refused_detections(tmp_path / "dt", truth, boxes=boxes) == [
         f"{tmp_path / 'dt'}: the score looks like the last column: all there lie within 0 and 1, "
         f"as 0.9 does, and behind the class stands 10; write `class score {sides}`; or, if so "

@@ -204,12 +204,12 @@ def lines(draw: st.DrawFn, width: int, first: st.SearchStrategy[str], ordered: b
 @example(b"")
 @example(b"a .5 1 2 3 4")
 def test_fine_lines_of_a_class_are_scanned(content: bytes) -> None:
-    assert check_lines(content, 5, "corners", KNOWN) == _all_finite(content)
+    assert check_lines(content, 5, "xyxy", KNOWN) == _all_finite(content)
 
 
 @given(lines(4, st.sampled_from(["dog", "traffic-light", "7"]), ordered=True))
 def test_fine_lines_of_ground_truth_are_scanned(content: bytes) -> None:
-    assert check_lines(content, 4, "corners", None)
+    assert check_lines(content, 4, "xyxy", None)
     assert check_lines(content, 4, "xywh", None)
 
 
@@ -233,7 +233,7 @@ def _all_finite(content: bytes) -> bool:
 @example("-0.0e-999999")
 def test_a_number_is_that_of_python_to_the_last_bit(text: str) -> None:
     value = plain_number(text)
-    taken = check_lines(f"a {text} 0 0 0 0".encode(), 5, "corners", KNOWN)
+    taken = check_lines(f"a {text} 0 0 0 0".encode(), 5, "xyxy", KNOWN)
     assert taken == (value is not None)
     assert value is None or math.isfinite(value)
 
@@ -250,7 +250,7 @@ SCRAPS = [
 def test_mutated_lines_are_declined_or_agreed_on(data: st.DataObject) -> None:
     known = data.draw(st.sampled_from([KNOWN, None]))
     width = data.draw(st.sampled_from([4, 5]))
-    encoding = data.draw(st.sampled_from(["corners", "xywh"]))
+    encoding = data.draw(st.sampled_from(["xyxy", "xywh"]))
     first = st.sampled_from(KNOWN if known else ["dog", "7", "犬"])
     content = data.draw(lines(width, first, ordered=data.draw(st.booleans())))
     for _ in range(data.draw(st.integers(0, 3))):

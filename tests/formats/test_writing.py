@@ -71,7 +71,7 @@ def tables(draw: Any, encoding: str, *, flags: bool) -> tuple[GroundTruth, Detec
 
     def boxes(count: int) -> Any:
         found = np.array(column(BOX, count)).reshape(-1, 4)
-        if encoding == "corners":
+        if encoding == "xyxy":
             found[:, 2:] += found[:, :2]
         return found
 
@@ -117,7 +117,7 @@ def test_what_coco_can_hold_reads_as_the_same_tables(
         assert getattr(found, name).tobytes() == getattr(found_again, name).tobytes(), name
 
 
-@given(tables("corners", flags=False))
+@given(tables("xyxy", flags=False))
 def test_what_voc_can_hold_reads_as_the_same_tables(
     made: tuple[GroundTruth, Detections],
 ) -> None:

@@ -78,22 +78,36 @@ def plain_number(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def form(width: int, encoding: str, known: Sequence[str] | None) -> LineForm:
+def form(
+    width: int, encoding: str, known: Sequence[str] | None, counts: tuple[int, ...] = ()
+) -> LineForm:
     """Return the form of lines with so many numbers, whose first word is as it stands."""
-    kind = YoloForm if encoding == "fractions" else LineForm
-    return kind("image" if known else "class", width == 5, encoding, str, known)
+    key, scored = "image" if known else "class", width % 2 == 1
+    if encoding != "fractions":
+        return LineForm(key, scored, encoding, str, known)
+    return YoloForm(key, scored, encoding, str, known, counts, width - scored)
 
 
-def check_lines(content: bytes, width: int, encoding: str, known: Sequence[str] | None) -> bool:
-    """Assert that the scanner declines a text file or agrees with the careful reader."""
+def check_lines(
+    content: bytes,
+    width: int,
+    encoding: str,
+    known: Sequence[str] | None,
+    counts: tuple[int, ...] = (),
+) -> bool:
+    """Assert that the scanner declines a text file or agrees with the careful reader.
+
+    `counts` is how many coordinates lines of YOLO's may have.
+    """
+    lines_form = form(width, encoding, known, counts)
+    met: set[int] = set()
     declined, file, name, flag, values, words = _voc_text.scan_files(
         -1,
         [content],
         [word.encode() for word in known or ()],
         grow=known is None,
         width=width,
-        sides=encoding == "xywh",
-        fractions=encoding == "fractions",
+        **lines_form.scanned | ({"polygons": met} if encoding == "fractions" else {}),
         file_bytes=1 << 22,
         records=1 << 30,
         contents=True,
@@ -102,7 +116,9 @@ def check_lines(content: bytes, width: int, encoding: str, known: Sequence[str] 
         assert len(file) == 0
         return False
     problems = Problems(1)
-    lines = read_lines(content, "a.txt", form(width, encoding, known), problems)
+    lines = read_lines(content, "a.txt", lines_form, problems)
+    if isinstance(lines_form, YoloForm) and met | lines_form.polygons:
+        assert (min(met), max(met)) == (min(lines_form.polygons), max(lines_form.polygons))
     assert not problems.count, (content, problems.listed)
     assert flag.tolist() == lines.flags
     assert [words[number].decode() for number in name.tolist()] == lines.names, content

@@ -52,6 +52,7 @@ cdef struct Row:
     int64_t id, image, category
     Text id_text, image_text, category_text     # where the id is a string
     double[4] box
+    bint xyxy                   # whether that is two corners, not x, y, width, height
     double area, score, width, height
     uint8_t crowd, ignore, group_of
     Text name
@@ -156,9 +157,10 @@ cdef inline Bytes _learn(
     return p
 
 
-cdef inline Bytes _read_box(Cursor *cursor, Bytes p, double *box) noexcept nogil:
-    """Read [x, y, width, height]: finite, of finite corners and area."""
+cdef inline Bytes _read_box(Cursor *cursor, Bytes p, Row *row) noexcept nogil:
+    """Read [x, y, width, height] or [x1, y1, x2, y2]: finite, of finite corners and area."""
     cdef int i
+    cdef double *box = row.box
     if p[0] != c'[':
         return fail(cursor, p)
     p += 1
@@ -171,7 +173,10 @@ cdef inline Bytes _read_box(Cursor *cursor, Bytes p, double *box) noexcept nogil
         if p[0] != (c']' if i == 3 else c','):
             return fail(cursor, p)
         p += 1
-    if not (isfinite(box[2] * box[3]) and isfinite(box[0] + box[2])
+    if row.xyxy:
+        if not isfinite((box[2] - box[0]) * (box[3] - box[1])):
+            return fail(cursor, p)
+    elif not (isfinite(box[2] * box[3]) and isfinite(box[0] + box[2])
             and isfinite(box[1] + box[3])):
         return fail(cursor, p)
     return p
@@ -247,7 +252,7 @@ cdef inline Bytes _read_value(
 ) noexcept nogil:
     row.seen |= <uint32_t>1 << <int>field
     if field == BBOX:
-        return _read_box(cursor, p, row.box)
+        return _read_box(cursor, p, row)
     if field == IMAGE_ID:
         return _read_identifier(cursor, p, &row.image, &row.image_text)
     if field == CATEGORY_ID:
@@ -317,6 +322,9 @@ cdef inline double put_corners(const Row *row, double *corners) noexcept nogil:
     """Write the corners of a row's box, and return the area of the box."""
     corners[0] = row.box[0]
     corners[1] = row.box[1]
+    if row.xyxy:
+        corners[2], corners[3] = row.box[2], row.box[3]
+        return (row.box[2] - row.box[0]) * (row.box[3] - row.box[1])
     corners[2] = row.box[2] + row.box[0]
     corners[3] = row.box[3] + row.box[1]
     return row.box[2] * row.box[3]

@@ -5,8 +5,8 @@ Of what is not wanted (polygons above all) only the syntax is checked. They decl
 not of the regular shape, valid or not, and leave it to the careful reader: they must never accept
 what that one refuses, nor give other values.
 
-Here are the files as a whole; `_json_records.pxd` reads a record, `_json_grammar.pxd` steps over
-the rest, `_numbers` converts numbers and `_id_tables` numbers ids.
+This module scans whole files. `_records.pxd` reads a record, `formats/json/_grammar.pxd` skips other
+values, `formats/reading/_numbers` parses numbers, and `formats/reading/_id_tables` indexes ids.
 """
 
 from libc.math cimport NAN
@@ -135,6 +135,8 @@ cdef class _Scan:
         The limits.
     masks, keypoints : bool
         Whether `segmentation`, or `keypoints`, is read; otherwise only its syntax is checked.
+    xyxy : bool
+        Whether `bbox` is x1, y1, x2, y2.
 
     Attributes
     ----------
@@ -179,7 +181,7 @@ cdef class _Scan:
 
     def __cinit__(
         self, int descriptor, reader, most_bytes, most_records, nesting, masks=False,
-        keypoints=False,
+        keypoints=False, xyxy=False,
     ):
         self.descriptor = descriptor
         self.reader = reader
@@ -188,6 +190,7 @@ cdef class _Scan:
         self.cursor.deepest = min(nesting, 64)
         self.row.shapes.wanted = masks
         self.row.poses.wanted = keypoints
+        self.row.xyxy = xyxy
         names_open(&self.image_names)
         names_open(&self.category_names)
 
@@ -216,6 +219,10 @@ cdef class _Scan:
     def keypoints(self):
         """How many keypoints each row has; 0 where none were read."""
         return self.row.poses.each // 3
+
+    @property
+    def xyxy(self):
+        return self.row.xyxy
 
     @property
     def images(self):
@@ -505,6 +512,9 @@ cdef class _Scan:
                     and grow(<void **>&poses.without, poses.rows_room, 1)):
                 return False
         poses.sides[2 * i], poses.sides[2 * i + 1] = self.row.box[2], self.row.box[3]
+        if self.row.xyxy:
+            poses.sides[2 * i] -= self.row.box[0]
+            poses.sides[2 * i + 1] -= self.row.box[1]
         if seen & (1 << <int>NUM_KEYPOINTS):
             poses.without[i] = poses.told == 0
         else:
@@ -714,6 +724,9 @@ cdef class ResultsScan(_Scan):
             return False
         if posed:
             row.box = row.poses.extent
+            if row.xyxy:
+                row.box[2] += row.box[0]
+                row.box[3] += row.box[1]
         elif boxless:   # its mask has the box
             row.box = [0.0, 0.0, NAN, NAN]
         self.areas[i] = put_corners(row, self.corners + 4 * i)
@@ -1155,7 +1168,7 @@ cdef class TruthScan(_Scan):
         to.box_areas[i] = put_corners(row, to.corners + 4 * i)
         to.areas[i] = to.box_areas[i]
         if seen & (1 << <int>AREA):
-            if row.area < 0:
+            if row.area < 0 and row.area != to.box_areas[i]:    # that of a negative side
                 return False
             to.areas[i] = row.area
         else:

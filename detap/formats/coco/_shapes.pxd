@@ -58,7 +58,7 @@ cdef inline bint _put_ring(Shapes *shapes) noexcept nogil:
 
 cdef inline Bytes _read_polygons(Cursor *cursor, Bytes p, Shapes *shapes) noexcept nogil:
     """Read [[x, y, x, y, x, y, ...], ...]; `p` is behind the first bracket."""
-    cdef Py_ssize_t first
+    cdef Py_ssize_t first, count
     cdef double value
     while True:
         p = skip_space(p)
@@ -79,9 +79,12 @@ cdef inline Bytes _read_polygons(Cursor *cursor, Bytes p, Shapes *shapes) noexce
             if p[0] != c',':
                 return fail(cursor, p)
             p += 1
-        if shapes.points_count - first < 6 or (shapes.points_count - first) & 1:
+        count = shapes.points_count - first
+        if count & 1 or count < 6 and shapes.rings_count == shapes.kept_rings:
             return fail(cursor, p)
-        if not _put_ring(shapes):
+        if count < 6:
+            shapes.points_count = first     # two points have no pixel
+        elif not _put_ring(shapes):
             return fail(cursor, p)
         p = skip_space(p + 1)
         if p[0] == c']':

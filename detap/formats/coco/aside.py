@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from detap.formats.json.text import integer
 from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
@@ -19,7 +20,7 @@ def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     else about it is checked as always.
     """
     try:
-        value = json.loads(read_bytes(path, limits).decode("utf-8-sig"))
+        value = json.loads(read_bytes(path, limits).decode("utf-8-sig"), parse_int=integer)
     except (ValueError, RecursionError):
         value = []
     listed: object = None
@@ -54,7 +55,8 @@ def _name(value: object) -> Name | None:
 
 def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
     """Return the value of a key of the images' records; the files are read again."""
-    files = [json.loads(read_bytes(source.path).decode("utf-8-sig")) for source in truth.files]
+    texts = (read_bytes(source.path).decode("utf-8-sig") for source in truth.files)
+    files = [json.loads(text, parse_int=integer) for text in texts]
     known = {str(image): image for image in truth.images}
     return {
         known[str(_whole(image["id"]))]: image[name]
@@ -87,7 +89,9 @@ def listed_file_names(path: str) -> dict[Name, str]:
     lists = Handle(path, ListsScan, DEFAULT_LIMITS)
     scan = lists.result()
     if scan is None:
-        records = json.loads(lists.content().removeprefix(BYTE_ORDER_MARK))["images"]
+        records = json.loads(lists.content().removeprefix(BYTE_ORDER_MARK), parse_int=integer)[
+            "images"
+        ]
     else:
         records = careful.read_listed(scan.images)
     return listed_names(records, "file_name")

@@ -11,14 +11,16 @@ from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.columns import LISTS, DetectionColumns, Poses, TruthColumns
-from detap.formats.coco.shift import category_shift, sampled_classes
+from detap.formats.coco.shift import Sampled, sampled_classes
 from detap.formats.reading._surveys import survey_boxes, survey_values
 from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import STDIN, Limits, shown
 from detap.records import Record
 from detap.spelling import some
+from detap.tables.boxchecks import warned
 from detap.tables.detection import Detections, GroundTruth, Name, SourceFile, distinct_name
 from detap.tables.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
+from detap.tables.inputchecks import CategorySample, shift_suspicion
 
 _FEW = 4
 """Where fewer than one object in so many has a detection, images are looked at once more."""
@@ -51,10 +53,10 @@ class Source(Record):
         Whether a refusal that rests on a suspicion becomes a warning.
     place : callable
         Takes a row, returns where its record stands in the file.
-    encoding : {"xywh", "corners"}
+    encoding : {"xywh", "xyxy"}
         What the four numbers of a box are in the file.
     remedy : str
-        What to do about boxes in another order.
+        What to do about boxes in another order; what the encoding suggests, where left out.
     """
 
     file: SourceFile
@@ -62,7 +64,7 @@ class Source(Record):
     as_is: bool
     place: Callable[[int], str]
     encoding: str = "xywh"
-    remedy: str = "give [x, y, width, height]"
+    remedy: str = ""
 
 
 def refuse_same_file(path: Path, truth: GroundTruth, remedy: str) -> None:
@@ -205,10 +207,12 @@ def detection_table(
     InputError
         Where too many boxes end before they begin, or categories look as if others were meant.
     """
+    negative = _negative_sides("detections", source, columns, columns.label < len(truth.class_ids))
+    sample, shifted = _check_labels(columns, truth, source)
     notes = [
         *_as_is(source.as_is),
-        *_negative_sides("detections", source, columns),
-        *_check_labels(columns, truth, source),
+        *negative,
+        *shifted,
         *_detection_notes(columns, truth),
     ]
     table = Detections(
@@ -222,6 +226,7 @@ def detection_table(
         files=(source.file,),
         score=columns.score,
         keypoints=columns.keypoints,
+        categories=sample,
         **more,
     )
     if columns.unknown:
@@ -229,14 +234,17 @@ def detection_table(
     return replace(table, notes=tuple(notes))
 
 
-def _check_labels(columns: DetectionColumns, truth: GroundTruth, source: Source) -> Iterator[Note]:
+def _check_labels(
+    columns: DetectionColumns, truth: GroundTruth, source: Source
+) -> tuple[CategorySample, tuple[Note, ...]]:
     """Refuse detections of which no category is known, or all are one off.
 
-    The latter is a suspicion: a warning where ids are to be taken `as_is`.
+    The latter is a suspicion: a warning where ids are to be taken `as_is`. Of one of several inputs
+    neither is judged here; what is judged of all comes with the notes.
     """
     remedy = "use the ground truth's category ids"
-    unknown = sum(columns.unknown.values())
-    if unknown and unknown == len(columns.label) and not source.as_is:
+    unknown, part = sum(columns.unknown.values()), source.limits.part
+    if unknown and unknown == len(columns.label) and not (source.as_is or part):
         from detap.formats.coco.values import describe_ids  # only for this
 
         message = (
@@ -246,18 +254,42 @@ def _check_labels(columns: DetectionColumns, truth: GroundTruth, source: Source)
         remedy += f"; or, if all are of other classes indeed, give {INSIST}"
         raise InputError(Problem(shown(source.file.path), "", message, remedy))
     if not len(columns.label) or not len(truth):
-        return
-    sample, looked_at = sampled_classes(columns, truth)
-    if len(sample) * _FEW < looked_at and isinstance(truth.images[0], int) and not source.as_is:
+        return (), ()
+    found, path = sampled_classes(columns, truth), source.file.path
+    few = len(found.pairs) * _FEW < found.objects
+    if few and isinstance(truth.images[0], int) and not source.as_is:
         from detap.formats.coco.calls import ids_are_stems  # only for this
 
-        ids_are_stems(columns, truth, source.file.path, len(sample))
-    shift = category_shift(columns, truth, sample)
-    if shift and not source.as_is:
-        remedy += f"; or, if the detector is as wrong as that, give {INSIST}"
-        raise InputError(Problem(shown(source.file.path), "", shift, remedy))
-    if shift:
-        yield Note("class-shift", shift)
+        ids_are_stems(columns, truth, path, len(found.pairs), part=part)
+    sample = _by_id(found, columns, truth)
+    if part:
+        return sample, ()
+    shifts = [*shift_suspicion(sample, shown(path), unknown=bool(columns.unknown))]
+    return sample, warned(shifts, _as_is(source.as_is))
+
+
+def _by_id(found: Sampled, columns: DetectionColumns, truth: GroundTruth) -> CategorySample:
+    """Return a sample by category ids, which must be numbers."""
+    ids: tuple[Name, ...] = (*truth.class_ids, *columns.unknown)
+    if any(isinstance(name, str) for name in ids):
+        return ()
+    return tuple(
+        (
+            key,
+            tuple(
+                (due, int(ids[due]), int(ids[got]), count)
+                for (due, got), count in sorted(Counter(pairs).items())
+            ),
+        )
+        for key, pairs in found.images
+    )
+
+
+_OTHER_ORDER = {
+    "xywh": "give [x, y, width, height]",
+    "xyxy": "give [x1, y1, x2, y2]; or, of x, y, width, height, {} xywh",
+}
+_OPTION = {"ground-truth": "--gt-boxes", "detections": "--dt-boxes"}
 
 
 def _as_is(insisted: bool) -> tuple[Note, ...]:
@@ -265,13 +297,20 @@ def _as_is(insisted: bool) -> tuple[Note, ...]:
 
 
 def _negative_sides(
-    kind: str, source: Source, columns: TruthColumns | DetectionColumns
+    kind: str,
+    source: Source,
+    columns: TruthColumns | DetectionColumns,
+    kept: NDArray[np.bool_] | None = None,
 ) -> tuple[Note, ...]:
-    """Warn of boxes of negative width or height; refuse them where they are many."""
+    """Warn of boxes of negative width or height; refuse them where they are many of those kept."""
     at = backward(columns.corners, columns.box_area)
     if not len(at):
         return ()
-    if source.as_is or not too_many(len(at), len(columns.image)):
+    part = source.limits.is_part(kind)
+    counts = len(at), len(columns.image)
+    if kept is not None:
+        counts = int(kept[at].sum()), int(kept.sum())
+    if source.as_is or part or not (counts[0] and too_many(*counts)):
         row = int(at[0])
         box, _ = _negative(columns.corners[row].tolist(), source.encoding)
         return (backward_note(kind, len(at), f"{source.place(row)}, {box}"),)
@@ -279,7 +318,8 @@ def _negative_sides(
     listed = []
     for row in at[: source.limits.problems].tolist():
         box, fault = _negative(columns.corners[row].tolist(), source.encoding)
-        listed.append(Problem(file, source.place(row), f"{fault}: {box}", source.remedy))
+        remedy = source.remedy or _OTHER_ORDER[source.encoding].format(_OPTION[kind])
+        listed.append(Problem(file, source.place(row), f"{fault}: {box}", remedy))
     raise too_many_backward(file, len(at), len(columns.image), listed)
 
 

@@ -6,7 +6,7 @@ another format, which has names, a number means a class only by a list of names.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -20,7 +20,7 @@ from detap.formats.json.text import spelt
 from detap.formats.reading.paths import shown
 from detap.formats.registry import FORMATS
 from detap.formats.text.class_names import ClassNames
-from detap.spelling import is_whole
+from detap.spelling import is_whole, some
 from detap.tables.detection import GroundTruth, Name, distinct_name
 from detap.tables.doubts import INSIST
 
@@ -28,6 +28,8 @@ _CLEAR = 4
 """How many times as many objects must bear out one reading as bear out the other."""
 _ENOUGH = 5
 """Objects that must bear it out."""
+_ENOUGH_OF_PART = 20
+"""Those of one of several inputs."""
 _LONGEST = 18
 """Digits of a stem that is a number: int64 holds no more of all."""
 
@@ -127,7 +129,9 @@ def _by_number(words: Sequence[str]) -> dict[Name, int]:
     return {value: at for at, value in digits.items() if often[value] == 1}
 
 
-def ids_are_stems(columns: DetectionColumns, truth: GroundTruth, path: str, by_id: int) -> None:
+def ids_are_stems(
+    columns: DetectionColumns, truth: GroundTruth, path: str, by_id: int, *, part: bool
+) -> None:
     """Refuse ids of images that are others' than the numbers of files that they look like.
 
     Asked where next to no object has a detection: it costs another look at the ground truth.
@@ -140,6 +144,8 @@ def ids_are_stems(columns: DetectionColumns, truth: GroundTruth, path: str, by_i
         What holds the results.
     by_id : int
         How many objects of a sample have a detection so.
+    part : bool
+        Whether these are one of several inputs: then more objects must bear it out.
 
     Raises
     ------
@@ -153,8 +159,8 @@ def ids_are_stems(columns: DetectionColumns, truth: GroundTruth, path: str, by_i
     image = meant[columns.image]
     if (image < 0).any() or (image == columns.image).all():
         return
-    by_stem = len(sampled_classes(replace(columns, image=image), truth)[0])
-    if by_stem < _ENOUGH or by_stem < _CLEAR * by_id:
+    by_stem = len(sampled_classes(replace(columns, image=image), truth).pairs)
+    if by_stem < (_ENOUGH_OF_PART if part else _ENOUGH) or by_stem < _CLEAR * by_id:
         return
     raise InputError(
         Problem(
@@ -169,6 +175,126 @@ def ids_are_stems(columns: DetectionColumns, truth: GroundTruth, path: str, by_i
 
 
 # --- classes
+
+
+_FOLDED = str.maketrans("", "", "_- ")
+
+
+def named_alike(
+    columns: DetectionColumns, truth: GroundTruth, path: str
+) -> tuple[DetectionColumns, tuple[Note, ...]]:
+    """Return columns whose labels are matched by name where the results name ids otherwise.
+
+    Parameters
+    ----------
+    columns : DetectionColumns
+        Numbered by id, with the names that the results list.
+    truth : GroundTruth
+    path : str
+        What holds the results.
+
+    Raises
+    ------
+    InputError
+        Where an id has a name that the ground truth lacks, and there one that the results lack.
+    """
+    due = dict(zip(truth.class_ids, truth.classes, strict=True))
+    listed, ids = columns.categories, (*due, *columns.unknown)
+    counts = np.bincount(columns.label, minlength=len(ids)).tolist()
+    used = {name: count for name, count in zip(ids, counts, strict=True) if count}
+    own = {
+        name: k
+        for k, name in enumerate(due)
+        if name in listed and due[name] in (listed[name], distinct_name(listed[name], name))
+    }
+    by_name = {name: k for k, name in enumerate(truth.classes)}
+    folded = _by_folded(truth.classes, listed.values())
+    found = {
+        name: own.get(name, by_name.get(listed[name], folded.get(listed[name], -1)))
+        for name in used
+        if name in listed
+    }
+    if all(name in own if name in due else k < 0 for name, k in found.items()):
+        return columns, ()
+    _refuse_other_names([name for name, k in found.items() if k < 0], columns, truth, path)
+    place = {name: k for name, k in found.items() if k >= 0}
+    missing = [name for name in used if name not in place]
+    place |= {name: len(due) + k for k, name in enumerate(missing)}
+    label = np.array([place.get(name, 0) for name in ids], np.int32)
+    changed = replace(
+        columns,
+        label=label[columns.label] if len(columns.label) else columns.label,
+        unknown={name: used[name] for name in missing},
+    )
+    return changed, tuple(_naming_notes(found, missing, listed, truth))
+
+
+def _by_folded(classes: Sequence[str], others: Collection[str]) -> dict[str, int]:
+    """Return the class of each other name that differs from it in case or separators alone.
+
+    Where two names of a side are the same then, they match nothing.
+    """
+    sides = [Counter(map(_fold, set(names))) for names in (classes, others)]
+    place = {_fold(name): k for k, name in enumerate(classes)}
+    alone = {word for word in place if all(side[word] == 1 for side in sides)}
+    return {name: place[_fold(name)] for name in others if _fold(name) in alone}
+
+
+def _fold(name: str) -> str:
+    return name.casefold().translate(_FOLDED)
+
+
+def _refuse_other_names(
+    unmatched: Sequence[Name], columns: DetectionColumns, truth: GroundTruth, path: str
+) -> None:
+    """Refuse ids that both sides have under names that the other side lacks."""
+    due = dict(zip(truth.class_ids, truth.classes, strict=True))
+    theirs = {_fold(name) for name in columns.categories.values()}
+    found = [
+        Problem(
+            shown(path),
+            "categories",
+            f"category {spelt(name)} is {spelt(columns.categories[name])} here, "
+            f"{spelt(due[name])} in the ground truth",
+            "use the ground truth's category ids, or its names",
+        )
+        for name in unmatched
+        if name in due and _fold(due[name]) not in theirs
+    ]
+    if found:
+        raise InputError(found)
+
+
+def _naming_notes(
+    found: Mapping[Name, int],
+    missing: Sequence[Name],
+    listed: Mapping[Name, str],
+    truth: GroundTruth,
+) -> Iterator[Note]:
+    matched = {name: k for name, k in found.items() if k >= 0}
+    other = sum(truth.class_ids[k] != name for name, k in matched.items())
+    if other:
+        message = "categories have another id in the results and are matched by name"
+        yield Note("categories-matched-by-name", message, other, warning=False)
+    loose = [
+        f"{listed[name]} as {truth.classes[k]}"
+        for name, k in matched.items()
+        if truth.classes[k] not in (listed[name], distinct_name(listed[name], truth.class_ids[k]))
+    ]
+    if loose:
+        message = f"category names differ in case or separators and are matched: {some(loose)}"
+        yield Note("category-names-alike", message, len(loose))
+    words = {*listed.values(), *(truth.classes[k] for k in matched.values())}
+    absent = [name for name in truth.classes if name not in words]
+    strangers = [listed.get(name, f"id {name}") for name in missing]
+    if absent or strangers:
+        sides = [
+            f"{some(names)} in the {side} alone"
+            for names, side in ((strangers, "results"), (absent, "ground truth"))
+            if names
+        ]
+        message = f"categories have no namesake: {', '.join(sides)}"
+        yield Note("categories-unmatched", message, len(absent) + len(strangers))
 
 
 class Naming(NamedTuple):
@@ -333,7 +459,7 @@ def _told_by_boxes(columns: DetectionColumns, truth: GroundTruth, naming: Naming
             else str(naming.listed.get(name, name))
             for name in columns.unknown
         ]
-        pairs, _ = sampled_classes(_labelled(columns, truth, words), truth)
+        pairs = sampled_classes(_labelled(columns, truth, words), truth).pairs
         agreeing.append(sum(due == got for due, got in pairs))
     best = int(agreeing[1] > agreeing[0])
     clear = agreeing[best] >= _ENOUGH and agreeing[best] >= _CLEAR * agreeing[1 - best]

@@ -23,7 +23,6 @@ from detap.formats.coco.columns import (
     keypoints_of,
     listed_names,
     listed_pairs,
-    misnamed,
 )
 from detap.formats.coco.outlines import OutlinesReader, Shape
 from detap.formats.coco.poses import PosesReader, extent_of, number_of_keypoints, pose_of, without_v
@@ -54,6 +53,11 @@ def _shape(record: Record, outlines: OutlinesReader) -> Shape:
             "segmentation is missing", "give every object its mask, or score boxes: --iou-type bbox"
         )
     return outlines.drawn(record["segmentation"])
+
+
+def _has_no_box(record: Record) -> bool:
+    """Return True if a record has no bbox, or the empty list, as for pycocotools."""
+    return bool(record.get("bbox", []) == [])
 
 
 class _Names:
@@ -150,8 +154,11 @@ class _TruthReader:
         limits: Limits,
         masks: bool = False,
         keypoints: bool = False,
+        *,
+        boxes: str = "xywh",
     ) -> None:
         self.limits = limits
+        self.boxes = boxes
         self.cursor = cursor
         self.problems = problems
         self.outlines = OutlinesReader() if masks else None
@@ -226,8 +233,9 @@ class _TruthReader:
         identifier = identifier_of(record, "id") if has_id else None
         image = identifier_of(record, "image_id")
         label = identifier_of(record, "category_id")
-        boxless = self.outlines is not None and "bbox" not in record
-        x, y, width, height = _NO_BOX if boxless else box_of(record)
+        boxless = self.outlines is not None and _has_no_box(record)
+        box = _NO_BOX if boxless else box_of(record, self.boxes)
+        width, height = box[2:] if self.boxes == "xywh" else (box[2] - box[0], box[3] - box[1])
         area = area_of(record, width, height)
         shape = None if self.outlines is None else _shape(record, self.outlines)
         pose = None if self.poses is None else self.poses.posed(record)
@@ -246,7 +254,7 @@ class _TruthReader:
         self.scored += "score" in record
         self.image.add(image)
         self.label.add(label)
-        self.box.extend((x, y, width, height))
+        self.box.extend(box)
         self.area.append(area)
         if self.outlines is not None:
             self.outlines.add(shape)
@@ -270,7 +278,7 @@ class _TruthReader:
         self._check_references("category_id", "categories", label, self.label, class_ids)
         self.problems.raise_any()
         box = np.array(self.box, np.float64).reshape(-1, 4)
-        corners, box_area = encode_boxes(box, "xywh", copy=False)
+        corners, box_area = encode_boxes(box, self.boxes, copy=False)
         columns = TruthColumns(
             image_ids=image_ids,
             image_sizes=np.array([self.sizes[i] for i in image_ids], np.float64).reshape(-1, 2),
@@ -382,7 +390,13 @@ def _other_kind(name: Name, known: Sequence[Name]) -> str:
 
 
 def read_truth(
-    data: bytes, file: str, limits: Limits, *, masks: bool = False, keypoints: bool = False
+    data: bytes,
+    file: str,
+    limits: Limits,
+    *,
+    masks: bool = False,
+    keypoints: bool = False,
+    boxes: str = "xywh",
 ) -> TruthColumns:
     """Read an instances file.
 
@@ -396,6 +410,8 @@ def read_truth(
         `records`, `nesting` and `problems` are obeyed.
     masks, keypoints : bool
         Whether segmentations, or keypoints, are read.
+    boxes : {"xywh", "xyxy"}
+        What the four numbers of a bbox are.
 
     Raises
     ------
@@ -404,7 +420,7 @@ def read_truth(
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
-    reader = _TruthReader(cursor, problems, limits, masks, keypoints)
+    reader = _TruthReader(cursor, problems, limits, masks, keypoints, boxes=boxes)
     with document:
         first = cursor.peek()
         if first == "[":
@@ -450,7 +466,10 @@ class _ResultsReader:
         limits: Limits,
         masks: bool = False,
         poses: PosesReader | None = None,
+        *,
+        boxes: str = "xywh",
     ) -> None:
+        self.boxes = boxes
         self.cursor = cursor
         self.problems = problems
         self.limits = limits
@@ -515,14 +534,16 @@ class _ResultsReader:
 
         Of what has no box it is that of its mask, taken later, or that around its keypoints.
         """
-        boxless, masked = "bbox" not in record, "segmentation" in record
+        boxless, masked = _has_no_box(record), "segmentation" in record
         asked = self.masks or (boxless and pose is None)
         shape = self.outlines.drawn(record["segmentation"]) if masked and asked else None
         if boxless and shape is not None:
             return shape, _NO_BOX
         if boxless and "keypoints" in record:
-            return shape, extent_of(pose_of(record))
-        return shape, box_of(record)
+            x, y, width, height = extent_of(pose_of(record))
+            far = (width, height) if self.boxes == "xywh" else (x + width, y + height)
+            return shape, (x, y, *far)
+        return shape, box_of(record, self.boxes)
 
     def check_shape(self) -> None:
         """Lead the problems by what the whole file looks like, where that explains them."""
@@ -538,16 +559,7 @@ class _ResultsReader:
         """Return what was read, numbered as the ground truth; raise where it does not fit."""
         image_ids = truth.images
         class_ids = () if by_name else truth.class_ids
-        class_names = () if by_name else truth.classes
         listed = listed_names(self.images, "file_name")
-        due_names = dict(zip(class_ids, class_names, strict=True))
-        for number, category, name, due in misnamed(self.categories, self.label.number, due_names):
-            self.problems.add(
-                f"categories[{number}]",
-                f"category {spelt(category)} is {spelt(name)} here, {spelt(due)} in the "
-                "ground truth",
-                "use the ground truth's category ids",
-            )
         image = self.image.numbered(image_numbers(truth, self.image.number, listed))
         unknown = self._unknown(class_ids)
         label = self.label.numbered({name: i for i, name in enumerate((*class_ids, *unknown))})
@@ -555,7 +567,7 @@ class _ResultsReader:
         self._check_kinds(class_ids)
         self.problems.raise_any()
         box = np.array(self.box, np.float64).reshape(-1, 4)
-        corners, box_area = encode_boxes(box, "xywh", copy=False)
+        corners, box_area = encode_boxes(box, self.boxes, copy=False)
         return DetectionColumns(
             image=image,
             label=label,
@@ -567,6 +579,7 @@ class _ResultsReader:
             categories=listed_names(self.categories, "name"),
             outlines=self.outlines.columns() if self.masks or any(self.outlines.has) else None,
             keypoints=None if self.poses is None else self.poses.keypoints(2),
+            by_file=not self.image.number.keys() <= set(image_ids),
         )
 
     def _unknown(self, known: Sequence[Name]) -> dict[Name, int]:
@@ -630,6 +643,7 @@ def read_results(
     by_name: bool = False,
     masks: bool = False,
     keypoints: bool = False,
+    boxes: str = "xywh",
 ) -> DetectionColumns:
     """Read a results file, numbering images and categories as the ground truth does.
 
@@ -645,11 +659,13 @@ def read_results(
         Whether segmentations are read also of rows that have a box.
     keypoints : bool
         Whether keypoints are read.
+    boxes : {"xywh", "xyxy"}
+        What the four numbers of a bbox are.
     """
     document = _Document(data, file, limits)
     cursor, problems = document.cursor, document.problems
     poses = PosesReader(keypoints_of(truth)) if keypoints else None
-    reader = _ResultsReader(cursor, problems, limits, masks, poses)
+    reader = _ResultsReader(cursor, problems, limits, masks, poses, boxes=boxes)
     with document:
         if cursor.peek() not in ("[", "{"):
             raise NotJsonError(cursor.index, "is no JSON array", SHAPE_OF_RESULTS)

@@ -150,6 +150,8 @@ class DetectionColumns(Record):
         Where masks are wanted, or a row has no box.
     keypoints : (N, P, 2) float64 or None
         Where keypoints are wanted.
+    by_file : bool
+        Whether images were matched by the names of their files, not by id.
     """
 
     image: Integers
@@ -162,6 +164,7 @@ class DetectionColumns(Record):
     categories: Mapping[Name, str] = field(default_factory=dict)
     outlines: Outlines | None = None
     keypoints: Floats | None = None
+    by_file: bool = False
 
 
 def keypoints_of(truth: GroundTruth) -> int | None:

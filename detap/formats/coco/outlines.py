@@ -19,6 +19,8 @@ from detap.tables.masks import MOST_PIXELS
 
 _REMEDY = "give polygons [[x, y, x, y, x, y, ...]] or run lengths {size, counts}"
 _SIZE = "give [height, width], whole numbers above 0"
+_LEAST = 6
+"""Numbers of a polygon with pixels. pycocotools requires them of the first part only."""
 
 
 def _wrong(message: str, remedy: str = _REMEDY) -> FaultError:
@@ -61,7 +63,8 @@ class OutlinesReader:
             raise _wrong(f"segmentation is {spelt(value)}")
         if not value:
             raise _wrong("segmentation is an empty list")
-        return Shape(0, 0, [_polygon(i, ring) for i, ring in enumerate(value)], None, True)
+        rings = [_polygon(i, ring) for i, ring in enumerate(value)]
+        return Shape(0, 0, [ring for ring in rings if len(ring) >= _LEAST], None, True)
 
     def add(self, shape: Shape | None) -> None:
         """Append the shape of the next row, or that it has none."""
@@ -106,7 +109,7 @@ def _polygon(number: int, ring: Any) -> list[float]:
             raise _wrong(f"{name}[{i}] is {shown}", "give a coordinate in pixels")
     if len(ring) % 2:
         raise _wrong(f"{name} has {len(ring)} numbers", "give an x and a y of each point")
-    if len(ring) < 6:
+    if len(ring) < _LEAST and number == 0:
         message = f"{name} has {len(ring)} numbers, and a polygon has three points or more"
         raise _wrong(message)
     return [float(value) for value in ring]

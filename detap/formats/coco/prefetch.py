@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 from detap.core.threads import memory_is_tight
 from detap.formats.coco._scan import CAN_SPLIT, ListsScan, ResultsScan, TruthScan, find_record
 from detap.formats.reading.awaited import Awaited
-from detap.formats.reading.paths import Path
+from detap.formats.reading.paths import Path, is_url
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, Stream
 
 SPLIT_FROM = 96 << 20
@@ -40,6 +40,8 @@ class Handle(Generic[Scan]):
         What is accepted at most.
     masks, keypoints : bool
         Whether segmentations, or keypoints, are read.
+    boxes : {"xywh", "xyxy"}
+        What the four numbers of a bbox are.
     sha256 : str or Awaited
         Of standard input, which cannot be read again, and of a file where `limits` ask for it,
         taken beside all else until somebody looks at it; else empty.
@@ -53,11 +55,13 @@ class Handle(Generic[Scan]):
         *,
         masks: bool = False,
         keypoints: bool = False,
+        boxes: str = "xywh",
     ) -> None:
         self.path = os.fspath(path)
         self.limits = limits
         self.masks = masks
         self.keypoints = keypoints
+        self.boxes = boxes
         self.sha256: str | Awaited = ""
         self._scanner: type[Scan] = scanner
         self._scan: Scan | None = None
@@ -74,11 +78,11 @@ class Handle(Generic[Scan]):
     def _run(self) -> None:
         try:
             with Stream(self.path, self.limits) as stream:
-                if self.limits.digests and self.path != STDIN:
+                if self.limits.digests and stream.status is not None:
                     self.sha256 = Awaited(partial(_sha256_of, stream))
                 self._read(stream)
-                if stream.status is None:
-                    str(self.sha256)  # what a URL names is told to be unchanged by the stream alone
+                if self.limits.digests and is_url(self.path):
+                    self.sha256 = stream.sha256() or _sha256_of(stream)
                 stream.check_unchanged()
         except BaseException as error:
             self._error = error
@@ -92,7 +96,7 @@ class Handle(Generic[Scan]):
         once = self.path == STDIN
         read = keep if once else stream.read
         shapes = self.masks, self.keypoints
-        scan = new_scan(self._scanner, stream, read, *shapes)
+        scan = new_scan(self._scanner, stream, read, *shapes, xyxy=self.boxes == "xyxy")
         self._at_work = scan, stream.size
         if scan.run() if any(shapes) else run(scan, stream):
             self._scan = scan
@@ -111,7 +115,9 @@ class Handle(Generic[Scan]):
     def _read_for_boxes(self) -> None:
         """Scan results again whose rows have masks and no boxes, which their masks then give."""
         with Stream(self.path, self.limits) as stream:
-            scan = new_scan(self._scanner, stream, stream.read, masks=True)
+            scan = new_scan(
+                self._scanner, stream, stream.read, masks=True, xyxy=self.boxes == "xyxy"
+            )
             self._at_work = scan, stream.size
             if isinstance(scan, ResultsScan) and scan.run_for_boxes():
                 self._scan = scan
@@ -154,9 +160,9 @@ class Handle(Generic[Scan]):
 
 
 def _sha256_of(stream: Stream) -> str:
-    from detap.formats.reading.digest import sha256_beside  # most runs want none
+    from detap.formats.reading.digest import sha256_of_stream  # most runs want none
 
-    return sha256_beside(stream)
+    return sha256_of_stream(stream)
 
 
 def new_scan(
@@ -165,12 +171,14 @@ def new_scan(
     read: Callable[[int], bytes] | None = None,
     masks: bool = False,
     keypoints: bool = False,
+    *,
+    xyxy: bool = False,
 ) -> Scan:
     """Return a scan of a stream, by its descriptor if it has one."""
     limits = stream.limits
     reader = None if stream.descriptor >= 0 else read
     most = limits.file_bytes, limits.records, limits.nesting
-    return scanner(stream.descriptor, reader, *most, masks, keypoints)
+    return scanner(stream.descriptor, reader, *most, masks, keypoints, xyxy)
 
 
 def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
@@ -194,7 +202,7 @@ def _middle(stream: Stream) -> int:
 
 
 def _run_split(scan: ResultsScan, stream: Stream, start: int) -> bool:
-    return run_split(scan, new_scan(ResultsScan, stream), start)
+    return run_split(scan, new_scan(ResultsScan, stream, xyxy=scan.xyxy), start)
 
 
 def run_split(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
@@ -219,14 +227,14 @@ def ground_truth(
     limits: Limits = DEFAULT_LIMITS,
     masks: bool = False,
     keypoints: bool = False,
+    boxes: str = "xywh",
     **_: Any,
 ) -> Handle[TruthScan]:
     """Begin to read an instances file; give the handle to `coco.read_ground_truth`.
 
-    Of the reader's options the limits and what is read beside boxes matter so early; so for
-    detections.
+    Of the reader's options those that a scan depends on matter so early; so for detections.
     """
-    return Handle(path, TruthScan, limits, masks=masks, keypoints=keypoints)
+    return Handle(path, TruthScan, limits, masks=masks, keypoints=keypoints, boxes=boxes)
 
 
 def detections(
@@ -234,7 +242,8 @@ def detections(
     limits: Limits = DEFAULT_LIMITS,
     masks: bool = False,
     keypoints: bool = False,
+    boxes: str = "xywh",
     **_: Any,
 ) -> Handle[ResultsScan]:
     """Begin to read a results file; give the handle to `coco.read_detections`."""
-    return Handle(path, ResultsScan, limits, masks=masks, keypoints=keypoints)
+    return Handle(path, ResultsScan, limits, masks=masks, keypoints=keypoints, boxes=boxes)

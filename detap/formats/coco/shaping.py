@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.core.masks import measured
+from detap.core.masks import measured, most_runs
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import DetectionColumns, Outlines, TruthColumns
 from detap.formats.reading.stream import shown
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
-from detap.tables.masks import Masks
+from detap.tables.masks import MOST_PIXELS, Masks
 
 Sizes = NDArray[np.int64]
 Columns = TypeVar("Columns", TruthColumns, DetectionColumns)
@@ -121,7 +121,10 @@ def _with_boxes(
     )
     number = mask.copy()
     number[bare] = len(masks) + np.arange(count, dtype=np.int32)
-    return Masks.joined([masks, drawn]), number
+    masks = Masks.joined([masks, drawn])
+    rows = np.concatenate([np.flatnonzero(table.outlines.has), bare])
+    _refuse(_endless(rows, masks, table.image[rows], source), source)
+    return masks, number
 
 
 def _listed_sizes(images: tuple[Name, ...], listed: Floats | None) -> Sizes:
@@ -155,6 +158,9 @@ _UNSIZED = (
 )
 
 
+_FEWER_RUNS = "simplify the polygons, or raise the limit (--max-mask-runs) if that is meant"
+
+
 def _masks(
     outlines: Outlines, image: Integers, sizes: Sizes, images: tuple[Name, ...], source: Source
 ) -> Masks:
@@ -163,7 +169,7 @@ def _masks(
     _learn_of_runs(sizes, outlines, image)
     due = sizes[image[rows]]
     _refuse(_misfits(rows, own, due, images, image), source)
-    return Masks(
+    masks = Masks(
         due.astype(np.int32),
         outlines.run_start,
         outlines.runs,
@@ -171,6 +177,32 @@ def _masks(
         outlines.ring_end,
         outlines.points,
     )
+    _refuse(_endless(rows, masks, image[rows], source), source)
+    return masks
+
+
+def _endless(
+    rows: NDArray[np.intp], masks: Masks, image: Integers, source: Source
+) -> Iterator[tuple[int, str, str]]:
+    """Yield polygons that would take more memory than the limits allow, the largest of an image."""
+    pixels = masks.sizes.astype(np.int64).prod(axis=1)
+    polygons = np.diff(masks.ring_start) > 0
+    for place in np.flatnonzero(polygons & (pixels > MOST_PIXELS)).tolist():
+        height, width = masks.sizes[place].tolist()
+        message = f"lies on an image {height} high and {width} wide: {pixels[place]} pixels"
+        remedy = f"masks have at most {MOST_PIXELS}; give the image its size"
+        yield int(rows[place]), message, remedy
+    limit = source.limits.mask_runs
+    runs = most_runs(masks.arrays)
+    totals = np.bincount(image, runs)
+    for large in np.flatnonzero(totals > limit).tolist():
+        of_image = np.flatnonzero(image == large)
+        place = of_image[np.argmax(runs[of_image])]
+        message = (
+            f"segmentation may become {runs[place]} runs of pixels, and all of its image "
+            f"{int(totals[large])}: above the limit of {limit}"
+        )
+        yield int(rows[place]), message, _FEWER_RUNS
 
 
 def _misfits(

@@ -1,96 +1,70 @@
-"""Whether the category ids of a results file mean other classes than the ground truth's.
+"""Which categories of a results file lie on which objects, in some images."""
 
-A file whose ids are all one off, or count from 0 where the ground truth has gaps, is well formed,
-and every tool gives it an AP of about 0 without a word. But its boxes lie where the objects are,
-and its ids differ from theirs in always the same way: that is looked for, in some images.
-"""
-
-from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.reading._surveys import found_classes
-from detap.tables.detection import GroundTruth, Name
+from detap.tables.boxchecks import image_keys
+from detap.tables.detection import GroundTruth
+from detap.tables.inputchecks import IMAGES
 
-_IMAGES = 16
-_TRUTHS = 64
+_TRUTHS = 32
+"""Objects of an image that are looked at."""
 _OVERLAP = 0.5
-_SURE = 0.8
-_STRAY = 0.05
-_ENOUGH = 10
-"""Objects that must bear it out where every id is listed: fewer may be a detector's mistakes."""
 
 
-def category_shift(
-    columns: DetectionColumns, truth: GroundTruth, sample: Sequence[tuple[int, int]]
-) -> str:
-    """Return what is wrong with the category ids, or an empty string.
+class Sampled(NamedTuple):
+    """What lies on the objects of some images.
 
-    Of each ground truth in a sample of images, the class of the detection that overlaps it most
-    is compared with its own, unless one of its own class overlaps it as well.
-
-    Parameters
+    Attributes
     ----------
-    columns : DetectionColumns
-        Not yet rid of unknown categories.
-    truth : GroundTruth
-        What they are for.
-    sample : sequence of (int, int)
-        What :func:`sampled_classes` gives of them.
+    images : tuple of (int, list of (int, int))
+        The key of each image, ascending; and the class of each object with a detection in its
+        place, and that of the detection.
+    objects : int
+        How many objects were looked at.
     """
-    ids: tuple[Name, ...] = (*truth.class_ids, *columns.unknown)
-    if not len(columns.label) or any(isinstance(name, str) for name in ids):
-        return ""
-    pairs = np.array(sample, np.int64).reshape(-1, 2)
-    wrong = pairs[pairs[:, 0] != pairs[:, 1]]
-    few = len(wrong) < _ENOUGH
-    if (
-        (few and not columns.unknown)
-        or len(set(wrong[:, 0].tolist())) < 2
-        or (len(pairs) - len(wrong)) > _STRAY * len(pairs)
-    ):
-        return ""
-    due = [ids[number] for number in wrong[:, 0]]
-    got = [ids[number] for number in wrong[:, 1]]
-    steps = [int(g) - int(d) for g, d in zip(got, due, strict=True)]
-    shift = max(set(steps), key=steps.count)
-    enough = 1.0 if few else _SURE
-    if steps.count(shift) >= enough * len(pairs):
-        return (
-            f"every category_id looks {abs(shift)} too {'high' if shift > 0 else 'low'}: the boxes "
-            f"lie on objects of another class, such as {got[0]} on {due[0]}"
-        )
-    indices = sum(int(g) == d for g, d in zip(got, wrong[:, 0].tolist(), strict=True))
-    if indices >= enough * len(pairs):
-        return (
-            "category_id looks like the position in the list of categories, counted from 0: the "
-            f"boxes lie on objects of another class, such as {got[0]} on {due[0]}"
-        )
-    return ""
+
+    images: tuple[tuple[int, list[tuple[int, int]]], ...]
+    objects: int
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The pairs of all images."""
+        return [pair for _, pairs in self.images for pair in pairs]
 
 
-def sampled_classes(
-    columns: DetectionColumns, truth: GroundTruth
-) -> tuple[list[tuple[int, int]], int]:
-    """Return the class numbers of some ground truths and of what was found in their place.
+def sampled_classes(columns: DetectionColumns, truth: GroundTruth) -> Sampled:
+    """Return the classes of some ground truths and of the detections in their place.
 
-    A ground truth without a detection in its place is left out; the second value counts them all.
+    Images are sampled by name among those that have both, so that the samples of parts add up.
     """
-    present = np.flatnonzero(truth.filled)
-    chosen = present[:: max(1, len(present) // _IMAGES)]
-    wanted = np.zeros(len(truth.images), np.uint8)
-    wanted[chosen] = 1
-    rows = np.flatnonzero((wanted[truth.image] > 0) & ~truth.crowd)
-    rows = rows[:: max(1, len(rows) // _TRUTHS)]
-    found = found_classes(
-        truth.corners[rows],
-        truth.image[rows],
-        truth.label[rows],
-        columns.corners,
-        columns.image,
-        columns.label,
-        wanted,
-        _OVERLAP,
-    )
-    return found, len(rows)
+    filled = truth.filled & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
+    images = np.flatnonzero(filled)
+    keys = image_keys([truth.images[image] for image in images.tolist()])
+    first = np.argsort(keys, kind="stable")[:IMAGES]
+    found, objects = [], 0
+    wanted = np.zeros(len(truth.images), np.bool_)
+    wanted[images[first]] = True
+    truths = np.flatnonzero(wanted[truth.image] & ~truth.crowd)
+    rows = np.flatnonzero(wanted[columns.image])
+    here = np.ones(len(truth.images), np.uint8)
+    for key, image in zip(keys[first].tolist(), images[first].tolist(), strict=True):
+        own = truths[truth.image[truths] == image]
+        own = own[:: -(-len(own) // _TRUTHS) or 1]
+        theirs = rows[columns.image[rows] == image]
+        objects += len(own)
+        pairs = found_classes(
+            truth.corners[own],
+            truth.image[own],
+            truth.label[own],
+            columns.corners[theirs],
+            columns.image[theirs],
+            columns.label[theirs],
+            here,
+            _OVERLAP,
+        )
+        found.append((key, pairs))
+    return Sampled(tuple(found), objects)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from detap.errors import InputError, Note
+from detap.errors import InputError, Note, UsageError
 from detap.formats.coco import prefetch
 from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
@@ -25,13 +25,22 @@ from detap.formats.coco.columns import (
     keypoints_of,
     listed_names,
     listed_pairs,
-    misnamed,
 )
 from detap.formats.coco.prefetch import Handle
 from detap.formats.reading.paths import Path
+from detap.formats.reading.problems import check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, shown
-from detap.tables.detection import Detections, Floats, GroundTruth, Name, SourceFile
+from detap.tables.detection import (
+    BOX_ENCODINGS,
+    Detections,
+    Floats,
+    GroundTruth,
+    Name,
+    SourceFile,
+)
+from detap.tables.doubts import POLYGONS_BOUNDED
 
+_BOUNDED = "segmentations of the detections are left out: their boxes are compared"
 _OTHER_IDS = (TypeError, OverflowError, UnicodeError)
 """What a scan raises where ids are of another kind, beyond 64 bits, or no text."""
 
@@ -40,6 +49,7 @@ def read_ground_truth(
     path: Path | Handle[TruthScan],
     *,
     class_names: Path | None = None,
+    boxes: str = "xywh",
     as_is: bool = False,
     masks: bool = False,
     keypoints: bool = False,
@@ -57,6 +67,8 @@ def read_ground_truth(
         :mod:`detap.formats.coco.prefetch` has its own limits.
     class_names : str or path, optional
         Without effect: an instances file names its classes itself.
+    boxes : {"xywh", "xyxy"}
+        What the four numbers of a bbox are. A handle knows it already.
     as_is : bool
         Whether boxes of a negative width or height count however many there are: as boxes that
         overlap nothing. By default one in twenty is an error.
@@ -74,8 +86,11 @@ def read_ground_truth(
         With every problem of the file, up to `limits.problems`.
     """
     del class_names
+    check_choice("boxes", boxes, BOX_ENCODINGS)
     handle = (
-        path if isinstance(path, Handle) else prefetch.ground_truth(path, limits, masks, keypoints)
+        path
+        if isinstance(path, Handle)
+        else prefetch.ground_truth(path, limits, masks, keypoints, boxes)
     )
     columns = scanned_truth(handle.result())
     if columns is None:
@@ -87,6 +102,7 @@ def read_ground_truth(
             handle.limits,
             masks=handle.masks,
             keypoints=handle.keypoints,
+            boxes=handle.boxes,
         )
     origin = columns.origin
 
@@ -200,6 +216,7 @@ def read_detections(
     class_names: Path | None = None,
     dt_class_names: Path | None = None,
     first_category_id: int | str | None = None,
+    boxes: str = "xywh",
     as_is: bool = False,
     masks: bool = False,
     keypoints: bool = False,
@@ -226,6 +243,8 @@ def read_detections(
         The same, before `class_names`, where that is the list of the ground truth alone.
     first_category_id : int, optional
         The number of its first class, 0 or 1; told by the ids or by the boxes where left out.
+    boxes : {"xywh", "xyxy"}
+        As :func:`read_ground_truth` has it.
     as_is : bool
         Whether to take category ids at their word that all look one off, with a warning, and
         negative sides as :func:`read_ground_truth` does.
@@ -242,12 +261,15 @@ def read_detections(
     InputError
         With every problem of the file, up to `limits.problems`.
     """
+    check_choice("boxes", boxes, BOX_ENCODINGS)
     handle = (
-        path if isinstance(path, Handle) else prefetch.detections(path, limits, masks, keypoints)
+        path
+        if isinstance(path, Handle)
+        else prefetch.detections(path, limits, masks, keypoints, boxes)
     )
     refuse_same_file(handle.path, truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names
-    by_name = goes_by_names(truth, listed)
+    by_name = goes_by_names(truth, listed, first_category_id)
     columns = scanned_detections(handle.result(), truth, by_name=by_name)
     file = shown(handle.path)
     if columns is None:
@@ -261,6 +283,7 @@ def read_detections(
             by_name=by_name,
             masks=handle.masks,
             keypoints=handle.keypoints,
+            boxes=handle.boxes,
         )
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[Note, ...] = ()
@@ -272,6 +295,10 @@ def read_detections(
         naming = calls.Naming(file, columns.categories, names, first, as_is)
         columns, notes = calls.by_name(columns, truth, naming)
         sources = names.source()
+    elif columns.categories:
+        from detap.formats.coco import calls
+
+        columns, notes = calls.named_alike(columns, truth, file)
     source = _source(handle, len(columns.image), as_is, "[{}]".format)
     if columns.outlines is None:
         table = detection_table(columns, truth, source)
@@ -279,12 +306,25 @@ def read_detections(
         from detap.formats.coco.shaping import masked_table  # only where there are masks
 
         table = masked_table(columns, truth, source, keep=handle.masks)
+    if truth.polygons is not None and b'"segmentation"' in handle.content():
+        notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), warning=False),)
     notes = (*table.notes, *notes, *_file_name_notes(columns, truth))
     return replace(table, notes=notes, files=(*table.files, *sources))
 
 
-def goes_by_names(truth: GroundTruth, class_names: object) -> bool:
-    """Return whether categories are to be looked up by name, rather than by id."""
+def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> bool:
+    """Return whether categories are to be looked up by name, rather than by id.
+
+    Raises
+    ------
+    UsageError
+        If the number of the first class name is given without the names.
+    """
+    if first is not None and class_names is None:
+        raise UsageError(
+            "first_category_id (--first-category-id) has no effect without class names: give "
+            "class_names (--class-names), or leave it out"
+        )
     called_by_text = bool(truth.class_ids) and isinstance(truth.class_ids[0], str)
     return class_names is not None or called_by_text
 
@@ -299,12 +339,10 @@ def scanned_detections(
     count = scan.count
     file_names: dict[Name, str] = {}
     categories: dict[Name, str] = {}
-    listed: list[Any] = []
     if scan.categories or scan.images:
         from detap.formats.coco import careful
 
-        listed = careful.read_listed(scan.categories)
-        categories = listed_names(listed, "name")
+        categories = listed_names(careful.read_listed(scan.categories), "name")
         file_names = listed_names(careful.read_listed(scan.images), "file_name")
     images: tuple[Name, ...] | None = truth.images
     if scan.count and images and isinstance(images[0], str) != bool(scan.texts):
@@ -321,11 +359,6 @@ def scanned_detections(
         return None
     *rest, unknown = columns
     image, label, corners, box_area, score = map(np.asarray, rest)
-    if listed and not by_name:
-        names = dict(zip(truth.class_ids, truth.classes, strict=True))
-        used = {truth.class_ids[k] for k in np.unique(label) if k < len(names)}
-        if any(misnamed(listed, used, names)):
-            return None
     return DetectionColumns(
         image=image,
         label=label,
@@ -337,17 +370,23 @@ def scanned_detections(
         categories=categories,
         outlines=_outlines(scan, count),
         keypoints=_keypoints(scan, count, due),
+        by_file=images is not truth.images,
     )
 
 
 def _source(handle: Handle[Any], records: int, as_is: bool, place: Callable[[int], str]) -> Source:
     file = SourceFile(handle.path, records, sha256=handle.sha256)
-    return Source(file, handle.limits, as_is, place)
+    return Source(file, handle.limits, as_is, place, handle.boxes)
 
 
 def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
     """Say where a results file that lists its images means others by the same ids."""
-    if not columns.file_names or len(truth.files) != 1 or truth.files[0].path == STDIN:
+    if (
+        columns.by_file
+        or not columns.file_names
+        or len(truth.files) != 1
+        or truth.files[0].path == STDIN
+    ):
         return
     from detap.formats.coco.aside import listed_file_names  # seldom needed
 

@@ -13,7 +13,7 @@ Record = dict[str, Any]
 _WHOLE_FLOATS = 2.0**53
 """From here on, not every integer is a float: a float no longer says which id was meant."""
 
-_BOX_REMEDY = "give [x, y, width, height]"
+_BOX_REMEDIES = {"xywh": "give [x, y, width, height]", "xyxy": "give [x1, y1, x2, y2]"}
 
 
 def identifier_of(record: Record, key: str) -> Name:
@@ -80,23 +80,25 @@ def required(record: Record, key: str) -> Any:
     return record[key]
 
 
-def box_of(record: Record) -> tuple[float, float, float, float]:
-    """Return x, y, width, height."""
+def box_of(record: Record, encoding: str = "xywh") -> tuple[float, float, float, float]:
+    """Return x, y, width, height; or, of ``encoding="xyxy"``, two corners."""
     if "bbox" not in record:
-        raise FaultError("bbox is missing", _BOX_REMEDY)
+        raise FaultError("bbox is missing", _BOX_REMEDIES[encoding])
     value = record["bbox"]
     if not isinstance(value, list):
-        raise FaultError(f"bbox is {spelt(value)}", _BOX_REMEDY)
+        raise FaultError(f"bbox is {spelt(value)}", _BOX_REMEDIES[encoding])
     if len(value) != 4:
-        raise FaultError(f"bbox has {len(value)} numbers: {spelt(value)}", _BOX_REMEDY)
+        raise FaultError(f"bbox has {len(value)} numbers: {spelt(value)}", _BOX_REMEDIES[encoding])
     if not all(type(side) is float for side in value):
         value = [number_of(f"bbox[{i}]", side) for i, side in enumerate(value)]
     x, y, width, height = value
-    if not (
-        math.isfinite(width * height) and math.isfinite(x + width) and math.isfinite(y + height)
-    ):
+    far = (x + width, y + height)
+    if encoding == "xyxy":
+        far = (width, height)
+        width, height = width - x, height - y
+    if not (math.isfinite(width * height) and all(map(math.isfinite, far))):
         _refuse_box(record["bbox"])
-    return x, y, width, height
+    return x, y, value[2], value[3]
 
 
 def _refuse_box(box: list[Any]) -> NoReturn:
@@ -123,11 +125,14 @@ def size_of(value: Any) -> float:
 
 
 def area_of(record: Record, width: float, height: float) -> float:
-    """Return the annotated area; the box's where there is none."""
+    """Return the annotated area; the box's where there is none.
+
+    A negative one is an error, unless it is that of a negative width or height.
+    """
     if "area" not in record:
         return width * height
     area = number_of("area", record["area"])
-    if area < 0:
+    if area < 0 and area != width * height:
         raise FaultError(f"area is {spelt(record['area'])}", "give the area of the object, >= 0")
     return area
 

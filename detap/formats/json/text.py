@@ -57,8 +57,17 @@ class LongInteger:
         return hash(self.text)
 
 
-def _integer(text: str) -> int | LongInteger:
+def integer(text: str) -> int | LongInteger:
+    """Convert the text of an integer, as ``json.loads(parse_int=)`` does, of any length."""
     return int(text) if len(text) <= _LONGEST_INTEGER else LongInteger(text)
+
+
+def check_text(record: object) -> None:
+    """Raise UnicodeEncodeError, a ValueError, if JSON holds half of a surrogate pair.
+
+    Undecodable bytes of file names, as Python escapes them, are not.
+    """
+    json.dumps(record, ensure_ascii=False).encode("utf-8", "surrogateescape")
 
 
 def spelt(value: object) -> str:
@@ -97,7 +106,7 @@ class JsonText:
         self.constants = 0
         self._repeated: list[str] = []
         self._decoder = json.JSONDecoder(
-            object_pairs_hook=self._unite, parse_constant=self._constant, parse_int=_integer
+            object_pairs_hook=self._unite, parse_constant=self._constant, parse_int=integer
         )
 
     def _unite(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from detap.formats.json.text import integer
 from detap.formats.jsonl.lines import read_lines
 from detap.formats.reading.named import empty_truth
 from detap.formats.reading.paths import Path
@@ -28,7 +29,7 @@ def image_attribute(truth: GroundTruth, name: str) -> dict[Name, Any]:
             continue  # a list of names
         lines = read_lines(source.path, DEFAULT_LIMITS, scored=False)
         text = read_bytes(source.path).decode("utf-8-sig")
-        records = (json.loads(line) for line in text.split("\n") if line.strip())
+        records = (json.loads(line, parse_int=integer) for line in text.split("\n") if line.strip())
         for image, record in zip(lines.sizes, records, strict=True):
             if record.get(name) is not None:
                 found[image] = record[name]

@@ -46,7 +46,7 @@ def read_ground_truth(
     path : str or path
         The file, gzip or not: an image a line, called by its ``image_id``, else by the stem of its
         ``file_name``; ``objects`` is a list of records, or a record of lists.
-    boxes : {"xywh", "corners"}, optional
+    boxes : {"xywh", "xyxy"}, optional
         What the four numbers of ``bbox`` are: x, y, width and height by custom. Where they do not
         fit their images so, or might as well be corners, it must be said.
     class_names : str or path, optional
@@ -122,7 +122,9 @@ def read_detections(
     refuse_same_file(path, truth, "give the detections")
     lines = read_lines(path, limits, scored=True)
     listed = class_names if dt_class_names is None else dt_class_names
-    by_name = goes_by_names(truth, listed) or any(isinstance(name, str) for name in lines.label)
+    by_name = goes_by_names(truth, listed, first_category_id) or any(
+        isinstance(name, str) for name in lines.label
+    )
     numbers = calls.image_numbers(truth, set(lines.image), lines.file_names)
     unknown = [row for row, name in enumerate(lines.image) if name not in numbers]
     if unknown:
@@ -191,7 +193,7 @@ def _boxes(
                 lines.path,
                 "",
                 f"nothing says what the four numbers of bbox are, and {doubt}",
-                "say --boxes xywh (x, y, width, height) or --boxes corners (x1, y1, x2, y2)",
+                "say --boxes xywh (x, y, width, height) or --boxes xyxy (x1, y1, x2, y2)",
             )
         )
     return corners, area, boxes or "xywh"
@@ -212,12 +214,7 @@ def _doubt(box: Floats, corners: Floats, image: Integers, sizes: Floats | None) 
 
 def _source(lines: Lines, limits: Limits, as_is: bool, encoding: str) -> Source:
     file = SourceFile(lines.path, len(lines.place), sha256=lines.sha256)
-    remedy = (
-        "give [x, y, width, height]; or, of corners, --boxes corners"
-        if encoding == "xywh"
-        else "give [x1, y1, x2, y2]; or, of x, y, width, height, --boxes xywh"
-    )
-    return Source(file, limits, as_is, lines.place.__getitem__, encoding, remedy)
+    return Source(file, limits, as_is, lines.place.__getitem__, encoding)
 
 
 def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits: Limits) -> None:

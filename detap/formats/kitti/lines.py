@@ -8,7 +8,7 @@ import numpy as np
 
 from detap.formats.reading.problems import FaultError
 from detap.formats.text.lines import NUMBER, LineForm, columns_of, numbers_of
-from detap.tables.detection import Flags, Floats
+from detap.tables.detection import Flags, Floats, encode_boxes
 
 _BOX = ("x1", "y1", "x2", "y2")
 _COLUMNS = ("type", "truncated", "occluded", "alpha", *_BOX, "h", "w", "l", "x", "y", "z", "ry")
@@ -82,11 +82,11 @@ def one_spelling(names: Iterable[str], known: Iterable[str] = ()) -> list[str]:
     return [called[name.casefold()] for name in names]
 
 
-def faults(values: Floats, *, of_labels: bool) -> list[tuple[Flags, str]]:
+def faults(values: Floats, boxes: str, *, of_labels: bool) -> list[tuple[Flags, str]]:
     """Return what may be wrong about the numbers (N, 14 or 15) of rows, and of which it is so."""
-    x1, y1, x2, y2 = values[:, BOX].T
-    with np.errstate(over="ignore", invalid="ignore"):
-        found = [(~np.isfinite((x2 - x1) * (y2 - y1)), "the area of the box overflows")]
+    corners, area = encode_boxes(values[:, BOX], boxes)
+    finite = np.isfinite(corners).all(axis=1) & np.isfinite(area)
+    found = [(~finite, "the area of the box overflows")]
     if of_labels:
         truncated, occluded = values[:, TRUNCATED], values[:, OCCLUDED]
         outside = (truncated != -1) & ((truncated < 0) | (truncated > 1))

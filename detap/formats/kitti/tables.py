@@ -24,12 +24,13 @@ from detap.formats.named.objects import Objects, detections, ground_truth, nothi
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.reading.paths import Path
+from detap.formats.reading.problems import check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import Folder, first_folder, folder_notes, select_images
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text
 from detap.spelling import quoted
-from detap.tables.detection import Detections, GroundTruth
+from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth
 
 LABELS = (os.path.join("training", "label_2"), "label_2", "")
 RESULTS = ("data", "")
@@ -40,6 +41,7 @@ def read_ground_truth(
     path: Path,
     *,
     image_set: Path | None = None,
+    boxes: str = "xyxy",
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
@@ -55,6 +57,8 @@ def read_ground_truth(
         The folder of the files, or the one that ``label_2`` or ``training/label_2`` is in.
     image_set : str or path, optional
         A file with one image a line. All files of the folder without it.
+    boxes : {"xyxy", "xywh"}
+        What the four numbers of a box are, in pixels.
     as_is : bool
         Whether boxes that end before they begin count however many there are: as boxes that
         overlap nothing. By default one in twenty is an error.
@@ -73,15 +77,16 @@ def read_ground_truth(
     InputError
         With every problem found, up to the limit.
     """
+    check_choice("boxes", boxes, BOX_ENCODINGS)
     path = os.fspath(path)
     folder = first_folder(path, LABELS, "KITTI's", "labels")
     problems = Problems(limits.problems)
     selection = select_images(folder, image_set, problems, limits)
     problems.raise_any()
-    form = KittiForm("type", False, "corners", str)
+    form = KittiForm("type", False, "xyxy", str)
     rows = read_text(folder, form, selection.members, problems, limits)
     places = Places(folder, selection.members, rows, form, limits)
-    places.refuse(faults(rows.values, of_labels=True), problems)
+    places.refuse(faults(rows.values, boxes, of_labels=True), problems)
     what = f"object in its {len(selection.images)} files of labels"
     refuse_empty(path, len(rows), limits, what, "labels")
     classes, label = in_order(rows.name, one_spelling(rows.names))
@@ -91,6 +96,7 @@ def read_ground_truth(
         image=rows.file,
         label=label,
         boxes=np.ascontiguousarray(rows.values[:, BOX]),
+        encoding=boxes,
         flags={"difficult": np.array([name == DONT_CARE for name in classes], np.bool_)[label]},
         extra={
             "truncated": rows.values[:, TRUNCATED].copy(),
@@ -100,13 +106,15 @@ def read_ground_truth(
     )
     sources = selection.sources(folder, len(rows))
     notes = folder_notes(folder, selection, rows.file, 0)
-    return ground_truth(objects, Stand(path, limits, as_is, places.place), sources, notes)
+    stand = Stand(path, limits, as_is, places.place, boxes, swapped=form.swapped)
+    return ground_truth(objects, stand, sources, notes)
 
 
 def read_detections(
     path: Path,
     truth: GroundTruth,
     *,
+    boxes: str = "xyxy",
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> Detections:
@@ -120,7 +128,7 @@ def read_detections(
         was detected.
     truth : GroundTruth
         What they are about: its images and classes.
-    as_is, limits
+    boxes, as_is, limits
         As :func:`read_ground_truth` has them.
 
     Returns
@@ -133,15 +141,16 @@ def read_detections(
     InputError
         With every problem found, up to the limit.
     """
+    check_choice("boxes", boxes, BOX_ENCODINGS)
     path = os.fspath(path)
     folder = results_folder(path)
     problems = Problems(limits.problems)
     _refuse_missing(folder, truth, problems)
-    form = KittiForm("type", True, "corners", str)
+    form = KittiForm("type", True, "xyxy", str)
     members = tuple(folder.members.values())
     rows = read_text(folder, form, members, problems, limits)
     places = Places(folder, members, rows, form, limits)
-    places.refuse(faults(rows.values, of_labels=False), problems)
+    places.refuse(faults(rows.values, boxes, of_labels=False), problems)
     classes, label = in_order(rows.name, one_spelling(rows.names, truth.classes))
     objects = Objects(
         images=tuple(folder.members),
@@ -149,10 +158,11 @@ def read_detections(
         image=rows.file,
         label=label,
         boxes=np.ascontiguousarray(rows.values[:, BOX]),
+        encoding=boxes,
         score=rows.values[:, SCORE].copy(),
     )
     sources = (folder.source(members, len(rows)),)
-    stand = Stand(path, limits, as_is, places.place)
+    stand = Stand(path, limits, as_is, places.place, boxes, swapped=form.swapped)
     notes = told(left_aside(folder.aside, "detections"))
     return detections(objects, truth, stand, sources, notes)
 

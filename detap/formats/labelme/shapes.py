@@ -22,6 +22,7 @@ from detap.spelling import quoted
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}
 _POINTS |= {"oriented_rectangle": 3, "rotation": 3, "quadrilateral": 4}
+_LONGEST_SIDE = 1e9
 _NO_SCORE = "detections have scores, as X-AnyLabeling writes them; LabelMe's own files have none"
 _SHAPES_DUE = "a JSON file of LabelMe is due, which has a list of shapes"
 
@@ -68,7 +69,11 @@ class Shapes:
         self.gathered.images[stem] = math.nan, math.nan
         if record is None:
             return
-        self.gathered.images[stem] = _side(record, "imageWidth"), _side(record, "imageHeight")
+        try:
+            size = _side(record, "imageWidth"), _side(record, "imageHeight")
+            self.gathered.images[stem] = size
+        except FaultError as fault:
+            self.problems.add(file, "", fault.message, fault.remedy)
         image = record.get("imagePath")
         if isinstance(image, str):
             self.other_names += without_suffix(base_name(image)) != stem
@@ -206,8 +211,11 @@ def _around(points: list[list[float]]) -> list[float]:
 
 
 def _side(record: dict[str, Any], key: str) -> float:
-    """Return a side of the image in pixels, NaN where the file does not really say."""
+    """Return a side of the image in pixels, NaN where it is null or missing."""
     value = record.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if value is None:
         return math.nan
-    return float(value) if 0 < value < 1e9 else math.nan
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not number or not 0 < value < _LONGEST_SIDE:
+        raise FaultError(f"{key} is {spelt(value)}", "give the side in pixels, or null if unknown")
+    return float(value)

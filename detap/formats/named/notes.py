@@ -79,7 +79,7 @@ def ground_truth_notes(
             "one-pixel-boxes",
             "ground truth boxes begin and end at the same pixel: one wide where pixels are "
             "counted inclusively, without area elsewhere",
-            flat if encoding == "corners" else 0,
+            flat if encoding == "xyxy" else 0,
             warning=False,
         ),
         Note(
@@ -128,7 +128,7 @@ def detection_notes(
         Note(
             "detections-look-like-corners",
             "detections reach beyond their image as x, y, width and height, and fit as two "
-            "corners, as most do: corners may be meant (--boxes corners)",
+            "corners, as most do: corners may be meant (--dt-boxes xyxy)",
             beyond if swapped else 0,
         ),
     )

@@ -40,7 +40,7 @@ class Objects(NamedTuple):
         Index into `images` and `classes`.
     boxes : (N, 4) float64
         In pixels.
-    encoding : {"corners", "xywh"}
+    encoding : {"xyxy", "xywh"}
         What the four numbers are.
     score : (N,) float64 or None
         Of detections.
@@ -61,7 +61,7 @@ class Objects(NamedTuple):
     image: Integers
     label: Integers
     boxes: Floats
-    encoding: str = "corners"
+    encoding: str = "xyxy"
     score: Floats | None = None
     flags: Mapping[str, Flags] = MappingProxyType({})
     sizes: Floats | None = None
@@ -188,7 +188,7 @@ def detections(
     classes = truth.classes + tuple(strangers)
     label = places(objects.classes, classes)[objects.label]
     stray = int(np.count_nonzero(label >= len(truth.classes)))
-    if len(label) and stray == len(label) and not stand.as_is:
+    if len(label) and stray == len(label) and not (stand.as_is or stand.limits.part):
         _refuse_strangers(stand.path, truth, strangers)
     columns = objects.tabled() | {"image": image, "label": label}
     at = backward(columns["corners"], columns["box_area"])

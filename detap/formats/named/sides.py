@@ -35,7 +35,7 @@ class Stand:
         Whether a refusal that rests on a suspicion becomes a warning.
     place : callable
         Takes a row, returns its file and its place there: ``("a.xml", "object 2")``.
-    encoding : {"corners", "xywh"}
+    encoding : {"xyxy", "xywh"}
         What the four numbers of a box are.
     corners : tuple of str
         What the format calls them where they are corners.
@@ -48,7 +48,7 @@ class Stand:
     limits: Limits
     as_is: bool
     place: Callable[[int], tuple[str, str]]
-    encoding: str = "corners"
+    encoding: str = "xyxy"
     corners: tuple[str, str, str, str] = CORNERS
     swapped: str = ""
 
@@ -69,7 +69,7 @@ class Stand:
     def faults(self, boxes: Floats, at: NDArray[np.intp]) -> list[Problem]:
         """Return a problem for each of the rows `at`, whose box ends before it begins."""
         remedy = "correct the boxes"
-        if self.swapped and self.encoding == "corners":
+        if self.swapped and self.encoding == "xyxy":
             remedy = remedy if len(backward(*encode_boxes(boxes[at], "xywh"))) else self.swapped
         return [
             Problem(*self.place(row), self.fault(boxes[row].tolist()), remedy)
@@ -92,7 +92,8 @@ def negative_sides(
     """
     if not len(at):
         return ()
-    if stand.as_is or not too_many(len(at), len(boxes)):
+    part = stand.limits.is_part(kind)
+    if stand.as_is or part or not too_many(len(at), len(boxes)):
         first = stand.faults(boxes, at[:1])[0]
         where = ": ".join(part for part in (first.file, first.place, first.message) if part)
         return (backward_note(kind, len(at), where),)

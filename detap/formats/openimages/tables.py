@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from detap.errors import Note
+from detap.errors import InputError, Note, Problem
 from detap.formats.named import objects
 from detap.formats.named.notes import told
 from detap.formats.named.problems import Problems, refuse_empty
@@ -25,6 +25,9 @@ from detap.spelling import quoted
 from detap.tables.columns import places
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, SourceFile
 from detap.tables.doubts import FRACTIONS, backward, of_unknown_size, too_many, too_many_backward
+
+_MANY_ROWS = 1 << 20
+"""So many rows may always come of a hierarchy."""
 
 
 def read_ground_truth(
@@ -269,6 +272,25 @@ class _Read:
             line = f"line {self.rows.line(row)}"
             problems.add(self.called, line, message, "give the labels that people have verified")
         problems.raise_any()
+        self._check_contradictions(problems)
+
+    def _check_contradictions(self, problems: Problems) -> None:
+        """Refuse labels of 1 and of 0 for one image and class."""
+        assert self.rows.score is not None
+        number = objects.numbered(self.stems)[1]  # an image may have its suffix in some rows
+        pair = number[self.rows.image].astype(np.int64) * max(len(self.classes), 1) + self._label
+        _, first, entry = np.unique(pair, return_index=True, return_inverse=True)
+        earlier = first[entry]
+        for row in np.flatnonzero(self.rows.score != self.rows.score[earlier]).tolist():
+            image = self.rows.images[self.rows.image[row]]
+            message = (
+                f"class {quoted(self.classes[self._label[row]])} of image {quoted(image)} has "
+                f"Confidence {self.rows.score[row]:g}, and "
+                f"{self.rows.score[earlier[row]]:g} in line {self.rows.line(int(earlier[row]))}"
+            )
+            line = f"line {self.rows.line(row)}"
+            problems.add(self.called, line, message, "keep the one that is right")
+        problems.raise_any()
 
     def expand(self, tree: Hierarchy) -> None:
         """Let rows be of the classes above theirs too; labels of what is absent, of those below.
@@ -292,12 +314,21 @@ class _Read:
         if self.rows.score is not None:
             entry[self.rows.score == 0] += len(self.classes)
         count = sizes[entry]
+        self._check_expansion(int(count.sum()))
         nth = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
         self._label = numbers[np.repeat((np.cumsum(sizes) - sizes)[entry], count) + nth]
         self.origin = np.repeat(self.origin, count)
         used, label = np.unique(self._label, return_inverse=True)
         self._label = label.astype(np.int32)
         self.classes = tuple(classes[number] for number in used.tolist())
+
+    def _check_expansion(self, rows: int) -> None:
+        """Refuse a few rows that a hierarchy turns into very many, before they take memory."""
+        limit = max(self.limits.expansion * len(self.rows), _MANY_ROWS)
+        if rows > min(limit, self.limits.records):
+            message = f"becomes {rows} rows by the hierarchy, from {len(self.rows)}"
+            remedy = "raise the limits (--max-expansion, --max-records) if that is meant"
+            raise InputError(Problem(self.called, "", message, remedy))
 
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
         """Return the pairs of image and class that labels tell, each once, as tables list them."""

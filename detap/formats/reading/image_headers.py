@@ -55,7 +55,7 @@ def _size(file: BinaryIO, path: str) -> tuple[int, int]:
     if head.startswith(b"\xff\xd8\xff"):
         file.seek(2)
         return _jpeg(file)
-    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+    if head.startswith(b"\x89PNG\r\n\x1a\n") and head[12:16] == b"IHDR":
         width, height = struct.unpack_from(">II", head, 16)
         return width, height
     if head.startswith((b"GIF87a", b"GIF89a")):
@@ -73,10 +73,10 @@ def _size(file: BinaryIO, path: str) -> tuple[int, int]:
 
 def _webp(head: bytes) -> tuple[int, int]:
     kind = head[12:16]
-    if kind == b"VP8X":
+    if kind == b"VP8X" and len(head) >= 30:
         width, height = (int.from_bytes(head[at : at + 3], "little") + 1 for at in (24, 27))
         return width, height
-    if kind == b"VP8L" and head[20] == 0x2F:
+    if kind == b"VP8L" and head[20] == 0x2F and len(head) >= 25:
         bits = int.from_bytes(head[21:25], "little")
         return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1
     if kind == b"VP8 " and head[23:26] == b"\x9d\x01\x2a":
@@ -92,10 +92,11 @@ def _jpeg(file: BinaryIO) -> tuple[int, int]:
         if marker in _ALONE:
             continue
         (length,) = struct.unpack(">H", file.read(2))
+        if length < 2:  # it counts its own two bytes
+            return 0, 0
         if marker in _FRAMES:
-            _, height, width = struct.unpack(">BHH", file.read(5))
+            _, height, width = struct.unpack_from(">BHH", file.read(length - 2))
             size = width, height
-            file.seek(length - 7, os.SEEK_CUR)
         elif marker == 0xE1:
             turned |= _orientation(file.read(length - 2)) >= 5
         else:

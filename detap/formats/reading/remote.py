@@ -4,6 +4,7 @@ What the many libraries behind it raise becomes an error of ours that names the 
 signed one must not show.
 """
 
+import hashlib
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -46,6 +47,8 @@ class RemoteFile(io.RawIOBase):
     ----------
     url : str
         Not more than one scheme: ``a::b://`` is a path like any other.
+    hashed : bool
+        Whether the sha256 is taken of what is read.
 
     Attributes
     ----------
@@ -60,32 +63,42 @@ class RemoteFile(io.RawIOBase):
         Where the file cannot be had; by any method.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, hashed: bool = False) -> None:
         super().__init__()
         self.url = url
+        self._digest, self._taken = (hashlib.sha256() if hashed else None), 0
         core = _fsspec_core(url)
         with _said_of(url):
             self._system, self._path = core.url_to_fs(url)
-            self._looks = self._look()
+            found = self._info()
+            self._looks = _looks(found)
             if self._looks.get("type", "file") != "file":
                 message = "is a folder, or no file, where a file is due"
                 raise InputError(Problem(shown(url), "", message, "name a file"))
-            self._file: Any = self._system.open(self._path, "rb")
+            # HTTP asks for the size again unless it is given.
+            known = "http" in self._system.protocol and found.get("partial", True)
+            more = {"size": found["size"]} if known and found.get("size") else {}
+            self._file: Any = self._system.open(self._path, "rb", **more)
         size = self._looks.get("size")
         self.size = size if isinstance(size, int) else None
 
-    def _look(self) -> dict[str, Any]:
+    def _info(self) -> dict[str, Any]:
         self._system.invalidate_cache()
-        found = self._system.info(self._path)
-        return {name: found[name] for name in (*_LOOKS, "type") if found.get(name) is not None}
+        found: dict[str, Any] = self._system.info(self._path)
+        return found
 
     def check_unchanged(self) -> None:
         """Refuse a file that was written to since it was opened, where its server tells."""
         with _said_of(self.url):
-            looks = self._look()
+            looks = _looks(self._info())
         if looks != self._looks:
             message = "changed while it was being read"
             raise InputError(Problem(shown(self.url), "", message, "try again when it is complete"))
+
+    def sha256(self) -> str:
+        """Return the sha256 of the file if all of it was read once, in order; else nothing."""
+        whole = self._digest is not None and self._taken == self.size
+        return self._digest.hexdigest() if whole and self._digest is not None else ""
 
     def stamp(self) -> str:
         """Return what changes when the file does, as far as its server tells."""
@@ -102,6 +115,7 @@ class RemoteFile(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         """Go to another place."""
+        self._digest = None
         with _said_of(self.url):
             return int(self._file.seek(offset, whence))
 
@@ -114,6 +128,9 @@ class RemoteFile(io.RawIOBase):
         with _said_of(self.url):
             data = self._file.read(len(buffer))
         buffer[: len(data)] = data
+        if self._digest is not None:
+            self._digest.update(data)
+            self._taken += len(data)
         return len(data)
 
     def close(self) -> None:
@@ -123,6 +140,10 @@ class RemoteFile(io.RawIOBase):
             if file is not None:
                 file.close()
         super().close()
+
+
+def _looks(found: dict[str, Any]) -> dict[str, Any]:
+    return {name: found[name] for name in (*_LOOKS, "type") if found.get(name) is not None}
 
 
 @contextmanager
@@ -137,7 +158,16 @@ def _said_of(url: str) -> Iterator[None]:
         _refuse(url, error)
 
 
-def _refuse(url: str, error: Exception) -> NoReturn:
+def _is_absence(cause: BaseException) -> bool:
+    """Return False for HTTP errors other than 404 and 410, which fsspec does not tell apart."""
+    of_http = type(cause).__module__.startswith("aiohttp")
+    return not of_http or getattr(cause, "status", None) in (404, 410)
+
+
+def _refuse(url: str, error: BaseException) -> NoReturn:
+    cause = error.__cause__
+    if isinstance(error, FileNotFoundError) and cause is not None and not _is_absence(cause):
+        error = cause
     text = " ".join(str(error).replace(url, shown(url)).split())
     _, _, query = url.partition("?")
     if query:

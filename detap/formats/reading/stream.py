@@ -49,10 +49,15 @@ class Limits(Value):
         Levels of JSON arrays and objects, or of XML elements, inside each other.
     problems : int
         How many problems an error lists; the rest is only counted.
+    mask_runs : int
+        Runs of pixels in the masks of one image that are drawn from polygons.
     digests : bool
         Whether the sha256 of each input is taken while it is read, for a report.
     empty : bool
-        Whether ground truth may be without any annotation, as one of several inputs may.
+        Whether ground truth is one of several inputs, which may be without annotations and are
+        judged together.
+    part : bool
+        Whether detections are one of several inputs, which are judged together.
 
     Raises
     ------
@@ -65,8 +70,14 @@ class Limits(Value):
     records: int = 200_000_000
     nesting: int = 100
     problems: int = 20
+    mask_runs: int = 1 << 23
     digests: bool = False
     empty: bool = False
+    part: bool = False
+
+    def is_part(self, kind: str) -> bool:
+        """Return whether ``detections`` or ``ground-truth`` are judged with other inputs."""
+        return self.part if kind == "detections" else self.empty
 
     def __post_init__(self) -> None:
         if self.records > MOST_RECORDS:
@@ -210,7 +221,7 @@ class Stream:
     def _start_remote(self) -> None:
         from detap.formats.reading.remote import RemoteFile  # seldom needed
 
-        self._remote = RemoteFile(self.path)
+        self._remote = RemoteFile(self.path, hashed=self.limits.digests)
         self._file = io.BufferedReader(self._remote, _BLOCK)
         self.size = self._remote.size or 0
         try:
@@ -308,6 +319,10 @@ class Stream:
         if self.status is not None:
             now = os.fstat(self._file.fileno() if self._file is not None else self.descriptor)
             check_same(self.path, self.status, now)
+
+    def sha256(self) -> str:
+        """Return the sha256 of what a URL names, taken while it was read; else nothing."""
+        return "" if self._remote is None else self._remote.sha256()
 
     def close(self) -> None:
         """Close the file; standard input stays open."""

@@ -69,7 +69,7 @@ class Gathered:
         FaultError
             Where its area overflows.
         """
-        fault = box_fault(list(box), "corners")
+        fault = box_fault(list(box), "xyxy")
         if fault:
             raise FaultError(fault, "correct the box")
         for flag in flags:

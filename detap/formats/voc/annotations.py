@@ -222,7 +222,7 @@ def _read_object(element: Any, file: str, place: str, problems: Problems, object
             fault = f"{flag} is {quoted(str(text))}"
             faults.append(_Fault(element.find(flag), fault, "it must be 0 or 1"))
     values = _own_box(element, faults)
-    if values is not None and (fault := box_fault(values, "corners")):
+    if values is not None and (fault := box_fault(values, "xyxy")):
         faults.append(_Fault(element, fault, "correct the box"))
     for at, message, remedy in faults:
         problems.add(file, f"{place}, line {at.sourceline}", message, remedy)

@@ -33,7 +33,7 @@ def read_ground_truth(
     *,
     image_set: Path | None = None,
     class_names: Path | None = None,
-    boxes: str = "corners",
+    boxes: str = "xyxy",
     as_is: bool = False,
     limits: Limits = DEFAULT_LIMITS,
 ) -> GroundTruth:
@@ -54,7 +54,7 @@ def read_ground_truth(
         column counts. Every file of the folder without it.
     class_names : str or path, optional
         A file with one class a line, for text files that number their classes from 0.
-    boxes : {"corners", "xywh"}
+    boxes : {"xyxy", "xywh"}
         What the numbers of a text file are, in pixels. XML names its corners.
     as_is : bool
         Whether boxes that end before they begin count however many there are: as boxes that
@@ -97,7 +97,7 @@ def read_ground_truth(
             image=rows.file,
             label=label,
             boxes=rows.values,
-            encoding="corners" if form is None else boxes,
+            encoding="xyxy" if form is None else boxes,
             flags={"difficult": rows.flag},
             sizes=read.sizes,
         ),

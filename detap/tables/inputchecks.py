@@ -1,0 +1,208 @@
+"""Plausibility checks of inputs, judged over all of them: negative sides and categories.
+
+A reader judges an input that stands alone. Of one of several it keeps what is here, which adds up:
+shards are judged as the one file that holds all of them.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from detap.errors import Note, Problem
+from detap.tables.boxchecks import Suspicion, image_keys, warned
+from detap.tables.detection import Detections, GroundTruth, Name
+from detap.tables.doubts import INSIST, backward, too_many
+
+Pair = tuple[int, int, int, int]
+"""The number and id of an object's class, the id found there, and how often in the image."""
+
+CategorySample = tuple[tuple[int, tuple[Pair, ...]], ...]
+"""The pairs of some images, each behind its key, ascending."""
+
+IMAGES = 32
+"""Images of a sample."""
+
+_SURE = 0.8
+_STRAY = 0.05
+_ENOUGH = 10
+"""Objects that must bear it out where every id is listed: fewer may be a detector's mistakes."""
+
+_REMEDY = "use the ground truth's category ids"
+_UNKNOWN = ("unknown-categories", "unknown-classes")
+"""Codes of the readers' notes of detections of classes that the ground truth lacks."""
+
+
+class BoxCounts(NamedTuple):
+    """How many boxes inputs have, and how many of these a negative width or height.
+
+    Attributes
+    ----------
+    truths, truths_backward : int
+        0 of a ground truth that parts have in common.
+    detections, detections_backward : int
+        Of classes that are kept.
+    known : int
+        1 where a detection is of a class that the ground truth has.
+    """
+
+    truths: int = 0
+    truths_backward: int = 0
+    detections: int = 0
+    detections_backward: int = 0
+    known: int = 0
+
+    @classmethod
+    def of(cls, truth: GroundTruth | None, detections: Detections | None) -> "BoxCounts":
+        """Return the counts of tables."""
+        counts = [0, 0, 0, 0]
+        for place, table in enumerate((truth, detections)):
+            if table is not None:
+                negative = len(backward(table.corners, table.box_area))
+                counts[2 * place : 2 * place + 2] = len(table), negative
+        return cls._make((*counts, 0))
+
+    def __add__(self, other: "BoxCounts") -> "BoxCounts":  # type: ignore[override]
+        """Return the counts of both."""
+        sums = [one + two for one, two in zip(self[:4], other[:4], strict=True)]
+        return BoxCounts._make((*sums, max(self.known, other.known)))
+
+
+NO_BOXES = BoxCounts()
+
+
+def merged_samples(parts: Iterable[CategorySample]) -> CategorySample:
+    """Return the sample of several parts of the images."""
+    return tuple(sorted(dict(entry for part in parts for entry in part).items())[:IMAGES])
+
+
+def sample_of_images(sample: CategorySample, images: Sequence[Name]) -> CategorySample:
+    """Return the sample of these images alone."""
+    if not sample:
+        return ()
+    keys = set(image_keys(images).tolist())
+    return tuple(entry for entry in sample if entry[0] in keys)
+
+
+# --- judged
+
+
+def category_shift(pairs: Iterable[Pair], *, unknown: bool) -> str:
+    """Return what is wrong with the category ids, or an empty string.
+
+    A file whose ids are all one off, or count from 0 where the ground truth has gaps, is well
+    formed. But its boxes lie where the objects are, and its ids differ from theirs in always the
+    same way.
+
+    Parameters
+    ----------
+    pairs : iterable of Pair
+        Of each sampled ground truth with a detection in its place.
+    unknown : bool
+        Whether there are detections of categories that the ground truth lacks.
+    """
+    every = [*pairs]
+    total = sum(pair[3] for pair in every)
+    wrong = [pair for pair in every if pair[1] != pair[2]]
+    count = sum(pair[3] for pair in wrong)
+    few = count < _ENOUGH
+    if (
+        (few and not unknown)
+        or len({pair[1] for pair in wrong}) < 2
+        or total - count > _STRAY * total
+    ):
+        return ""
+    _, due, got, _ = wrong[0]
+    steps: Counter[int] = Counter()
+    for _, one, other, often in wrong:
+        steps[other - one] += often
+    shift, often = steps.most_common(1)[0]
+    enough = 1.0 if few else _SURE
+    if often >= enough * total:
+        return (
+            f"every category_id looks {abs(shift)} too {'high' if shift > 0 else 'low'}: the boxes "
+            f"lie on objects of another class, such as {got} on {due}"
+        )
+    if sum(pair[3] for pair in wrong if pair[2] == pair[0]) >= enough * total:
+        return (
+            "category_id looks like the position in the list of categories, counted from 0: the "
+            f"boxes lie on objects of another class, such as {got} on {due}"
+        )
+    return ""
+
+
+def shift_suspicion(sample: CategorySample, path: str, *, unknown: bool) -> Iterator[Suspicion]:
+    """Yield that category ids mean other classes."""
+    shift = category_shift((pair for _, pairs in sample for pair in pairs), unknown=unknown)
+    if shift:
+        remedy = f"{_REMEDY}; or, if the detector is as wrong as that, give {INSIST}"
+        yield Suspicion("class-shift", Problem(path, "", shift, remedy))
+
+
+def input_suspicions(
+    counts: BoxCounts, sample: CategorySample, notes: Iterable[Note], truth: str, detections: str
+) -> list[Suspicion]:
+    """Return what looks wrong about inputs together.
+
+    Parameters
+    ----------
+    counts : BoxCounts
+    sample : CategorySample
+    notes : iterable of Note
+        What readers noticed.
+    truth, detections : str
+        What messages call either side.
+    """
+    unknown = {note.code: note.count for note in notes if note.code in _UNKNOWN}
+    found = [
+        *_backward("ground-truth", truth, counts.truths, counts.truths_backward),
+        *_backward("detections", detections, counts.detections, counts.detections_backward),
+    ]
+    if unknown and not counts.known:
+        message = (
+            f"no category in common with the ground truth: all {sum(unknown.values())} detections "
+            "are of others"
+        )
+        remedy = f"{_REMEDY}; or, if all are of other classes indeed, give {INSIST}"
+        return [*found, Suspicion(next(iter(unknown)), Problem(detections, "", message, remedy))]
+    return [*found, *shift_suspicion(sample, detections, unknown=bool(unknown))]
+
+
+def _backward(kind: str, path: str, total: int, count: int) -> Iterator[Suspicion]:
+    if not count or not too_many(count, total):
+        return
+    option = "--gt-boxes" if kind == "ground-truth" else "--dt-boxes"
+    message = f"{count} of {total} boxes of the inputs have a negative width or height"
+    remedy = (
+        f"say what the four numbers are ({option} xyxy or xywh), or correct the boxes; or give "
+        f"{INSIST}, and they count as boxes that overlap nothing"
+    )
+    yield Suspicion(f"{kind}-negative-sides", Problem(path, "", message, remedy))
+
+
+def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
+    """Refuse what looks wrong about ground truth of several inputs, or return it as warnings.
+
+    Raises
+    ------
+    InputError
+    """
+    counts = BoxCounts.of(table, None)
+    return warned(input_suspicions(counts, (), (), _path(table), ""), table.notes)
+
+
+def warned_of_detections(table: Detections, truth: GroundTruth | None) -> tuple[Note, ...]:
+    """Refuse what looks wrong about detections of several inputs, or return it as warnings.
+
+    Raises
+    ------
+    InputError
+    """
+    counts = BoxCounts.of(None, table)
+    if truth is not None:
+        counts = counts._replace(known=int((table.label < len(truth.classes)).any()))
+    found = input_suspicions(counts, table.categories, table.notes, "", _path(table))
+    return warned(found, table.notes)
+
+
+def _path(table: GroundTruth | Detections) -> str:
+    return table.files[0].path if table.files else table._title

@@ -1,0 +1,166 @@
+"""What the four numbers of COCO's bbox are, and boxes of a negative width or height."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval
+
+from detap import read_detections, read_ground_truth
+from detap.errors import InputError, UsageError
+from detap.formats.coco import careful, prefetch, tables
+from detap.formats.reading.stream import DEFAULT_LIMITS
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+
+def write(path: Path, document: Any) -> Path:
+    path.write_text(json.dumps(document), "utf-8")
+    return path
+
+
+def annotation(number: int, box: list[float], **more: Any) -> dict[str, Any]:
+    record = {"id": number, "image_id": 1, "category_id": 1, "bbox": box, "iscrowd": 0}
+    return {**record, "area": box[2] * box[3], **more}
+
+
+def result(box: list[float], score: float, **more: Any) -> dict[str, Any]:
+    return {"image_id": 1, "category_id": 1, "bbox": box, "score": score, **more}
+
+
+def document(*annotations: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "images": [{"id": 1, "width": 1100, "height": 600}],
+        "categories": [{"id": 1, "name": "face"}],
+        "annotations": list(annotations),
+    }
+
+
+# Numbers of which x + (x2 - x) is not x2 in float64.
+CORNERS = [[0.1, 0.7, 0.3 + 50, 41.9], [10.1, 20.3, 95.7, 88.8], [3.3, 4.4, 700.1, 500.3]]
+
+
+def test_both_readers_take_corners_as_they_are(tmp_path: Path) -> None:
+    gt = write(
+        tmp_path / "gt.json",
+        document(*(annotation(k, box, area=7.5) for k, box in enumerate(CORNERS, 1))),
+    )
+    dt = write(tmp_path / "dt.json", [result(box, 0.5) for box in CORNERS])
+    truth = read_ground_truth(gt, boxes="xyxy")
+    found = read_detections(dt, truth, boxes="xyxy")
+    areas = [(b[2] - b[0]) * (b[3] - b[1]) for b in CORNERS]
+    for table in (truth, found):
+        assert table.corners.tolist() == CORNERS
+        assert table.box_area.tolist() == areas
+    fast = tables.scanned_truth(prefetch.ground_truth(gt, boxes="xyxy").result())
+    assert fast is not None
+    assert tables.scanned_detections(prefetch.detections(dt, boxes="xyxy").result(), truth)
+    slow = careful.read_truth(gt.read_bytes(), "gt", DEFAULT_LIMITS, boxes="xyxy")
+    assert slow.corners.tolist() == fast.corners.tolist() == CORNERS
+    assert slow.box_area.tolist() == fast.box_area.tolist() == areas
+    of_results = careful.read_results(dt.read_bytes(), "dt", DEFAULT_LIMITS, truth, boxes="xyxy")
+    assert of_results.corners.tolist() == CORNERS
+    assert of_results.box_area.tolist() == areas
+
+
+def test_an_area_that_is_missing_is_that_of_the_corners(tmp_path: Path) -> None:
+    record = annotation(1, [10, 20, 40, 60])
+    del record["area"]
+    truth = read_ground_truth(write(tmp_path / "gt.json", document(record)), boxes="xyxy")
+    assert truth.area.tolist() == [1200]
+
+
+def test_keypoints_have_the_sides_of_the_corners(tmp_path: Path) -> None:
+    record = annotation(1, [10, 20, 40, 60], keypoints=[12, 22, 2], num_keypoints=1, area=9)
+    gt = write(tmp_path / "gt.json", document(record))
+    points = {"keypoints": [12, 22, 1, 30, 40, 1]}
+    boxless = {k: v for k, v in result([0, 0, 0, 0], 0.5, **points).items() if k != "bbox"}
+    truth = read_ground_truth(gt, boxes="xyxy", keypoints=True)
+    slow = careful.read_truth(gt.read_bytes(), "gt", DEFAULT_LIMITS, keypoints=True, boxes="xyxy")
+    assert truth.sides is not None
+    assert slow.poses is not None
+    assert truth.sides.tolist() == slow.poses.sides.tolist() == [[30, 40]]
+    # A detection without a box has that around its keypoints, whatever boxes are.
+    dt = write(tmp_path / "dt.json", [boxless])
+    found = read_detections(dt, read_ground_truth(gt, boxes="xyxy"), boxes="xyxy")
+    assert found.corners.tolist() == [[12, 22, 30, 40]]
+
+
+@pytest.mark.parametrize(
+    ("box", "message"),
+    [
+        ([1, 2, 3], "bbox has 3 numbers: [1, 2, 3]; give [x1, y1, x2, y2]"),
+        ("x", 'bbox is "x"; give [x1, y1, x2, y2]'),
+        ([-1e308, 0, 1e308, 1], "bbox overflows"),
+    ],
+)
+def test_a_box_that_is_no_two_corners_is_an_error(tmp_path: Path, box: Any, message: str) -> None:
+    gt = write(tmp_path / "gt.json", document(annotation(1, [1, 2, 3, 4]) | {"bbox": box}))
+    with pytest.raises(InputError) as caught:
+        read_ground_truth(gt, boxes="xyxy")
+    assert message in str(caught.value)
+
+
+def test_another_word_for_boxes_is_an_error(tmp_path: Path) -> None:
+    gt = write(tmp_path / "gt.json", document(annotation(1, [1, 2, 3, 4])))
+    with pytest.raises(UsageError, match="corners"):
+        read_ground_truth(gt, boxes="corners")
+
+
+# --- a negative width and the area that it makes, as in WIDER FACE
+
+FACES = [
+    *([20.0 * k, 30.0 * k, 25.0, 30.0] for k in range(1, 21)),
+    [1026.0, 474.0, -2.0, 23.0],
+]
+"""The last is of WIDER FACE's validation set."""
+
+
+def faces(folder: Path) -> tuple[Path, Path]:
+    records = [annotation(k, box) for k, box in enumerate(FACES, 1)]
+    assert records[-1]["area"] == -46
+    moved = [[x + 3, y - 2, w, h] for x, y, w, h in FACES]
+    results = [result(box, 0.9 - 0.03 * k) for k, box in enumerate(moved)]
+    results += [result([1024.0, 474.0, 2.0, 23.0], 0.95), result([700, 10, 40, 40], 0.6)]
+    return write(folder / "gt.json", document(*records)), write(folder / "dt.json", results)
+
+
+def test_an_area_of_a_negative_side_is_scored_as_pycocotools_does(
+    tmp_path: Path, detap: Run
+) -> None:
+    gt, dt = faces(tmp_path)
+    ended = detap("eval", "--gt", gt, "--dt", dt, "--output-format", "json")
+    assert ended.status == 0, ended.err
+    assert "ground truth boxes have a negative width or height" in ended.err
+    assert "annotations[20], [1026, 474, -2, 23]" in ended.err
+    truth = COCO(str(gt))
+    evaluation = COCOeval(truth, truth.loadRes(str(dt)), "bbox")
+    for step in (evaluation.evaluate, evaluation.accumulate, evaluation.summarize):
+        step()
+    due = dict(zip(("AP", "AP50", "AP75"), evaluation.stats.tolist(), strict=False))
+    due |= dict(zip(("APs", "APm", "APl"), evaluation.stats[3:6].tolist(), strict=True))
+    summary = json.loads(ended.out)["summary"]
+    for name, value in due.items():
+        assert summary[name] == (None if value == -1 else pytest.approx(value, abs=1e-12)), name
+
+
+def test_both_readers_take_the_area_of_a_negative_side(tmp_path: Path) -> None:
+    gt, _ = faces(tmp_path)
+    fast = tables.scanned_truth(prefetch.ground_truth(gt).result())
+    assert fast is not None
+    slow = careful.read_truth(gt.read_bytes(), "gt", DEFAULT_LIMITS)
+    assert np.array_equal(fast.area, slow.area)
+    assert fast.area[-1] == -46
+
+
+def test_another_negative_area_is_an_error(tmp_path: Path) -> None:
+    record = annotation(1, [10, 10, 5, 5], area=-25)
+    with pytest.raises(InputError, match=r"area is -25; give the area of the object, >= 0"):
+        read_ground_truth(write(tmp_path / "gt.json", document(record)))

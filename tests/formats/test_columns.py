@@ -1,0 +1,84 @@
+"""Compiled loops over whole columns, held to the oracle row by row."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.formats.reading._surveys import found_classes, survey_boxes, survey_values
+from detap.tables import _boxes
+from detap.tables._columns import unfilled
+from tests.oracle import columns as plain
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def some_boxes(random: np.random.Generator, count: int) -> Any:
+    """Return corners on few integers, so that boxes touch, coincide and are flat."""
+    corner = random.integers(-3, 12, (count, 2))
+    return np.hstack([corner, corner + random.integers(0, 9, (count, 2))]).astype(float)
+
+
+@given(seeds, st.integers(0, 40), st.sampled_from((1.0, 0.5, 3.0)))
+def test_boxes_beyond_their_image(seed: int, count: int, margin: float) -> None:
+    random = np.random.default_rng(seed)
+    sizes = random.integers(4, 20, (3, 2)).astype(float)
+    sizes[random.random(3) < 0.3] = np.nan  # unknown: only what lies left or above is beyond
+    boxes, image = some_boxes(random, count), random.integers(0, 3, count).astype(np.int32)
+    due = plain.beyond_image(boxes.tolist(), [tuple(sizes[i].tolist()) for i in image], margin)
+    assert survey_boxes(boxes, image, sizes, margin) == due
+
+
+@given(st.lists(st.sampled_from((0.0, -0.0, 1.0, 0.5, -1.0, 1.5, 1e-300)) | st.floats(-2, 2)))
+def test_the_range_of_values(values: list[float]) -> None:
+    assert survey_values(np.array(values, np.float64)) == plain.value_range(values)
+
+
+@given(seeds, st.integers(0, 6), st.integers(0, 20), st.sampled_from((0.1, 0.5, 1.0)))
+def test_classes_where_ground_truths_are(
+    seed: int, truths: int, found: int, threshold: float
+) -> None:
+    random = np.random.default_rng(seed)
+    boxes = some_boxes(random, truths), some_boxes(random, found)
+    boxes[1][: min(found, truths)] = boxes[0][:found][:truths]
+    image, label = (
+        [random.integers(0, 3, count).astype(np.int32) for count in (truths, found)]
+        for _ in range(2)
+    )
+    wanted = np.zeros(3, np.uint8)
+    wanted[image[0]] = 1
+    ours = found_classes(
+        boxes[0], image[0], label[0], boxes[1], image[1], label[1], wanted, threshold
+    )
+    due, rows = (
+        list(zip(image[side].tolist(), label[side].tolist(), boxes[side].tolist(), strict=True))
+        for side in (0, 1)
+    )
+    assert ours == plain.found_classes(due, rows, threshold)
+
+
+@given(seeds, st.integers(0, 20), st.booleans())
+def test_corners_and_areas(seed: int, count: int, corners: bool) -> None:
+    random = np.random.default_rng(seed)
+    given_boxes = random.normal(0, 10, (count, 4))
+    made, areas, wrong = given_boxes.copy(), np.empty(count), np.empty(count, np.uint8)
+    _boxes.encode(made, areas, corners)
+    due = [plain.corners_and_area(box, corners=corners) for box in given_boxes.tolist()]
+    assert list(zip(made.tolist(), areas.tolist(), strict=True)) == due
+    backward = [x2 < x1 or y2 < y1 or area < 0 for (x1, y1, x2, y2), area in due]
+    assert _boxes.mark_backward(made, areas, wrong) == any(backward)
+    assert wrong.astype(bool).tolist() == backward
+
+
+@pytest.mark.parametrize(("format_", "kind"), [(b"d", "f8"), (b"f", "f4"), (b"i", "i4")])
+@pytest.mark.parametrize(("rows", "width"), [(0, 1), (5, 1), (3, 4), (0, 4)])
+def test_a_column_holds_what_is_written(format_: bytes, kind: str, rows: int, width: int) -> None:
+    column = unfilled(rows, width, format_)
+    view = np.asarray(column)
+    assert view.dtype == np.dtype(kind)
+    assert view.shape == ((rows, width) if width > 1 else (rows,))
+    view[...] = np.arange(rows * width).reshape(view.shape)
+    assert len(column) == rows
+    assert np.asarray(column).ravel().tolist() == list(range(rows * width))

@@ -1,0 +1,427 @@
+"""Boxes that look like another convention: no alarm on real pairs, the right one when turned."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap
+from detap.cli import main
+from detap.errors import DetapWarning, InputError
+from detap.tables.boxchecks import Suspicion, evidence_of, merged_evidence, suspicions_of
+from detap.tables.detection import Detections, GroundTruth
+
+Tables = tuple[GroundTruth, Detections]
+
+AP = 0.504580699
+"""Of coco-val2014-100, by pycocotools: expected_bbox.json there."""
+
+VOC07 = "voc2007-test/detections"
+PAIRS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "coco-val2014-100": (
+        "coco-val2014-100/instances_val2014_100.json",
+        "coco-val2014-100/instances_val2014_fakebbox100_results.json",
+        {},
+    ),
+    "cartucho-85": (
+        "cartucho-85/groundtruths_coco.json",
+        "cartucho-85/detections_coco.json",
+        {},
+    ),
+    "voc-100": ("voc-100/gt/coco_v1/instances_default.json", "voc-100/dt/coco_dets.json", {}),
+    "lvis-val-100": (
+        "lvis-val-100/lvis_val_100.json",
+        "lvis-val-100-results/lvis_results_bbox.json",
+        {},
+    ),
+    "voc2007": ("voc2007-test", VOC07, {"image_set": "test"}),
+    "kitti": ("kitti-from-voc/label_2", "kitti-from-voc/results", {}),
+    "yolo-voc-100": (
+        "yolo-voc-100/data.yaml",
+        "yolo-voc-100/predictions/labels",
+        {"image_sizes": "yolo-voc-100/sizes.csv"},
+    ),
+    "coco79": ("keypoints/coco79_gt.json", "keypoints/coco79_dt.json", {}),
+    "crowdpose": (
+        "keypoints/example_crowdpose_val.json",
+        "keypoints/example_crowdpose_preds.json",
+        {},
+    ),
+}
+"""Ground truth and detections of the real data, and the options that they are read with."""
+
+CUT = {"cartucho-85": 0.25, "voc-100": 0.4, "yolo-voc-100": 0.4}
+"""The pairs of detectors that were truly run with a threshold."""
+
+
+def read(real_data: Path, name: str) -> Tables:
+    gt, dt, options = PAIRS[name]
+    for path in (gt, dt):
+        if not (real_data / path).exists():
+            pytest.skip(f"real data is absent: {real_data / path}")
+    sizes = {k: real_data / v for k, v in options.items() if k == "image_sizes"}
+    truth = detap.read_ground_truth(real_data / gt, **{**options, **sizes})
+    found = detap.read_detections(real_data / dt, truth, **sizes)
+    return truth, found.numbered_as(truth)
+
+
+def best(tables: Tables) -> Tables:
+    """Return the best detection of each image and class alone, of those that the truth has."""
+    truth, found = tables
+    classes = len(found.classes)
+    cells = set((truth.image * classes + truth.label).tolist())
+    first: dict[int, int] = {}
+    cell = (found.image * classes + found.label).tolist()
+    for row in np.argsort(-found.score, kind="stable").tolist():
+        if cell[row] in cells:
+            first.setdefault(cell[row], row)
+    return truth, found.select(np.array(sorted(first.values())))
+
+
+def suspicions(tables: Tables) -> list[Suspicion]:
+    return suspicions_of(evidence_of(*tables), "gt", "dt")
+
+
+def turned(table: Any) -> Any:
+    """Return a table whose file has corners that are read as x, y, width, height."""
+    corners = table.corners.copy()
+    corners[:, 2:] += corners[:, :2]
+    return replace(table, corners=corners)
+
+
+def in_network(tables: Tables, size: int, mode: str) -> Tables:
+    """Return the detections in the pixels of a network's square input."""
+    truth, found = tables
+    assert truth.image_sizes is not None
+    sizes = truth.image_sizes[found.image]
+    scale = size / sizes
+    pad = np.zeros_like(sizes)
+    if mode != "stretched":
+        scale = np.repeat(scale.min(axis=1, keepdims=True), 2, axis=1)
+    if mode == "centered":
+        pad = (size - sizes * scale) / 2
+    corners = found.corners * np.hstack((scale, scale)) + np.hstack((pad, pad))
+    return truth, replace(found, corners=corners)
+
+
+# --- over all real pairs
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_real_pairs_raise_no_alarm(real_data: Path, name: str) -> None:
+    assert suspicions(read(real_data, name)) == []
+
+
+@pytest.mark.parametrize("name", [name for name in PAIRS if name != "crowdpose"])
+def test_corners_in_detections_are_noticed(real_data: Path, name: str) -> None:
+    truth, found = best(read(real_data, name))
+    (one,) = suspicions((truth, turned(found)))
+    assert one.code == "detections-look-like-corners"
+    assert one.problem.file == "dt"
+    assert "--dt-boxes xyxy" in one.problem.remedy
+
+
+SIZED = [name for name in PAIRS if name not in ("kitti", "cartucho-85", "crowdpose")]
+"""Without images of unknown size; crowdpose has four images and ten objects."""
+
+
+@pytest.mark.parametrize("name", [*SIZED, "cartucho-85"])
+def test_corners_in_the_ground_truth_are_noticed(real_data: Path, name: str) -> None:
+    truth, found = best(read(real_data, name))
+    (one,) = suspicions((turned(truth), found))
+    assert one.code == "ground-truth-look-like-corners"
+    assert one.problem.file == "gt"
+    assert "--gt-boxes xyxy" in one.problem.remedy
+    both = suspicions((turned(truth), turned(found)))
+    assert [each.problem.file for each in both] == ["gt", "dt"]
+    assert all("--boxes xyxy" in each.problem.remedy for each in both)
+
+
+@pytest.mark.parametrize("mode", ["centered", "top left", "stretched"])
+@pytest.mark.parametrize("name", SIZED)
+def test_network_pixels_are_noticed(real_data: Path, name: str, mode: str) -> None:
+    tables = read(real_data, name)
+    size = 416 if mode == "stretched" else 1024
+    (one,) = suspicions(in_network(tables, size, mode))
+    assert one.code == "detections-in-network-pixels"
+    assert f"pixels of a {size}x{size} " in one.problem.message
+    assert mode in one.problem.message
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_the_verdict_is_that_of_the_parts_together(real_data: Path, name: str) -> None:
+    """One image a part, as far as the sample goes: the same counts, the same words."""
+    tables = read(real_data, name)
+    for truth, found in (tables, (tables[0], turned(tables[1]))):
+        whole = evidence_of(truth, found, whole=True)
+        places = np.array_split(np.arange(len(truth.images)), min(7, len(truth.images)))
+        parts = []
+        for place in places:
+            names = [truth.images[k] for k in place.tolist()]
+            parts.append(evidence_of(*detap.select(truth, found, images=names), whole=True))
+        union = merged_evidence([merged_evidence(parts[2:]), *parts[:2]])
+        assert union.key.tolist() == whole.key.tolist()
+        assert union.counts.tolist() == whole.counts.tolist()
+        assert suspicions_of(union, "gt", "dt") == suspicions_of(
+            evidence_of(truth, found), "gt", "dt"
+        )
+
+
+# --- files, commands, Python
+
+
+def corners_of(box: list[float]) -> list[float]:
+    return [box[0], box[1], box[0] + box[2], box[1] + box[3]]
+
+
+@pytest.fixture
+def files(real_data: Path, tmp_path: Path) -> dict[str, Path]:
+    """Return ground truth and results of coco-val2014-100, and the same with corners."""
+    paths = {}
+    for side, source in zip(("gt", "dt"), PAIRS["coco-val2014-100"][:2], strict=True):
+        if not (real_data / source).exists():
+            pytest.skip(f"real data is absent: {real_data / source}")
+        content = json.loads((real_data / source).read_text("utf-8"))
+        for record in content["annotations"] if side == "gt" else content:
+            record["bbox"] = corners_of(record["bbox"])
+        paths[side] = real_data / source
+        paths[f"{side} turned"] = tmp_path / f"{side}.json"
+        paths[f"{side} turned"].write_text(json.dumps(content), "utf-8")
+    return paths
+
+
+TURNED = [
+    ("gt", "dt turned", "--dt-boxes"),
+    ("gt turned", "dt", "--gt-boxes"),
+    ("gt turned", "dt turned", "--boxes"),
+]
+
+
+@pytest.mark.parametrize("case", TURNED)
+def test_eval_and_check_refuse_corners_and_name_the_option(
+    files: dict[str, Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    case: tuple[str, str, str],
+) -> None:
+    gt, dt, option = case
+    call = ["--gt", str(files[gt]), "--dt", str(files[dt])]
+    report = tmp_path / "report.json"
+    wrong = [str(files[name]) for name in (gt, dt) if name.endswith("turned")]
+    for command in ("eval", "check"):
+        assert (
+            main([command, *call, "-o", str(report)] if command == "eval" else ["check", *call])
+            == 2
+        )
+        said = capsys.readouterr()
+        assert said.err.count("boxes look like x1, y1, x2, y2") >= len(wrong)
+        assert all(f"{path}: boxes look like" in said.err for path in wrong)
+        assert f"give {option} xyxy" in said.err
+        assert "no errors" not in said.out
+    assert not report.exists()
+    assert main(["baseline", "update", str(tmp_path / "kept.json"), str(report)]) == 2
+    # The hint leads to the right number.
+    assert main(["eval", *call, option, "xyxy", "--output-format", "json", "-q"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
+    assert main(["check", *call, option, "xyxy"]) == 0
+    assert "look-like-corners" not in capsys.readouterr().err
+    # Whoever insists has the reading, and a warning.
+    assert main(["eval", *call, "--as-is", "--output-format", "json"]) == 0
+    said = capsys.readouterr()
+    assert "look-like-corners]" in said.err
+    assert json.loads(said.out)["summary"]["AP"] != pytest.approx(AP, abs=1e-3)
+
+
+def test_the_opposite_reading_is_refused_with_the_other_value(
+    files: dict[str, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["eval", "--gt", str(files["gt"]), "--dt", str(files["dt"]), "--gt-boxes", "xywh"]
+    assert main([*call, "--boxes", "xyxy"]) == 2
+    assert "--dt-boxes xywh" in capsys.readouterr().err
+    assert main([*call, "--boxes", "xyxy", "--dt-boxes", "xywh", "--output-format", "json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
+
+
+def test_python_refuses_corners_and_reads_them(files: dict[str, Path]) -> None:
+    truth = detap.read_ground_truth(files["gt turned"], boxes="xyxy")
+    with pytest.raises(InputError, match="--dt-boxes xyxy"):
+        detap.evaluate(truth, detap.read_detections(files["dt turned"], truth))
+    found = detap.read_detections(files["dt turned"], truth, boxes="xyxy")
+    assert detap.evaluate(truth, found).summary["AP"] == pytest.approx(AP, abs=1e-9)
+    as_is = detap.read_detections(files["dt turned"], truth, as_is=True)
+    with pytest.warns(DetapWarning, match="x1, y1, x2, y2"):
+        detap.evaluate(truth, as_is)
+
+
+def test_results_cut_at_a_score_are_noted(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The share of AP that a cut at .3 costs is formats2.md's: .5046 becomes .3778."""
+    kept = [r for r in json.loads(files["dt"].read_text("utf-8")) if r["score"] >= 0.3]
+    cut = tmp_path / "cut.json"
+    cut.write_text(json.dumps(kept), "utf-8")
+    call = ["--gt", str(files["gt"]), "--dt", str(cut)]
+    assert main(["eval", *call, "--output-format", "json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["summary"]["AP"] == pytest.approx(0.3778, abs=5e-5)
+    assert "note: no score is below 0.3: were detections cut there?" in said.err
+    assert "[scores-cut]" in said.err
+    assert main(["check", *call]) == 0
+    assert "[scores-cut]" in capsys.readouterr().err
+    before = ["--baseline-detections", str(files["dt"]), "--max-drop", "0.5"]
+    assert main(["eval", *call, *before]) == 0
+    assert "[scores-cut-differently]" in capsys.readouterr().err
+    assert main(["eval", *call, *before, "--strict"]) == 2
+    capsys.readouterr()
+    compared = ["compare", str(files["dt"]), str(cut), "--gt", str(files["gt"]), "--resamples", "0"]
+    assert main(compared) == 0
+    assert "[scores-cut-differently]" in capsys.readouterr().err
+    same = ["compare", str(cut), str(cut), "--gt", str(files["gt"]), "--resamples", "0"]
+    assert main(same) == 0
+    assert "[scores-cut-differently]" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_only_detectors_that_were_cut_are_said_to_be(real_data: Path, name: str) -> None:
+    tables = read(real_data, name)
+    result = detap.evaluate(*tables, "coco")
+    said = [note.message for note in result.notes if note.code == "scores-cut"]
+    assert [message.split(":")[0] for message in said] == (
+        [f"no score is below {CUT[name]:g}"] if name in CUT else []
+    )
+
+
+def test_network_pixels_are_refused_by_eval_and_check(
+    files: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    truth = json.loads(files["gt"].read_text("utf-8"))
+    sizes = {image["id"]: (image["width"], image["height"]) for image in truth["images"]}
+    results = json.loads(files["dt"].read_text("utf-8"))
+    for record in results:
+        width, height = sizes[record["image_id"]]
+        r = min(1024 / width, 1024 / height)
+        x, y, w, h = record["bbox"]
+        pads = (1024 - r * width) / 2, (1024 - r * height) / 2
+        record["bbox"] = [x * r + pads[0], y * r + pads[1], w * r, h * r]
+    path = tmp_path / "dt.json"
+    path.write_text(json.dumps(results), "utf-8")
+    call = ["--gt", str(files["gt"]), "--dt", str(path)]
+    for command in ("eval", "check"):
+        assert main([command, *call]) == 2
+        said = capsys.readouterr().err
+        assert "boxes seem to be in pixels of a 1024x1024 letterboxed (centered) input" in said
+        assert "(x - (1024 - r * width) / 2) / r, r = min(1024 / width, 1024 / height)" in said
+    # The formula of the hint, followed.
+    for record in results:
+        width, height = sizes[record["image_id"]]
+        r = min(1024 / width, 1024 / height)
+        x, y, w, h = record["bbox"]
+        left, top = (x - (1024 - r * width) / 2) / r, (y - (1024 - r * height) / 2) / r
+        record["bbox"] = [left, top, w / r, h / r]
+    path.write_text(json.dumps(results), "utf-8")
+    assert main(["eval", *call, "--output-format", "json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["summary"]["AP"] == pytest.approx(AP, abs=1e-9)
+
+
+# --- shards
+
+
+def shards(folder: Path, results: Path, number: int) -> list[str]:
+    """Write results as several files, image by image in turn; return how they are given."""
+    records = json.loads(results.read_text("utf-8"))
+    images = sorted({record["image_id"] for record in records})
+    folder.mkdir()
+    for shard in range(number):
+        own = set(images[shard::number])
+        part = [record for record in records if record["image_id"] in own]
+        (folder / f"{shard}.json").write_text(json.dumps(part), "utf-8")
+    return [word for path in sorted(folder.iterdir()) for word in ("--dt", str(path))]
+
+
+@pytest.mark.parametrize("engine", [[], ["--classes", "person"], ["--resume", "parts"]])
+def test_shards_are_judged_together(
+    files: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    engine: list[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    gt = ["--gt", str(files["gt"])]
+    right = shards(tmp_path / "right", files["dt"], 40)
+    assert main(["eval", *gt, *right, *engine]) == 0
+    wrong = shards(tmp_path / "wrong", files["dt turned"], 40)
+    capsys.readouterr()
+    assert main(["eval", *gt, *wrong, *engine]) == 2
+    assert "give --dt-boxes xyxy" in capsys.readouterr().err
+
+
+def test_partials_are_judged_when_they_are_merged(files: dict[str, Path]) -> None:
+    truth = detap.read_ground_truth(files["gt"])
+    found = detap.read_detections(files["dt turned"], truth)
+    evaluator = detap.Evaluator(truth, images="seen", boxes="xyxy", keep_boxes=False)
+    blobs = []
+    for rows in (found.image < 50, found.image >= 50):
+        part = found.select(rows)
+        evaluator.reset()
+        for image in np.unique(part.image).tolist():
+            own = part.select(part.image == image)
+            labels = [part.class_ids[k] for k in own.label.tolist()]
+            evaluator.update([truth.images[image]], [own.corners], [own.score], [labels])
+        blobs.append(evaluator.to_bytes())
+    with pytest.raises(InputError, match="look like x1, y1, x2, y2"):
+        detap.merge(blobs, images="seen").compute()
+
+
+def test_few_boxes_are_not_judged() -> None:
+    """Nine detections, each of which would meet its object as two corners, are too few."""
+
+    def tables(count: int) -> Tables:
+        rows: dict[str, Any] = {
+            "image": list(range(count)),
+            "label": [1] * count,
+            "boxes": [[30, 30, 60, 60]] * count,
+        }
+        found = Detections.from_arrays(**rows, score=[0.5] * count, encoding="xywh")
+        return GroundTruth.from_arrays(**rows), found
+
+    assert detap.evaluate(*tables(9)).summary["AP50"] == 0.0
+    with pytest.raises(InputError, match="encoding='xyxy'"):
+        detap.evaluate(*tables(10))
+
+
+@pytest.mark.parametrize("extra", [[], ["--classes", "c"]])
+def test_negative_sides_are_judged_over_all_shards(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], extra: list[str]
+) -> None:
+    """One of 30 boxes, alone in its shard, is a warning; one of 15 is an error, as in one file."""
+    annotations = [
+        {"id": k, "image_id": k, "category_id": 1, "bbox": [5, 5, 20, 30], "iscrowd": 0}
+        for k in range(1, 31)
+    ]
+    truth = {
+        "images": [{"id": k, "width": 100, "height": 100} for k in range(1, 31)],
+        "categories": [{"id": 1, "name": "c"}],
+        "annotations": [{**record, "area": 600} for record in annotations],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
+    results = [
+        {"image_id": k, "category_id": 1, "bbox": [5, 5, 20 if k > 1 else -20, 30], "score": 0.5}
+        for k in range(1, 31)
+    ]
+    call = ["eval", "--gt", str(tmp_path / "gt.json"), *extra]
+    for count, status in ((30, 0), (15, 2)):
+        shard = {"tiny": results[:1], "rest": results[1:count], "whole": results[:count]}
+        for name, part in shard.items():
+            (tmp_path / f"{name}.json").write_text(json.dumps(part), "utf-8")
+        both = [w for n in ("tiny", "rest") for w in ("--dt", str(tmp_path / f"{n}.json"))]
+        for given in (both, ["--dt", str(tmp_path / "whole.json")]):
+            assert main([*call, *given]) == status
+            assert "negative width" in capsys.readouterr().err
+            assert main([*call, *given, "--as-is"]) == 0

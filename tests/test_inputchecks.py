@@ -1,0 +1,299 @@
+"""Checks of negative sides and categories: shards are judged as the file of all of them.
+
+Thirty images have two objects each, of classes 1 to 5 in turn, and detections exactly on them. What
+looks wrong about one image alone is one box in thirty or sixty: too few to be refused in the whole,
+and all that there is in a shard of its own.
+"""
+
+import copy
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap import Evaluator
+from detap.cli import main
+from detap.errors import InputError
+
+Records = list[dict[str, Any]]
+Capture = pytest.CaptureFixture[str]
+
+IMAGES = 30
+CATEGORIES = [{"id": k, "name": f"c{k}"} for k in range(1, 6)]
+
+
+def objects() -> Records:
+    return [
+        {
+            "id": 2 * image + k,
+            "image_id": image,
+            "category_id": (2 * image + k + 1) % 5 + 1,
+            "bbox": [10 + 50 * k, 10, 30, 40],
+            "area": 1200,
+            "iscrowd": 0,
+        }
+        for image in range(1, IMAGES + 1)
+        for k in (0, 1)
+    ]
+
+
+def truth_of(records: Records, images: Sequence[int]) -> dict[str, Any]:
+    listed = [{"id": k, "width": 200, "height": 100, "file_name": f"{k}.jpg"} for k in images]
+    chosen = [record for record in records if record["image_id"] in images]
+    return {"images": listed, "categories": CATEGORIES, "annotations": chosen}
+
+
+def results() -> Records:
+    keys = ("image_id", "category_id", "bbox")
+    return [{**{key: record[key] for key in keys}, "score": 0.5} for record in objects()]
+
+
+def shifted(record: dict[str, Any]) -> None:
+    """Make a category id one too high: on the first image these are 4 and 5, here 5 and 6."""
+    record["category_id"] += 1
+
+
+def unknown(record: dict[str, Any]) -> None:
+    record["category_id"] = 77
+
+
+def turned(record: dict[str, Any]) -> None:
+    x, y, width, height = record["bbox"]
+    record["bbox"] = [x + width, y, -width, height]
+
+
+FAULTS = {
+    "shifted": (shifted, "every category_id looks 1 too high"),
+    "unknown": (unknown, "no category in common with the ground truth"),
+    "turned": (turned, "negative width"),
+}
+
+
+class Written:
+    """Ground truth and results, as one file each and as a tiny shard and the rest."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.parts = {"whole": range(1, IMAGES + 1), "tiny": [1], "rest": range(2, IMAGES + 1)}
+
+    def path(self, name: str) -> str:
+        return str(self.folder / f"{name}.json")
+
+    def write(self, truths: Records, found: Records) -> None:
+        for name, images in self.parts.items():
+            few = [record for record in found if record["image_id"] in images]
+            Path(self.path(f"gt-{name}")).write_text(json.dumps(truth_of(truths, [*images])))
+            Path(self.path(f"dt-{name}")).write_text(json.dumps(few))
+
+    def call(self, truths: Sequence[str], found: Sequence[str], *more: str) -> list[str]:
+        words = [word for name in truths for word in ("--gt", self.path(f"gt-{name}"))]
+        words += [word for name in found for word in ("--dt", self.path(f"dt-{name}"))]
+        return ["eval", *words, *more]
+
+    def statuses(self, *more: str) -> dict[str, int]:
+        """Return how each way to evaluate all images ends."""
+        shards = ["tiny", "rest"]
+        ways = {
+            "file": self.call(["whole"], ["whole"]),
+            "shards": self.call(["whole"], shards),
+            "pairs": self.call(shards, shards),
+            "tables": self.call(["whole"], shards, "--errors", "tidecv"),
+            "truths": self.call(shards, ["whole"]),
+        }
+        return {name: main([*words, *more, "-q"]) for name, words in ways.items()}
+
+    def merged(self, *more: str) -> tuple[list[int], int]:
+        """Return how runs that evaluate one shard each end, and how merging does."""
+        paths = [str(self.folder / f"{name}.part") for name in ("tiny", "rest")]
+        ended = []
+        for name, path in zip(("tiny", "rest"), paths, strict=True):
+            images = ",".join(map(str, self.parts[name]))
+            words = self.call(["whole"], [name], "--images", images, *more)
+            ended.append(main([*words, "--partial", path, "-q"]))
+        return ended, main(["merge", *paths, "-q"])
+
+
+@pytest.fixture
+def written(tmp_path: Path) -> Written:
+    return Written(tmp_path)
+
+
+def made_wrong(
+    records: Records, wrong: Callable[[dict[str, Any]], None], images: Sequence[int]
+) -> Records:
+    changed = copy.deepcopy(records)
+    for record in changed:
+        if record["image_id"] in images:
+            wrong(record)
+    return changed
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_tiny_shard_of_detections_is_judged_with_the_others(
+    written: Written, fault: str, capsys: Capture
+) -> None:
+    """On one image of thirty, the fault is the detector's; on all, it is an error everywhere."""
+    wrong, message = FAULTS[fault]
+    written.write(objects(), made_wrong(results(), wrong, [1]))
+    assert set(written.statuses().values()) == {0}
+    assert written.merged() == ([0, 0], 0)
+    written.write(objects(), made_wrong(results(), wrong, range(1, IMAGES + 1)))
+    capsys.readouterr()
+    for name, status in written.statuses().items():
+        assert (name, status) == (name, 2)
+    errors = capsys.readouterr().err.split("Error: ")[1:]
+    assert [message in error for error in errors] == [True] * 5
+    assert written.merged() == ([0, 0], 2)
+    assert message in capsys.readouterr().err
+    assert set(written.statuses("--as-is").values()) == {0}
+    assert written.merged("--as-is") == ([0, 0], 0)
+
+
+def test_negative_sides_of_a_tiny_ground_truth_are_judged_with_the_others(
+    written: Written, capsys: Capture
+) -> None:
+    written.write(made_wrong(objects(), turned, [1]), results())
+    assert set(written.statuses().values()) == {0}
+    written.write(made_wrong(objects(), turned, [1, 2]), results())
+    capsys.readouterr()
+    assert set(written.statuses().values()) == {2}
+    errors = capsys.readouterr().err.split("Error: ")[1:]
+    assert ["negative width" in error for error in errors] == [True] * 5
+    assert set(written.statuses("--as-is").values()) == {0}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_dask_engine_judges_alike(written: Written, fault: str, capsys: Capture) -> None:
+    pytest.importorskip("distributed")
+    wrong, message = FAULTS[fault]
+    for images, status in (([1], 0), (range(1, IMAGES + 1), 2)):
+        written.write(objects(), made_wrong(results(), wrong, images))
+        capsys.readouterr()
+        assert main([*written.call(["whole"], ["tiny", "rest"]), "--engine", "dask"]) == status
+        assert (message in capsys.readouterr().err) == (status == 2 or fault == "turned")
+
+
+def test_a_part_says_what_looks_wrong_about_it(written: Written, capsys: Capture) -> None:
+    written.write(objects(), made_wrong(results(), shifted, [1]))
+    words = written.call(["whole"], ["tiny"], "--images", "1")
+    assert main([*words, "--partial", str(written.folder / "tiny.part")]) == 0
+    assert "warning: every category_id looks 1 too high" in capsys.readouterr().err.lower()
+
+
+def test_shards_read_in_python_are_judged_together(written: Written) -> None:
+    for fault, (wrong, message) in FAULTS.items():
+        for images in ([1], range(1, IMAGES + 1)):
+            written.write(objects(), made_wrong(results(), wrong, images))
+            truth = detap.read_ground_truth(written.path("gt-whole"))
+            paths = [written.path("dt-tiny"), written.path("dt-rest")]
+            if len(images) == 1:
+                assert (
+                    len(detap.read_detections(paths, truth))
+                    == 58 + 2 - ({"shifted": 1, "unknown": 2, "turned": 0}[fault])
+                )
+            else:
+                with pytest.raises(InputError, match=message):
+                    detap.read_detections(paths, truth)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_process_of_few_boxes_is_judged_with_the_others(whole: bool) -> None:
+    """One of 60 boxes is turned, alone in its process; or three are, one in twenty."""
+    for wrong, refused in (([1], False), ([1, 2, 3], True)):
+        blobs = []
+        for images in ([1], range(2, IMAGES + 1)):
+            found = made_wrong(results(), turned, wrong)
+            truths = objects() if whole else made_wrong(objects(), turned, wrong)
+            # One turned box an image: the second of each is as it was.
+            for many, given in ((found, results()), (truths, objects())):
+                many[1::2] = given[1::2]
+            blobs.append(bytes_of(images, truths, found, whole=whole))
+        union = detap.merge(blobs, images="seen")
+        if not refused:
+            union.compute()
+            continue
+        with pytest.raises(InputError, match="3 of 60 boxes of the inputs have a negative width"):
+            union.compute()
+
+
+def bytes_of(images: Sequence[int], truths: Records, found: Records, *, whole: bool) -> bytes:
+    classes = [1, 2, 3, 4, 5]
+    table = (
+        detap.GroundTruth.from_arrays(
+            image=[record["image_id"] for record in truths],
+            label=[record["category_id"] for record in truths],
+            boxes=[record["bbox"] for record in truths],
+            encoding="xywh",
+            classes=classes,
+            as_is=False,
+        )
+        if whole
+        else None
+    )
+    evaluator = Evaluator(table, classes=None if whole else classes)
+
+    def of(records: Records, key: str, image: int) -> list[Any]:
+        return [record[key] for record in records if record["image_id"] == image]
+
+    for image in images:
+        own = {
+            "boxes": [of(truths, "bbox", image)],
+            "labels": [of(truths, "category_id", image)],
+        }
+        evaluator.update(
+            [image],
+            [of(found, "bbox", image)],
+            [of(found, "score", image)],
+            [of(found, "category_id", image)],
+            truth=None if whole else own,
+        )
+    return evaluator.to_bytes()
+
+
+def test_a_slice_is_not_judged_alone(written: Written) -> None:
+    """The slice of the one image whose boxes look wrong has its numbers."""
+    written.write(objects(), made_wrong(results(), turned, [1]))
+    slices = written.folder / "slices.json"
+    slices.write_text(json.dumps({"one": [1], "others": [*range(2, IMAGES + 1)]}))
+    words = written.call(["whole"], ["tiny", "rest"], "--slices", str(slices))
+    assert main(words) == 0
+
+
+@pytest.mark.parametrize(("objects_of_shard", "status"), [(19, 0), (20, 2)])
+def test_ids_like_stems_need_more_objects_in_one_of_several_inputs(
+    tmp_path: Path, objects_of_shard: int, status: int, capsys: Capture
+) -> None:
+    """Image k has the file {41 - k}.jpg; one shard has those numbers as ids."""
+    count = 40
+    images = range(1, count + 1)
+    boxes = {k: [3 * k, 2 * k, 20 + 3 * k, 20 + 2 * k] for k in images}
+    sizes = {"width": 1000, "height": 1000}
+    truth = {
+        "images": [{"id": k, "file_name": f"{count + 1 - k}.jpg", **sizes} for k in images],
+        "categories": CATEGORIES,
+        "annotations": [
+            {"id": k, "image_id": k, "category_id": 1, "bbox": boxes[k], "area": 1, "iscrowd": 0}
+            for k in images
+        ],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(truth))
+    by_stem = [
+        {"image_id": count + 1 - k, "category_id": 1, "bbox": boxes[k], "score": 0.5}
+        for k in images
+        if abs(k - 20.5) > 5
+    ][:objects_of_shard]
+    taken = {record["image_id"] for record in by_stem}
+    right = [
+        {"image_id": k, "category_id": 1, "bbox": boxes[k], "score": 0.5}
+        for k in images
+        if k not in taken
+    ]
+    words = ["eval", "--gt", str(tmp_path / "gt.json")]
+    for name, records in (("stems", by_stem), ("right", right)):
+        (tmp_path / f"{name}.json").write_text(json.dumps(records))
+        words += ["--dt", str(tmp_path / f"{name}.json")]
+    assert main(words) == status
+    assert ("looks like the number in the name" in capsys.readouterr().err) == (status == 2)
