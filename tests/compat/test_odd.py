@@ -1,5 +1,6 @@
 """What is odd about files: the same numbers as pycocotools', or the same error."""
 
+import contextlib
 import copy
 import json
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from tests.compat.test_patterns import compare
 Truth = dict[str, Any]
 Results = list[dict[str, Any]]
 
+POLYGON, SECOND = [9, 9, 9, 50, 50, 50], [60.5, 60, 60.5, 90, 90, 90]
 WIDE = SIDE + 16
 """Width of the images that masks lie on."""
 
@@ -131,6 +133,11 @@ def unlike_the_first(truth: Truth, results: Results) -> None:
     results[0] |= {"segmentation": [[0, 0, 1, 1, 2, 5.5]], "id": 3}
 
 
+def empty_boxes_of_some(truth: Truth, results: Results) -> None:
+    for record in results[1::2]:
+        record["bbox"] = []
+
+
 EDITS = {
     "records unlike one another": unlike_one_another,
     "records unlike the first": unlike_the_first,
@@ -152,6 +159,10 @@ EDITS = {
     "boxes without end": each(0, "bbox", [1.0, 2.0, float("inf"), 4.0]),
     "boxes of five numbers": each(1, "bbox", [1.0, 2.0, 3.0, 4.0, 5.0]),
     "boxes of three numbers": each(0, "bbox", [1.0, 2.0, 3.0]),
+    "boxes of three numbers in results": each(1, "bbox", [1.0, 2.0, 3.0]),
+    "empty boxes": each(0, "bbox", []),
+    "empty boxes in results": each(1, "bbox", []),
+    "some empty boxes in results": empty_boxes_of_some,
     "text annotation ids": text_ids,
     "equal annotation ids": equal_ids,
     "negative annotation ids": negative_ids,
@@ -203,6 +214,16 @@ def boxes_of_some(truth: Truth, results: Results) -> None:
         record["bbox"] = [8.0, 8.0, 300.0, 0.5]
 
 
+def empty_boxes_of_the_first(truth: Truth, results: Results) -> None:
+    boxes_of_some(truth, results)
+    results[0]["bbox"] = []
+
+
+def empty_boxes_of_all(truth: Truth, results: Results) -> None:
+    for record in results:
+        record["bbox"] = []
+
+
 def without_of_images(key: str) -> Callable[[Truth, Results], None]:
     def edit(truth: Truth, results: Results) -> None:
         del truth["images"][2][key]
@@ -220,6 +241,11 @@ EDITS_OF_MASKS = {
     "no segmentation of a result": without(1, "segmentation"),
     "no box anywhere": no_boxes,
     "boxes of some results": boxes_of_some,
+    "an empty box first": empty_boxes_of_the_first,
+    "empty boxes of all results": empty_boxes_of_all,
+    "a size of one number": each(0, "segmentation", {**runs_of(700, 60), "size": [SIDE]}),
+    "a size of one number in results": each(1, "segmentation", {"size": [SIDE], "counts": "0"}),
+    "a size of no number in results": each(1, "segmentation", {"size": [], "counts": "0"}),
     "sizes the other way round": some_size(WIDE, SIDE),
     "masks of another size": some_size(30, 30),
     "all pixels": some_size(SIDE, WIDE),
@@ -232,6 +258,8 @@ EDITS_OF_MASKS = {
     "a polygon of whole numbers": each(0, "segmentation", [[9, 9, 9, 50, 50, 50]]),
     "a polygon of numbers in text": each(0, "segmentation", [["9", "9", "9", "50", "50", "50"]]),
     "a polygon and less": each(0, "segmentation", [[9, 9, 9, 50, 50, 50], [], [1, 2], [1, 2, 3]]),
+    "parts of one and two points": each(0, "segmentation", [POLYGON, [7, 8], [1, 2, 90, 80]]),
+    "parts of two points between": each(0, "segmentation", [POLYGON, [1, 2, 90, 80], SECOND]),
     "a polygon beyond the image": each(0, "segmentation", [[-9, -9, -9, 500, 500, 500, 500, 9]]),
     "run lengths as floats": each(0, "segmentation", {**runs_of(700, 60), "size": [144.0, 160]}),
     "images without height": without_of_images("height"),
@@ -434,3 +462,131 @@ def test_detections_numbered_from_zero(
     results[0] |= {"bbox": crowdless[0]["bbox"], "image_id": crowdless[0]["image_id"], "score": 1.0}
     monkeypatch.setitem(PATTERNS, "odd", numbered_from_zero)
     compare("odd", Case.write(({**truth, "annotations": crowdless}, results), tmp_path))
+
+
+def captions(truth_of: str, results_of: str) -> Callable[[Package, Case], Seen]:
+    """Return a pattern that loads captions as pycocoevalcap does, from files or records."""
+
+    def pattern(package: Package, case: Case) -> Seen:
+        truth = package.COCO(str(case.truth_file) if truth_of == "file" else None)
+        if truth_of == "records":
+            truth.dataset = case.truth()
+            truth.createIndex()
+        found = truth.loadRes(str(case.results_file) if results_of == "file" else case.results())
+        images = found.getImgIds()
+        pairs = {name: (truth.imgToAnns[name], found.imgToAnns[name]) for name in images}
+        return {
+            "truth": shown_by(truth),
+            "found": shown_by(found),
+            "captions": pairs,
+        }
+
+    return pattern
+
+
+@pytest.mark.parametrize("truth_of", ["file", "records"])
+@pytest.mark.parametrize("results_of", ["file", "records"])
+@pytest.mark.parametrize("key", ["caption", "bbox"])
+def test_results_of_a_data_set_without_categories(
+    key: str, results_of: str, truth_of: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Captions have none; boxes end in the same KeyError."""
+    value = {"caption": "a cat", "bbox": [1.0, 2.0, 3.0, 4.0]}[key]
+    truth = {
+        "info": {"description": "captions"},
+        "images": [{"id": number} for number in (3, 1, 2)],
+        "annotations": [
+            {"id": 7 + number, "image_id": 3 - number, "caption": f"caption {number}"}
+            for number in range(3)
+        ],
+        "type": "captions",
+    }
+    results = [{"image_id": image, key: value} for image in (2, 3)]
+    monkeypatch.setitem(PATTERNS, "odd", captions(truth_of, results_of))
+    outcome = compare("odd", Case.write((truth, results), tmp_path))
+    assert ("seen" in outcome) == (key == "caption")
+
+
+def test_an_array_of_a_data_set_without_categories(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    truth, results = copied(made(11))
+    del truth["categories"]
+    monkeypatch.setitem(PATTERNS, "odd", rows)
+    outcome = compare("odd", Case.write((truth, results), tmp_path))
+    assert "KeyError('categories')" in outcome["raised"]
+
+
+def thresholds_changed(count: int, *, read: bool) -> Callable[[Package, Case], Seen]:
+    """Return a pattern that sets as many thresholds between evaluate() and accumulate()."""
+
+    def pattern(package: Package, case: Case) -> Seen:
+        evaluator = package.COCOeval(*loaded(package, case), case.kind)
+        evaluator.evaluate()
+        if read:
+            assert evaluator.evalImgs
+        evaluator.params.iouThrs = np.linspace(0.5, 0.95, count)
+        error = None
+        try:
+            evaluator.accumulate()
+            evaluator.summarize()
+        except IndexError as raised:
+            error = str(raised)
+        return {"error": error, **seen_of(evaluator)}
+
+    return pattern
+
+
+@pytest.mark.parametrize("read", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 9, 11, 12, 20])
+@pytest.mark.parametrize("kind", ["bbox", "segm", "keypoints"])
+def test_thresholds_added_or_removed_after_evaluate(
+    kind: str, count: int, read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows that were evaluated are filled in, others stay -1; a removed one is an IndexError."""
+    monkeypatch.setitem(PATTERNS, "odd", thresholds_changed(count, read=read))
+    outcome = compare("odd", Case.write(made_of(kind, 3), tmp_path, kind))
+    error = outcome["seen"]["error"]
+    assert error == (
+        f"index {count} is out of bounds for axis 0 with size {count}" if count < 10 else None
+    )
+
+
+def one_threshold_and_two(package: Package, case: Case) -> Seen:
+    """Evaluate at IoU 0.5, and summarize as at 0.5 and 0.75: of 0.75 nothing is known."""
+    evaluator = package.COCOeval(*loaded(package, case), case.kind)
+    evaluator.params.iouThrs = np.array([0.5])
+    evaluator.evaluate()
+    evaluator.params.iouThrs = np.array([0.5, 0.75])
+    evaluator.accumulate()
+    evaluator.summarize()
+    assert evaluator.stats[1] > 0
+    assert evaluator.stats[2] == -1
+    return seen_of(evaluator)
+
+
+def failing_summary(package: Package, case: Case) -> Seen:
+    """Numbers of a summary that ends in an error leave those of the one before alone."""
+    evaluator = run(package.COCOeval(*loaded(package, case), case.kind))
+    before = evaluator.stats.copy()
+    evaluator.eval = {"precision": evaluator.eval["precision"]}
+    with pytest.raises(KeyError, match="recall"):
+        evaluator.summarize()
+    assert evaluator.stats.tobytes() == before.tobytes()
+    evaluator.params.maxDets = evaluator.params.maxDets[:2]
+    evaluator.stats = "as it was"
+    with contextlib.suppress(IndexError, KeyError):
+        evaluator.summarize()
+    return {"stats": evaluator.stats, "before": before}
+
+
+@pytest.mark.parametrize("kind", ["bbox", "segm", "keypoints"])
+@pytest.mark.parametrize("way", [one_threshold_and_two, failing_summary])
+def test_summaries_after_a_change(
+    way: Callable[[Package, Case], Seen],
+    kind: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(PATTERNS, "odd", way)
+    assert "seen" in compare("odd", Case.write(made_of(kind, 3), tmp_path, kind))

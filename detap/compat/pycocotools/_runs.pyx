@@ -1,12 +1,12 @@
 """Masks in pycocotools' forms, and the runs that they stand for. See mask.py and scoring.py."""
 
-from cython cimport final
+from cython cimport boundscheck, final
 from libc.math cimport fabs
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from detap.core._masks cimport merge, rasterise
+from detap.core._masks cimport merge, most_runs, rasterise
 from detap.tables._runs cimport SOUND, Runs, area_of, decode, put_run
 
 import numpy as np
@@ -17,6 +17,7 @@ from detap.tables._runs import FAULTS
 
 cdef enum:
     FARTHEST = 100000000        # coordinates beyond are no pixels of an image
+    MOST_RUNS = 1 << 23         # of one polygon, so that a few bytes do not take all memory
     DIGITS = 7                  # of five bits: as many as a run of 32 bits and its sign take
 
 cdef int64_t MOST_PIXELS = 0xFFFFFFFF
@@ -118,6 +119,11 @@ cdef class Lists:
                 raise MaskError(f"a coordinate of a polygon is {points[i]}; give pixels")
         if not (0 <= height and 0 <= width and height * width <= MOST_PIXELS):
             raise MaskError(f"a mask of size [{height}, {width}] cannot be drawn")
+        if count and most_runs(&points[0], count, height, width) > MOST_RUNS:
+            raise MaskError(
+                f"a polygon of {count} points may become more than {MOST_RUNS} runs of pixels in a "
+                f"mask of size [{height}, {width}]; simplify it"
+            )
         if not rasterise(&points[0] if count else NULL, count, height, width,
                          &self.crossings, to):
             raise MemoryError
@@ -331,6 +337,7 @@ cdef int64_t _total(const uint32_t *runs, Py_ssize_t count) noexcept nogil:
     return total
 
 
+@boundscheck(True)  # a size may have fewer than two numbers
 def read(records):
     """Return the run lists of records of size and counts, a string."""
     cdef Lists lists = Lists(len(records))
@@ -341,6 +348,7 @@ def read(records):
     return lists
 
 
+@boundscheck(True)
 def read_counts(records):
     """Return the run lists of records of size and counts, a list."""
     cdef Lists lists = Lists(len(records))
@@ -467,6 +475,7 @@ cdef bint _are_plain(list rings) noexcept:
     return len(rings) > 0 and len(<list>rings[0]) > 4
 
 
+@boundscheck(True)
 def of_annotations(list records, dict images):
     """Return the run lists of annotations, and let each hold its own as pycocotools does.
 

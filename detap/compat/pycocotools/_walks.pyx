@@ -1,5 +1,6 @@
 """Walks over annotations, which are dictionaries, and down rankings. See scoring.py, results.py."""
 
+cimport cython
 from cpython.dict cimport PyDict_Next, PyDict_Size
 from cpython.float cimport (
     PyFloat_AS_DOUBLE,
@@ -423,6 +424,7 @@ cdef list untracked(list numbers):
     return numbers
 
 
+@cython.boundscheck(True)  # a box may have fewer than four numbers
 def complete_boxes(list records):
     """Add to each record of a box its segmentation, area, id and iscrowd, as pycocotools does.
 

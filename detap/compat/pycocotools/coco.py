@@ -208,20 +208,23 @@ class COCO:
         results.dataset["images"] = list(listed["images"])
         print("Loading and preparing results...")
         begun = time.time()
+        categories = listed.get("categories")  # captions have none
         found: Results | None = None
         records: Any = resFile
         if type(resFile) is str:
             with open(resFile, "rb") as stream:
                 content = stream.read()
-            found = FileResults.scan(content, self.getImgIds(), listed["categories"])
+            if categories is not None:
+                found = FileResults.scan(content, self.getImgIds(), categories)
             records = None if found else parse(content)
         elif type(resFile) is np.ndarray:
             _say_converting(resFile)
-            found = ArrayResults.of(resFile, self.getImgIds(), listed["categories"])
+            if categories is not None:
+                found = ArrayResults.of(resFile, self.getImgIds(), categories)
             records = None if found else ArrayResults.parse(resFile)
         regular = found is not None or _complete(self, results, records)
         if found is not None:
-            results.dataset["categories"] = copy.deepcopy(listed["categories"])
+            results.dataset["categories"] = copy.deepcopy(categories)
         else:
             results.dataset["annotations"] = records
         print(f"DONE (t={time.time() - begun:0.2f}s)")

@@ -282,20 +282,8 @@ class COCOeval:
         if not self.eval:
             raise Exception("Please run accumulate() first")
         _check_type(self.params)
-        if self.params.iouType == "keypoints":
-            self.stats = _summarized_keypoints(self)
-            return
-        limits = self.params.maxDets
-        self.stats = np.zeros(12)
-        self.stats[0] = _summarized(self, "precision")
-        for place, threshold in ((1, 0.5), (2, 0.75)):
-            self.stats[place] = _summarized(self, "precision", limits[2], threshold=threshold)
-        for place, area in ((3, "small"), (4, "medium"), (5, "large")):
-            self.stats[place] = _summarized(self, "precision", limits[2], area=area)
-        for place in range(3):
-            self.stats[6 + place] = _summarized(self, "recall", limits[place])
-        for place, area in ((9, "small"), (10, "medium"), (11, "large")):
-            self.stats[place] = _summarized(self, "recall", limits[2], area=area)
+        keypoints = self.params.iouType == "keypoints"
+        self.stats = (_summarized_keypoints if keypoints else _summarized_detections)(self)
 
 
 class _Left(NamedTuple):
@@ -379,6 +367,22 @@ def _alike(params: Any, others: Params) -> bool:
         return same and params.useCats == others.useCats and params.iouType == others.iouType
     except (AttributeError, ValueError):
         return False
+
+
+def _summarized_detections(evaluator: COCOeval) -> Any:
+    """Print and return the twelve numbers of boxes or masks."""
+    limits = evaluator.params.maxDets
+    stats = np.zeros(12)
+    stats[0] = _summarized(evaluator, "precision")
+    for place, threshold in ((1, 0.5), (2, 0.75)):
+        stats[place] = _summarized(evaluator, "precision", limits[2], threshold=threshold)
+    for place, area in ((3, "small"), (4, "medium"), (5, "large")):
+        stats[place] = _summarized(evaluator, "precision", limits[2], area=area)
+    for place in range(3):
+        stats[6 + place] = _summarized(evaluator, "recall", limits[place])
+    for place, area in ((9, "small"), (10, "medium"), (11, "large")):
+        stats[place] = _summarized(evaluator, "recall", limits[2], area=area)
+    return stats
 
 
 def _summarized_keypoints(evaluator: COCOeval) -> Any:

@@ -23,7 +23,8 @@ from detap.compat.pycocotools.coco import COCO, Unopened
 from detap.compat.pycocotools.results import Boxed, Results
 from detap.compat.pycocotools.shapes import Keypoints, KeypointShapes, Masks, MaskShapes, Shapes
 from detap.core.evidence import Cell, Evidence
-from detap.core.finishing import Scores, room_for
+from detap.core.finishing import Scores
+from detap.core.interpolated import room_for
 from detap.core.matching import Boxes, Pairs, score
 from detap.core.rules import Rules
 from detap.core.threads import share, thread_count

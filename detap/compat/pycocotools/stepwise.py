@@ -4,7 +4,7 @@ Whatever was assigned to the evaluator, or returned by its overridden methods, i
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -201,16 +201,19 @@ def accumulate(images: Any, p: Any, evaluated: Any) -> Accumulated:
             found = [images[start + i] for i in image_places]
             found = [entry for entry in found if entry is not None]
             for m, most in enumerate(wanted if found else ()):
-                curves = _curves(found, most, p.recThrs)
-                if curves is not None:
-                    recall[:, k, a, m], precision[:, :, k, a, m], scores[:, :, k, a, m] = curves
+                # Not as one block: thresholds may have been added or removed since evaluate().
+                for t, row in enumerate(_curves(found, most, p.recThrs)):
+                    recall[t, k, a, m], precision[t, :, k, a, m], scores[t, :, k, a, m] = row
     return Accumulated(precision, recall, scores)
 
 
 def _curves(
     found: list[Record], most: int, levels: Any
-) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
-    """Return recall (T,), precision and scores (T, R) of the images of a class and area range."""
+) -> Iterable[tuple[Any, NDArray[Any], NDArray[Any]]]:
+    """Return recall, precision (R,) and scores (R,) at each threshold; none without positives.
+
+    Of the images of a class and area range.
+    """
     score = np.concatenate([entry["dtScores"][0:most] for entry in found])
     order = np.argsort(-score, kind="mergesort")
     score = score[order]
@@ -218,7 +221,7 @@ def _curves(
     excused = np.concatenate([entry["dtIgnore"][:, 0:most] for entry in found], axis=1)[:, order]
     positives = np.count_nonzero(np.concatenate([entry["gtIgnore"] for entry in found]) == 0)
     if positives == 0:
-        return None
+        return ()
     hits = np.cumsum(np.logical_and(matched, np.logical_not(excused)), axis=1).astype(float)
     wrong = np.logical_and(np.logical_not(matched), np.logical_not(excused))
     misses = np.cumsum(wrong, axis=1).astype(float)
@@ -235,4 +238,4 @@ def _curves(
         at_levels[0, t, : len(reached)] = envelope[t, reached]
         at_levels[1, t, : len(reached)] = score[reached]
     last = recalls[:, -1] if count else np.zeros(len(hits))
-    return last, at_levels[0], at_levels[1]
+    return zip(last, *at_levels, strict=True)
