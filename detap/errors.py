@@ -125,6 +125,9 @@ class InputError(DetapError):
             lines.append(f"... and {omitted} more")
         super().__init__("\n".join(lines))
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (self.problems, self.omitted), vars(self)
+
 
 class OutputError(DetapError):
     """A report cannot be written where it should go."""

@@ -6,7 +6,7 @@
 
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from detap.gates.scored import Scored
     from detap.gates.verdicts import Limit
     from detap.protocols import Protocol
-    from detap.tables.detection import Detections, GroundTruth
+    from detap.tables.detection import Detections, GroundTruth, Name
 
 __all__ = ["assert_detections"]
 
@@ -41,6 +41,8 @@ def assert_detections(
     detections: "Detections | Path",
     *,
     protocol: "Protocol | str | None" = None,
+    classes: "Iterable[str] | None" = None,
+    images: "Iterable[Name] | None" = None,
     fail_under: Limits | None = None,
     fail_over: Limits | None = None,
     baseline: "Path | Detections | None" = None,
@@ -64,6 +66,10 @@ def assert_detections(
         As for :func:`detap.evaluate`, or what the readers read.
     protocol : Protocol or str, optional
         By default ``"coco"``, or ``"voc2012"`` for VOC files.
+    classes : iterable of str, optional
+        Names of the classes to report, as for :func:`detap.evaluate`.
+    images : iterable of int or str, optional
+        Names of the images to evaluate.
     fail_under : mapping of str to number, or a number
         Least values by name, as for ``--fail-under``; a bare number is for the headline.
     fail_over : mapping of str to number, or a number
@@ -133,7 +139,12 @@ def assert_detections(
     )
     rules = protocol or ("coco" if file_format is None else file_format.protocol)
     numbers = {"threads": threads, "score": _threshold(score_threshold)}
-    now, judged = _judged((truth, found, before), rules, demands, baseline, numbers)
+    choice = {
+        "classes": None if classes is None else [*classes],
+        "images": None if images is None else [*images],
+    }
+    how = numbers, choice
+    now, judged = _judged((truth, found, before), rules, demands, baseline, how)
     shown = _images_needed(judged, resolve_drop)
     if judged.failed:
         raise AssertionError(_message(judged, now.whole, shown))
@@ -192,23 +203,29 @@ def _judged(
     rules: "Protocol | str",
     demands: Demands,
     baseline: Any,
-    numbers: Mapping[str, Any],
+    how: tuple[Mapping[str, Any], Mapping[str, Any]],
 ) -> "tuple[Scored, Judged]":
     from detap.analysis.comparison import numbered_alike
+    from detap.evaluation.advice import comparison_notes
     from detap.evaluation.detection import evaluate, score_tables
     from detap.gates.baseline import read_baseline  # numpy
     from detap.gates.scored import Scored
 
     truth, found, before = tables
-    threads = numbers["threads"]
+    numbers, choice = how
+    choice = {**choice, "threads": numbers["threads"]}
     kept = earlier = None
     if before is not None:
         found, before = numbered_alike(found, before)
-        earlier = Scored(score_tables(truth, before, rules, threads=threads), **numbers)
+        earlier = Scored(score_tables(truth, before, rules, **choice), **numbers)
     elif baseline is not None:
         kept = Kept(os.fspath(baseline), read_baseline(os.fspath(baseline)))
-    now = Scored(evaluate(truth, found, rules, threads=threads), **numbers)
-    return now, judge(demands, now, lambda: _record(now), kept=kept, before=earlier)
+    now = Scored(evaluate(truth, found, rules, **choice), **numbers)
+    judged = judge(demands, now, lambda: _record(now), kept=kept, before=earlier)
+    if earlier is not None:
+        differing = comparison_notes(now.whole, earlier.whole)
+        judged = replace(judged, notes=(*differing, *judged.notes))
+    return now, judged
 
 
 def _threshold(given: object) -> Any:
@@ -244,11 +261,5 @@ def _message(judged: Judged, result: "Result", shown: tuple[Note, ...]) -> str:
     from detap.report.sections.gates import judged_blocks  # only where one failed
 
     lines = [line for block in judged_blocks(judged) for line in (block.title, *block.lines)]
-    lines += [*(note.message for note in shown), result.protocol.signature(_version())]
+    lines += [*(note.message for note in shown), result.signature]
     return "\n".join(map(printable, lines))
-
-
-def _version() -> str:
-    from detap._version import __version__
-
-    return __version__

@@ -130,7 +130,9 @@ def breakdowns(
         kept = kept & (outcome.boxes[0].score >= score)
     parts = _Parts(outcome, kept)
     detections, truths = parts.detections, parts.truths
-    crowd = np.bincount(truths.image[outcome.positive], minlength=outcome.images).astype(np.int64)
+    everything = outcome if outcome.whole is None else outcome.whole[0]
+    crowded = everything.boxes[1].image[everything.positive]
+    crowd = np.bincount(crowded, minlength=outcome.images).astype(np.int64)
     edge = 1.0 if outcome.protocol.pixel_edge else 0.0
     return Breakdowns(
         iou=outcome.iou,

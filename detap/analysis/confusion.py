@@ -9,7 +9,7 @@ which a detection takes the nearest free ground truth whatever its class; detect
 neither way under the protocol take part.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from detap.analysis.outcome import Counts, Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import Result
+from detap.evaluation.selection import ChosenClasses
 from detap.tables.detection import Integers
 
 Rule = Literal["protocol", "class-agnostic"]
@@ -114,6 +115,9 @@ def confusion(
     if rule not in get_args(Rule):
         raise UsageError(f"rule {rule!r} is unknown; choose from {', '.join(get_args(Rule))}")
     outcome = Outcome.of(result, iou)
+    if outcome.whole is not None:
+        everything, chosen = outcome.whole
+        return _of_classes(confusion(everything, rule, score=score), chosen)
     detections, truths = outcome.boxes
     rows = outcome.by_score
     if score is not None:
@@ -149,6 +153,25 @@ def confusion(
         matrix=np.bincount(cells, minlength=size * size).reshape(size, size),
         detection=np.concatenate([rows, np.full(len(lost), -1, np.int32)]),
         ground_truth=np.concatenate([taken, lost]),
+    )
+
+
+def _of_classes(found: Confusion, chosen: ChosenClasses) -> Confusion:
+    """Return the cells of the selected classes and the background."""
+    kept = [*chosen.labels, len(found.classes)]
+    rows = [
+        np.where(pairs < 0, -1, number[pairs])
+        for number, pairs in zip(
+            chosen.new_rows, (found.detection, found.ground_truth), strict=True
+        )
+    ]
+    inside = ((found.detection < 0) | (rows[0] >= 0)) & ((found.ground_truth < 0) | (rows[1] >= 0))
+    return replace(
+        found,
+        classes=chosen.classes,
+        matrix=found.matrix[np.ix_(kept, kept)],
+        detection=rows[0][inside],
+        ground_truth=rows[1][inside],
     )
 
 

@@ -31,6 +31,7 @@ ECCV 2020. The convention ``tidecv`` is that of its tidecv 1.0.1; ``protocol`` a
 protocol in force. docs/analysis.md says how they differ.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
@@ -44,6 +45,7 @@ from detap.core.nearest import CLASSIFICATION, LOCALISATION
 from detap.errors import UsageError
 from detap.evaluation.results import Result, averages_of_absent
 from detap.evaluation.scene import Scene
+from detap.evaluation.selection import ChosenClasses
 from detap.protocols import ANY_AREA, Protocol
 from detap.tables.detection import Flags, Floats, Integers
 
@@ -96,7 +98,7 @@ class Errors:
         The type of each detection, an index into :data:`TYPES`; -1 where it is no error.
     target : (N,) int32
         The ground truth that a localisation or classification error aims at, or the one that a
-        duplicate stands on; -1 for others.
+        duplicate stands on; -1 for others, and if that is of a class that is not selected.
     overlap : (N,) float64
         With the target, 0 where there is none.
     owner : (N,) bool
@@ -166,13 +168,19 @@ def errors(
         )
     if convention == "protocol":
         outcome = Outcome.of(result, iou)
-        return _Analysis(outcome, "protocol", outcome.false).errors()
+        if outcome.whole is None:
+            return _Analysis(outcome, "protocol", outcome.false).errors()
+        everything, selected = outcome.whole
+        analysis = _Analysis(everything, "protocol", everything.false)
+        return _of_classes(analysis.errors(selected.labels), selected)
     if isinstance(result, Outcome):
         raise UsageError("the convention tidecv matches by its own rules: give the result")
-    outcome, wrong, rows = _as_tidecv(result, iou)
-    return _on_all_rows(
-        _Analysis(outcome, "tidecv", wrong).errors(), rows, len(result.ground_truth)
-    )
+    scene, whole = result._scene, result.whole or result
+    outcome, wrong, rows = _as_tidecv(whole, iou)
+    chosen = scene if isinstance(scene, ChosenClasses) else None
+    found = _Analysis(outcome, "tidecv", wrong).errors(None if chosen is None else chosen.labels)
+    found = _on_all_rows(found, rows, len(whole.ground_truth))
+    return found if chosen is None else _of_classes(found, chosen)
 
 
 class _Analysis:
@@ -200,24 +208,26 @@ class _Analysis:
             aiming[open_], target[open_], len(self.unfound)
         )
 
-    def errors(self) -> Errors:
-        outcome = self.outcome
+    def errors(self, labels: Sequence[int] | None = None) -> Errors:
+        """Return the errors, the numbers of some classes alone; the rows are those of all."""
+        outcome, chosen = self.outcome, slice(None) if labels is None else list(labels)
         repairs = _Repairs(self)
         missed, unfound = (
             outcome.by_class(outcome.boxes[1].label[lost]) for lost in (self.missed, self.unfound)
         )
         false = repairs.false.sum(axis=0)
-        count_by_class = np.array([*repairs.typed, missed, false, unfound], np.int64)
+        count_by_class = np.array([*repairs.typed, missed, false, unfound], np.int64)[:, chosen]
         owner = np.zeros(len(self.kind), np.bool_)
         owner[self.owners] = True
-        before, changed = repairs.before, np.array([repairs.after(k) for k in range(len(TYPES))])
+        before = repairs.before[chosen]
+        changed = np.array([repairs.after(k) for k in range(len(TYPES))])[:, chosen]
         change = np.array([mean_of_defined(after) for after in changed]) - mean_of_defined(before)
         if self.convention == "tidecv":
             change[: _MISSED + 1] = np.maximum(change[: _MISSED + 1], 0.0)
         return Errors(
             convention=self.convention,
             iou=outcome.iou,
-            classes=outcome.classes,
+            classes=tuple(np.array(outcome.classes, object)[chosen].tolist()),
             average_precision=mean_of_defined(before),
             average_precision_by_class=before,
             change=change,
@@ -350,6 +360,7 @@ def _as_tidecv(result: Result, iou: float | None) -> tuple[Outcome, Flags, Integ
     """
     result.protocol.refuse_unranked(NOT_ANALYSED)
     result.protocol.refuse_other_overlaps("type the errors by the protocol: --errors")
+    result.protocol.refuse_lists("type the errors by the protocol: --errors")
     scene = result._scene
     rules = _tidecv_rules(result.protocol, USUAL_IOU if iou is None else iou)
     kept = np.flatnonzero(~scene.neutral).astype(np.int32)
@@ -390,6 +401,20 @@ def _covered(scene: Scene, outcome: Outcome, wrong: Flags) -> Flags:
     covered = np.zeros(len(wrong), np.bool_)
     covered[rows[overlap > outcome.iou]] = True
     return covered
+
+
+def _of_classes(found: Errors, chosen: ChosenClasses) -> Errors:
+    """Return errors with the rows of the selected classes; a target of another class is -1."""
+    target = chosen.new_rows[1][found.target[chosen.rows]]
+    return replace(
+        found,
+        kind=found.kind[chosen.rows],
+        target=target,
+        overlap=np.where(target < 0, 0.0, found.overlap[chosen.rows]),
+        owner=found.owner[chosen.rows] & (target >= 0),
+        missed=found.missed[chosen.truths],
+        unfound=found.unfound[chosen.truths],
+    )
 
 
 def _on_all_rows(found: Errors, rows: Integers, count: int) -> Errors:

@@ -173,7 +173,10 @@ def _of_detections(
     outcome: Outcome, errors: Errors, ranked: Integers, reason: int, most: int
 ) -> _Rows:
     kind = TYPES.index("background" if reason == _UNLABELLED else "classification")
-    rows = ranked[errors.kind[ranked] == kind][:most]
+    here = errors.kind[ranked] == kind
+    if reason == _OTHER_CLASS:  # its annotation may be of a class that is not selected
+        here &= errors.target[ranked] >= 0
+    rows = ranked[here][:most]
     return (
         np.full(len(rows), reason, np.int8),
         rows,

@@ -13,6 +13,7 @@ from detap.core.overlap import paired_overlaps
 from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.scene import Scene
+from detap.evaluation.selection import ChosenClasses
 from detap.protocols import Protocol
 from detap.tables.detection import Flags, Floats, Integers
 
@@ -44,6 +45,8 @@ class Outcome:
         Which ground truths count.
     evidence : Evidence
         What all this comes from.
+    result : Result
+        Whose outcome it is.
     """
 
     scene: Scene
@@ -53,6 +56,7 @@ class Outcome:
     counted: Flags
     positive: Flags
     evidence: Evidence
+    result: Result
 
     @classmethod
     def of(cls, result: "Result | Outcome", iou: float | None = None) -> "Outcome":
@@ -73,6 +77,18 @@ class Outcome:
         if isinstance(result, Outcome):
             return result
         return _adapted(result, threshold_of(result.protocol, iou))
+
+    @cached_property
+    def whole(self) -> "tuple[Outcome, ChosenClasses] | None":
+        """The outcome of all classes, and which were selected; None if all are reported.
+
+        What looks beyond a class, such as which class a detection is confused with, asks it.
+        """
+        if self.result.whole is None:
+            return None
+        chosen = self.result._scene
+        assert isinstance(chosen, ChosenClasses)
+        return _adapted(self.result.whole, self.threshold), chosen
 
     @property
     def protocol(self) -> Protocol:
@@ -241,4 +257,5 @@ def _adapted(result: Result, threshold: int) -> Outcome:
         counted=evidence.counted,
         positive=evidence.positive[0],
         evidence=evidence,
+        result=result,
     )

@@ -250,6 +250,7 @@ def resolution(comparison: "Comparison", drop: float | None = None) -> Resolutio
     numbers = [
         Reach.of(name, before.overall[name] - after.overall[name], images, criterion)
         for name in comparison.names
+        if comparison.has_interval(name)
     ]
     truths = comparison.first.ground_truths
     drops = before.by_class[headline] - after.by_class[headline]
@@ -262,6 +263,6 @@ def resolution(comparison: "Comparison", drop: float | None = None) -> Resolutio
             ground_truths=int(truths[label]),
         )
         for label, name in enumerate(comparison.first.classes)
-        if truths[label]
+        if truths[label] and comparison.has_interval(headline, label)
     ]
     return Resolution(criterion, "image", tuple(numbers), tuple(classes))

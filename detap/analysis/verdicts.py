@@ -25,6 +25,7 @@ DetectionVerdict = Literal[
     "not-exhaustive",
     "out-of-range",
     "unverified",
+    "zero-area",
     "beyond-limit",
 ]
 TruthVerdict = Literal["found", "aimed-at", "missed", "neutral", "out-of-range"]
@@ -44,6 +45,7 @@ class JudgedDetection:
         to a ground truth that need not be found; where it has no match, ``not-exhaustive`` if not
         every object of its class was annotated in the image, and ``out-of-range`` if its area is
         not asked for; ``unverified`` where it is not known whether the image has its class;
+        ``zero-area`` where the protocol drops it because it has no area;
         ``beyond-limit`` where better-scored detections fill the limit.
     ground_truth : int
         The row matched to, aimed at, stood on or nearest, or -1.
@@ -238,6 +240,8 @@ class _Judge:
     def _verdict(self, row: int) -> DetectionVerdict:
         outcome = self.outcome
         if not outcome.counted[row]:
+            if outcome.scene.without_area[row]:
+                return "zero-area"
             return "unverified" if outcome.scene.unverified[row] else "beyond-limit"
         if outcome.neutral[row] and outcome.truth[row] < 0:
             return "not-exhaustive" if outcome.scene.open_ended[row] else "out-of-range"

@@ -9,7 +9,6 @@ from detap.cli.session import Session
 from detap.cli.values import Parsed, Share, Whole
 from detap.errors import Note, UsageError
 from detap.gates.demands import (
-    DEFAULT_FEWEST,
     DEFAULT_RESAMPLES,
     LIMITS,
     RESAMPLES,
@@ -20,7 +19,7 @@ from detap.gates.demands import (
     Spelling,
 )
 from detap.names import printable
-from detap.protocols.measures import AT_THRESHOLD
+from detap.protocols.measures import AT_THRESHOLD, DEFAULT_FEWEST
 from detap.records import Record
 
 if TYPE_CHECKING:
@@ -36,10 +35,13 @@ class _Limit(Parsed):
     """``[NAME=]NUMBER``, as ``Limit.of`` reads it."""
 
     name = "[name=]number"
-    envvar_list_splitter = ";"  # names have spaces
 
     def __init__(self, kind: "Kind") -> None:
         self.kind = kind
+
+    def split_envvar_value(self, rv: str) -> list[str]:
+        """Split at semicolons, since names have spaces."""
+        return [part.strip() for part in rv.split(";") if part.strip()]
 
     def parse(self, text: str) -> "Limit":
         """Return the limit that the text means."""
@@ -151,7 +153,7 @@ noise_options = stack(
         "--min-ground-truths",
         type=Whole(0),
         metavar="N",
-        help="Drops and rises of classes with fewer only warn. "
+        help="Drops and rises of numbers that count fewer only warn. "
         f"[default: {DEFAULT_FEWEST} with --confidence, else 0]",
     ),
 )

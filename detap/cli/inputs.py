@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits
+from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, read_bytes
 from detap.formats.registry import DETECTIONS, TRUTH, Format, check_options, format_named, told
 from detap.formats.registry import options as format_options
 from detap.formats.several import (
@@ -29,6 +29,7 @@ _LIMITS = {
     "max_records": "records",
     "max_nesting": "nesting",
     "max_problems": "problems",
+    "max_mask_runs": "mask_runs",
 }
 
 
@@ -49,6 +50,8 @@ class Inputs(Record):
         That of the detections, where it was named.
     repartition : bool
         Whether an image may be in several inputs.
+    part : bool
+        Whether detections become a partial, which is judged when merged.
     """
 
     format: Format
@@ -58,6 +61,7 @@ class Inputs(Record):
     told: dict[Any, Format]
     named: Format | None = None
     repartition: bool = False
+    part: bool = False
 
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
@@ -80,12 +84,23 @@ class Inputs(Record):
         if len(gt) > 1:
             reading = {"limits": part_limits(inputs.limits, gt)}
             inputs = replace(inputs, reading={**inputs.reading, **reading})
-        return replace(inputs, gt=gt, dt=members(dt, inputs.format_of))
+        dt = members(dt, inputs.format_of)
+        part = options.get("partial") is not None
+        if len(dt) > 1 or part:
+            reading = {"limits": replace(inputs.limits, part=True)}
+            inputs = replace(inputs, reading={**inputs.reading, **reading})
+        return replace(inputs, gt=gt, dt=dt, part=part)
 
     def scored_by(self, *protocols: "Protocol") -> "Inputs":
         """Return the same, with what any of the protocols asks for beside boxes."""
         asked = {name: value for rules in protocols for name, value in rules.reading.items()}
         return replace(self, reading={**self.reading, **asked}) if asked else self
+
+    def read_with(self, options: Mapping[str, str]) -> "Inputs":
+        """Return the same, read with the options that a report has recorded, and no others."""
+        recorded = {option.name for option in format_options() if not option.names_files}
+        kept = {name: value for name, value in self.reading.items() if name not in recorded}
+        return replace(self, reading={**kept, **options})
 
     def format_of(self, detections: Any) -> Format:
         """Return the format of detections, by their path or what :meth:`begin` made of it."""
@@ -158,6 +173,7 @@ class Inputs(Record):
             truth,
             self.limits,
             repartition=self.repartition,
+            judge=not self.part,
         )
 
     def meant(self, given: str | None) -> tuple[str, ...]:
@@ -221,8 +237,6 @@ def only_seen(given: Iterable[str], known: Container[str] = ()) -> bool:
 
 
 def _lines(path: str) -> list[str]:
-    from detap.formats.reading.stream import read_bytes  # seldom needed
-
     try:
         text = read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -196,8 +196,8 @@ _reading_options = stack(
     _input(
         "--as-is",
         is_flag=True,
-        help="Take input at its word where it only looks wrong: boxes in fractions, backward "
-        "boxes, shifted category ids.",
+        help="Take input at its word where it only looks wrong: boxes in fractions, in another "
+        "convention or backward, shifted category ids.",
     ),
     _input(
         "--repartition",
@@ -238,6 +238,12 @@ limit_options = stack(
         type=Whole(1),
         metavar="N",
         help="Problems of an input that an error lists; 20 by default.",
+    ),
+    _limit(
+        "--max-mask-runs",
+        type=Whole(1),
+        metavar="N",
+        help="Runs of pixels that the polygons of one image may become; 8388608 by default.",
     ),
 )
 """What is accepted at most: fields of `detap.formats.reading.stream.Limits`."""
@@ -319,6 +325,9 @@ _IOU_TYPE = _axis(
 
 preset_options = stack(_PRESET, _IOU_TYPE)
 """Which preset, for a command that only reads what it scores."""
+
+sigmas_option = _option_of(next(axis for axis in axes(Protocol) if axis.name == "sigmas"))
+"""What says how many keypoints an object has, for such a command."""
 
 protocol_options = stack(_PRESET, change_options(Protocol), _IOU_TYPE)
 
@@ -433,7 +442,10 @@ def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
     UsageError
         Where the preset is unknown or the fields contradict each other.
     """
-    return preset_from(options, kind, default).with_changes(**changes_from(options, kind))
+    preset, changes = preset_from(options, kind, default), changes_from(options, kind)
+    rules = preset.with_changes(**changes)
+    rules.check_effect(name for name, value in changes.items() if value != getattr(preset, name))
+    return rules
 
 
 def preset_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:

@@ -16,6 +16,7 @@ from detap.gates.demands import Judged, Kept
 from detap.names import printable
 from detap.protocols import Protocol
 from detap.records import Record
+from detap.report.model import Material
 from detap.report.sections.detection import detection_report, sort_keys
 
 if TYPE_CHECKING:
@@ -163,10 +164,15 @@ def tell(
         The exit status.
     """
     session.doing("Reporting")
+    differing: tuple[Note, ...] = ()
+    if found.before is not None:
+        from detap.evaluation.advice import comparison_notes  # numpy is there by now
+
+        differing = comparison_notes(found.result, found.before)
     report = detection_report(
         found.result,
         inputs=found.inputs,
-        notes=found.notes,
+        notes=(*found.notes, *differing),
         blocks=found.blocks,
         sort=options["sort"],
         reverse=options["reverse"],
@@ -194,7 +200,6 @@ def _judge(
     """Return what came of the gates, and the report with it."""
     from detap.gates.judging import judge  # only with gates
     from detap.gates.scored import Scored
-    from detap.report.model import Material
     from detap.report.sections.gates import judged_blocks
     from detap.report.sinks.json import as_dict
 

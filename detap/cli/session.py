@@ -5,7 +5,7 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from detap.cli.progress import is_watched
+from detap.cli.progress import Progress, is_watched
 from detap.errors import Note, UsageError
 from detap.names import printable
 
@@ -46,8 +46,6 @@ class Session:
         if self.quiet:
             return
         if self._progress is None:
-            from detap.cli.progress import Progress  # not for --help
-
             self._progress = Progress()
         self._progress.doing(what, fraction)
 

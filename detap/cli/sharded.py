@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.gates import Gates
-from detap.cli.inputs import Inputs, chosen_images, only_seen
+from detap.cli.inputs import Inputs, chosen_images, chosen_names, only_seen
 from detap.cli.options import option, stack
 from detap.cli.output import Outputs
 from detap.cli.reporting import Evaluated, asked_blocks, make_folder
 from detap.cli.session import Session
-from detap.engines import ENGINES
+from detap.engines import ENGINES, engine
 from detap.errors import InputError, UsageError
 from detap.formats.reading.stream import STDIN
 from detap.protocols import Protocol
@@ -23,8 +23,6 @@ from detap.protocols import Protocol
 if TYPE_CHECKING:
     from detap.engines.shards import Shard
     from detap.evaluation.partial import Partial
-    from detap.evaluation.results import Result
-    from detap.report.model import Block
     from detap.tables.detection import GroundTruth, Name, SourceFile
 
 engine_options = stack(
@@ -58,12 +56,14 @@ engine_options = stack(
 
 _BOXES = (
     *("errors", "confusion", "calibration", "breakdowns", "examples", "all_analyses"),
-    *("plots", "cross_check", "classes"),
+    *("plots", "cross_check"),
 )
 """What is answered from boxes, all of which are then held."""
 
 
-def in_shards(inputs: Inputs, outputs: Outputs, options: Mapping[str, Any]) -> bool:
+def in_shards(
+    inputs: Inputs, rules: Protocol, outputs: Outputs, options: Mapping[str, Any]
+) -> bool:
     """Return whether inputs are evaluated one by one: where partials can answer what is asked.
 
     Raises
@@ -74,6 +74,8 @@ def in_shards(inputs: Inputs, outputs: Outputs, options: Mapping[str, Any]) -> b
     if options["scheduler"] is not None and options["engine"] is None:
         raise UsageError("--scheduler is for --engine dask: give that as well")
     by_boxes = [f"--{name.replace('_', '-')}" for name in _BOXES if options[name]]
+    if options["classes"] and rules.class_agnostic:
+        by_boxes.append("--classes with --class-agnostic")
     if inputs.repartition:
         by_boxes.append("--repartition")
     if outputs.want_material:
@@ -115,9 +117,13 @@ def evaluate_shards(
     if gates.before is not None:
         earlier = replace(inputs, dt=inputs.meant(gates.before))
         union, before = numbered_alike(union, _Run(earlier, rules, gates, options, session).union())
+    if options["classes"]:
+        names = chosen_names(options["classes"], union.class_names)
+        union = union.select(names)
+        before = None if before is None else before.select(names)
     results = [
         (merge([one], images="seen") if options["images"] else one).compute(
-            threads=options["threads"]
+            threads=options["threads"], refuse=not inputs.part
         )
         for one in (union, before)
         if one is not None
@@ -132,7 +138,7 @@ def evaluate_shards(
         before=results[1] if before is not None else None,
         slices=slices,
         notes=notes,
-        blocks=[*asked_blocks(result, options), *run.selection(result)],
+        blocks=asked_blocks(result, options),
         partial=union,
     )
 
@@ -290,7 +296,6 @@ class _Run:
         return Partial.from_bytes(blob, name=shard.name)
 
     def _by_engine(self, shards: "list[Shard]", rest: "Shard | None" = None) -> "Partial | None":
-        from detap.engines import engine
         from detap.engines.driving import evaluate
 
         self.session.doing("Evaluating")
@@ -337,11 +342,3 @@ class _Run:
         """Return the value of an attribute of each image that has it."""
         assert self.truth is not None  # as it was wanted
         return self.inputs.format.image_attribute(self.truth, name)
-
-    def selection(self, result: "Result") -> "list[Block]":
-        """Return what the report says of the images that were chosen."""
-        if self.truth is None or not self.options["images"]:
-            return []
-        from detap.report.sections.selection import selection_block  # seldom wanted
-
-        return [selection_block(result.images, images=len(self.truth.images))]

@@ -83,7 +83,7 @@ class Engine:
 
     def __init__(self, scheduler: str | None = None) -> None:
         try:
-            from distributed import Client, LocalCluster
+            from distributed import Client
         except ImportError as error:
             raise UsageError(
                 f"--engine dask needs what is not installed ({error.name}): install detap[dask]"
@@ -93,17 +93,7 @@ class Engine:
         self._cluster: Any = None
         self._others = active_children()
         if scheduler is None:
-            try:
-                with _undisturbed():
-                    self._cluster = LocalCluster(
-                        n_workers=os.cpu_count() or 1,
-                        threads_per_worker=1,
-                        dashboard_address="127.0.0.1:0",
-                        silence_logs=logging.CRITICAL,
-                    )
-            except BaseException:  # an interrupt, say: workers half begun would wait for a minute
-                self._end_workers()
-                raise
+            self._cluster = self._begin_workers()
         try:
             self._client = Client(scheduler or self._cluster, timeout=30)
         except (OSError, ValueError) as error:
@@ -161,6 +151,30 @@ class Engine:
         if self._cluster is not None:
             self._cluster.close()
             self._end_workers()
+
+    def _begin_workers(self) -> Any:
+        """Start a worker for each core; start all again if one dies before it is ready."""
+        from distributed import LocalCluster
+
+        for _ in range(1 + RETRIES):
+            try:
+                with _undisturbed():
+                    return LocalCluster(
+                        n_workers=os.cpu_count() or 1,
+                        threads_per_worker=1,
+                        dashboard_address="127.0.0.1:0",
+                        silence_logs=logging.CRITICAL,
+                    )
+            except RuntimeError as error:
+                self._end_workers()
+                told = str(error)
+            except BaseException:  # an interrupt, say: workers half begun would wait for a minute
+                self._end_workers()
+                raise
+        raise UsageError(
+            f"--engine dask: the workers died {1 + RETRIES} times while starting ({told}); give "
+            "them more memory, or start dask scheduler and dask worker and give --scheduler"
+        )
 
     def _end_workers(self) -> None:
         """End the processes that were begun for this and are still there."""

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.core.finishing import Scores
+from detap.core.interpolated import Interpolated
 from detap.engines import Engine
 from detap.engines.shards import Classes, Head, Shard, finish_classes, head_of, kept, of_classes
 from detap.engines.shards import shard_to_partial as to_partial
@@ -28,6 +29,12 @@ class Finished(Partial):
     def finished(self, *, threads: int | None = None) -> Scores:
         """Return the scores."""
         return self.scores
+
+    def of_classes(self, classes: Sequence[int]) -> "Finished":
+        """Return the scores of some classes."""
+        part = super().of_classes(classes)
+        columns = {f.name: getattr(part, f.name) for f in fields(Partial)}
+        return Finished(**columns, scores=self.scores.of_classes(classes))
 
 
 def evaluate(
@@ -125,7 +132,7 @@ def _put_together(union: Partial, finished: Sequence[Classes]) -> Finished:
         return np.take(np.concatenate(columns, axis=axis), order, axis=axis)
 
     put = Scores(
-        precision=whole([one.precision for one in scores], 4),
+        interpolated=Interpolated.joined([one.interpolated for one in scores]).of_classes(order),
         average=whole([one.average for one in scores], 1),
         recall=whole([one.recall for one in scores], 1),
         positives=whole([one.positives for one in scores], 1),

@@ -8,7 +8,7 @@ import numpy as np
 from detap.errors import Note
 from detap.evaluation.id_zero import weighed
 from detap.evaluation.results import Result
-from detap.tables.doubts import repeated
+from detap.tables.doubts import repeated, score_cut, score_cut_note
 
 _LOW = 0.05
 _MANY = 10
@@ -37,8 +37,6 @@ def notes_of_arrays(result: Result) -> Iterator[Note]:
         yield Note("zero-area-ground-truth", message, empty)
     if detections.files:
         return
-    if not len(detections):
-        yield Note("no-detections", "there is no detection: every AP is 0")
     score = detections.score
     if outside := int(np.count_nonzero((score < 0) | (score > 1))):
         message = (
@@ -142,12 +140,36 @@ def _said(code: str, known: set[str]) -> bool:
     return code in known
 
 
+def _score_cut(result: Result) -> float | None:
+    return score_cut(result._source.lowest_score, int(result.detections_count.sum()))
+
+
+def score_cut_notes(result: Result) -> Iterator[Note]:
+    """Say that detections seem to be cut at a score, which shortens the curve that AP is under."""
+    cut, reached = _score_cut(result), result.recall[0, :, 0, -1]
+    if cut is not None and not np.isnan(reached).all():
+        yield score_cut_note(cut, f", which ends at a mean recall of {np.nanmean(reached):.3f}")
+
+
+def comparison_notes(now: Result, before: Result) -> tuple[Note, ...]:
+    """Warn of two detectors whose detections are cut at different scores."""
+    cuts = [_score_cut(result) for result in (before, now)]
+    if cuts[0] == cuts[1]:
+        return ()
+    where = ["are not cut" if cut is None else f"seem cut at a score of {cut:g}" for cut in cuts]
+    message = (
+        f"detections of the first detector {where[0]}, those of the second {where[1]}: AP may "
+        "differ by that alone; predict both with the same threshold"
+    )
+    return (Note("scores-cut-differently", message),)
+
+
 def with_advice(result: Result) -> Result:
     """Return the result with notes of what looks wrong about its tables, where anything does."""
     result = weighed(result)
     from_files = result.ground_truth.files and result.detections.files
     found = [] if from_files else list(notes_of_arrays(result))
-    found += written_twice(result)
+    found += [*written_twice(result), *score_cut_notes(result)]
     result = replace(result, notes=(*result.notes, *found)) if found else result
     doubts = suspicions_of(result)
     return replace(result, notes=(*result.notes, *doubts)) if doubts else result

@@ -77,12 +77,8 @@ def thresholds_of(rules: Protocol, classes: Sequence[str]) -> dict[int, float]:
     UsageError
         Where no class is.
     """
-    if not rules.class_iou:
-        return dict.fromkeys(range(len(classes)), rules.iou_thresholds[0])
-    due = {name.casefold(): threshold for name, threshold in rules.class_iou}
-    names = [name.casefold() for name in classes]
-    found = {number: due[name] for number, name in enumerate(names) if name in due}
-    if not found:
+    found = _scored(rules, classes)
+    if rules.class_iou and not found:
         listed = ", ".join(name for name, _ in rules.class_iou)
         raise UsageError(
             f"protocol {rules.name} scores {listed}, and there is none of them; name the classes "
@@ -91,12 +87,20 @@ def thresholds_of(rules: Protocol, classes: Sequence[str]) -> dict[int, float]:
     return found
 
 
+def _scored(rules: Protocol, classes: Sequence[str]) -> dict[int, float]:
+    if not rules.class_iou:
+        return dict.fromkeys(range(len(classes)), rules.iou_thresholds[0])
+    due = {name.casefold(): threshold for name, threshold in rules.class_iou}
+    names = [name.casefold() for name in classes]
+    return {number: due[name] for number, name in enumerate(names) if name in due}
+
+
 def without_unscored(
     rules: Protocol, classes: Sequence[str], counts: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], tuple[Note, ...]]:
     """Return counts (7, K), 0 for classes that are not scored, and a note of their detections."""
     kept = np.zeros_like(counts)
-    scored = [*thresholds_of(rules, classes)]
+    scored = [*_scored(rules, classes)]
     kept[:, scored] = counts[:, scored]
     rest = counts[2] - kept[2]
     if not rest.any():

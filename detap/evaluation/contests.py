@@ -20,6 +20,7 @@ from detap.core.proposals import coverage
 from detap.core.tie_orders import HIT, MISS, NEITHER, Claim, Span, Tie, spans
 from detap.errors import UsageError
 from detap.evaluation.scene import Scene
+from detap.evaluation.selection import ChosenClasses
 from detap.tables.detection import Flags, Floats
 
 Rows = NDArray[np.int64]
@@ -91,6 +92,10 @@ def contests_of(scene: Scene, evidence: Evidence | None) -> list[Contest]:
             f"protocol {scene.protocol.name} matches to boxes and then to groups, where no bounds "
             "of equal scores are known; leave out --tie-range, or say --group-of-weight none"
         )
+    if isinstance(scene, ChosenClasses):
+        number = {label: place for place, label in enumerate(scene.labels)}
+        everything = contests_of(scene.whole, scene.whole.evidence())
+        return [one._replace(label=number[one.label]) for one in everything if one.label in number]
     if evidence is None:
         return [*_ProposalOrders(scene).contests()]
     return [*_Orders(scene, evidence).contests()]
@@ -144,6 +149,7 @@ class _Orders:
         images = len(self.scene.images)
         pairs = np.unique(self.pair[self._contested()])
         by_pair = np.argsort(self.pair, kind="stable")
+        by_pair = by_pair[~self.scene.not_scored[by_pair]]
         ends = [np.searchsorted(self.pair[by_pair], pairs, side=end) for end in ("left", "right")]
         truths = self.truths.label * np.int64(images) + self.truths.image
         order = np.argsort(truths, kind="stable")
@@ -166,8 +172,7 @@ class _Orders:
         tie = np.stack([self.pair[reaches], self.within.first[reaches]])
         _, place, count = np.unique(tie, axis=1, return_inverse=True, return_counts=True)
         straddles[reaches[count[place.ravel()] > 1]] = True
-        # What is unverified takes places in the limits, and counts nowhere itself.
-        straddles &= ~self.scene.unverified
+        straddles &= ~self.scene.not_scored
         return straddles
 
 

@@ -40,11 +40,12 @@ def weighed(result: Result) -> Result:
         as_seen=True,
     )
     scores = one_class.score()
-    precision = scores.precision[-1].transpose(1, 2, 3, 0)
+    interpolated = result._interpolated.copy()
+    interpolated.put(slice(label, label + 1), scores.interpolated.of_classes([label]))
     there = replace(
         result,
         average_precision=_replaced(result.average_precision, label, scores.average),
-        precision=_replaced(result.precision, label, precision, axis=2),
+        _interpolated=interpolated,
         recall=_replaced(result.recall, label, scores.recall),
     )
     ours, theirs = apart(here[1], there.summary[here[0]])
@@ -60,9 +61,8 @@ def _rows(result: Result, table: GroundTruth | Detections, label: int) -> NDArra
     return np.flatnonzero(result.protocol.class_agnostic | (table.label == label))
 
 
-def _replaced(values: Floats, label: int, by: Floats, axis: int = 1) -> Floats:
+def _replaced(values: Floats, label: int, by: Floats) -> Floats:
     """Return an array with the numbers of one class replaced."""
     changed = values.copy()
-    at = (slice(None),) * axis + (label,)
-    changed[at] = by[at]
+    changed[:, label] = by[:, label]
     return changed

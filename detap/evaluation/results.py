@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detap._version import __version__
 from detap.core import curves as core_curves
 from detap.core.curves import mean_of_defined
 from detap.core.finishing import Scores, finish
+from detap.core.interpolated import Interpolated
 from detap.errors import Note
 from detap.evaluation.scene import Scene
 from detap.protocols import Measure, Protocol
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from detap.analysis.operating import OperatingPoint
     from detap.core.evidence import Cell, Evidence
     from detap.evaluation.partial import Partial
+    from detap.evaluation.selection import Selection
 
 Counts = NDArray[np.int64]
 
@@ -121,13 +124,17 @@ class Result(Record):
         The same as arrays, where they were asked for.
     notes : tuple of Note
         What the readers and the evaluation noticed.
+    selection : Selection or None
+        Which classes and images were selected; None if all are reported.
+    whole : Result or None
+        The result of all classes, of which this one has the selected ones. None without a selection
+        of classes, and for a result of partials or of a class-agnostic protocol.
     """
 
     protocol: Protocol
     classes: tuple[str, ...]
     average_precision: Floats
     recall: Floats
-    precision: Floats
     ground_truths: Counts
     neutral: Counts
     detections_count: Counts
@@ -137,8 +144,11 @@ class Result(Record):
     within: Counts
     notes: tuple[Note, ...]
     _positives: Counts
+    _interpolated: Interpolated
     _source: "Scene | Partial"
     _evidence: "Evidence | None" = None
+    selection: "Selection | None" = None
+    whole: "Result | None" = None
 
     @property
     def ground_truth(self) -> GroundTruth:
@@ -196,6 +206,17 @@ class Result(Record):
         return self.protocol.detection_limits
 
     @cached_property
+    def precision(self) -> Floats:
+        """Interpolated precision at the largest detection limit, (T, R, K, A) float64."""
+        return self._interpolated.dense()[..., -1]
+
+    @property
+    def signature(self) -> str:
+        """The protocol, what was selected and the version, as reports show them."""
+        selected = () if self.selection is None else self.selection.spelled
+        return self.protocol.signature(__version__, selected)
+
+    @cached_property
     def summary(self) -> dict[str, float]:
         """The protocol's numbers by name, the headline first; NaN where undefined."""
         return {entry.name: self._mean(entry) for entry in self.protocol.measures()}
@@ -236,6 +257,20 @@ class Result(Record):
             Where the protocol has no such number, with near names. It is a KeyError too.
         """
         return self._class_means(self.protocol.measure(name))
+
+    def counted(self, name: str) -> Counts:
+        """Return how many ground truths of each class a number counts, (K,) int64.
+
+        They are those of its area range and group of classes.
+
+        Raises
+        ------
+        UnknownNameError
+            If the protocol has no such number, with near names. It is a KeyError too.
+        """
+        entry = self.protocol.measure(name)
+        counts = self._positives[entry.area]
+        return np.where(self.in_group(entry.group), counts, 0) if entry.group else counts
 
     @cached_property
     def evidence(self) -> "Evidence":
@@ -302,7 +337,7 @@ class Result(Record):
         pycocotools' ``eval["precision"]``, but NaN for -1. Computed anew at each call.
         """
         scores = finish(self.evidence, threads=self._source.threads, all_limits=True)
-        return scores.precision.transpose(2, 3, 4, 1, 0)
+        return scores.interpolated.dense()
 
     def curves(self) -> list[Curve]:
         """Return the precision-recall curve of each class that has one, at each threshold."""
@@ -431,13 +466,16 @@ class Result(Record):
         rows = _threshold_rows(entry)
         if entry.quantity == "AR":
             return mean_of_defined(self.recall[rows, :, entry.area, entry.limit])
-        classes: Any = np.flatnonzero(self.in_group(entry.group)) if entry.group else slice(None)
-        average = self.average_precision[rows, :, entry.area][:, classes]
+        average = self.average_precision[rows, :, entry.area]
+        wanted = ~np.isnan(average[0])
+        if entry.group:
+            wanted &= self.in_group(entry.group)
+        labels = np.flatnonzero(wanted)
         if self.protocol.interpolation == "101-point":
             # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
             # a mean of means would differ in the last bits.
-            return mean_of_defined(self.precision[rows, :, :, entry.area][:, :, classes])
-        return mean_of_defined(average)
+            return self._interpolated.mean(entry.area, rows, labels)
+        return mean_of_defined(average[:, labels])
 
     def in_group(self, group: str) -> Flags:
         """Return which classes are in a group, such as ``"rare"``, (K,) bool."""
@@ -446,15 +484,13 @@ class Result(Record):
 
     def _class_means(self, entry: Measure) -> Floats:
         rows = _threshold_rows(entry)
-        if entry.quantity == "AR":
-            values = self.recall[rows, :, entry.area, entry.limit]
+        means: Floats
+        if entry.quantity == "AP" and self.protocol.interpolation == "101-point":
+            means = self._interpolated.means(entry.area, rows)
         else:
-            values = self.average_precision[rows, :, entry.area]
-            if self.protocol.interpolation == "101-point" and self.precision.size:
-                block = self.precision[rows, :, :, entry.area]
-                values = block.reshape(-1, block.shape[2])
-        # Each class's values side by side, so that numpy adds them in the order of a flat mean.
-        means: Floats = np.ascontiguousarray(values.T).mean(axis=1)
+            at = self.recall[..., entry.limit] if entry.quantity == "AR" else self.average_precision
+            # Each class's values side by side, so that numpy adds them in the order of a flat mean.
+            means = np.ascontiguousarray(at[rows, :, entry.area].T).mean(axis=1)
         return np.where(self.in_group(entry.group), means, np.nan) if entry.group else means
 
 
@@ -466,18 +502,16 @@ def result_of(
     notes: tuple[Note, ...],
 ) -> Result:
     """Put names on scores."""
-    average, precision = scores.average, scores.precision[-1].transpose(1, 2, 3, 0)
+    average, interpolated = scores.average, scores.interpolated
     if protocol.absent_class != "undefined":
-        absent = averages_of_absent(protocol, scores.counts[2] > 0)[:, None]
-        average, precision = (
-            np.where(np.isnan(values), absent, values) for values in (average, precision)
-        )
+        absent = averages_of_absent(protocol, scores.counts[2] > 0)
+        average = np.where(np.isnan(average), absent[:, None], average)
+        interpolated = interpolated.filled(absent)
     return Result(
         protocol=protocol,
         classes=classes,
         average_precision=average,
         recall=scores.recall,
-        precision=precision,
         ground_truths=scores.counts[0],
         neutral=scores.counts[1],
         detections_count=scores.counts[2],
@@ -487,6 +521,7 @@ def result_of(
         within=scores.counts[6],
         notes=notes,
         _positives=scores.positives,
+        _interpolated=interpolated,
         _source=source,
         _evidence=scores.evidence,
     )

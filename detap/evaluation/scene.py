@@ -19,6 +19,7 @@ from detap.protocols import Protocol
 from detap.protocols.axes import exact
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
+from detap.tables.doubts import INTERLEAVED, NO_DETECTIONS, NOTHING_SAID
 
 if TYPE_CHECKING:  # a plain run keeps none
     from detap.core.evidence import Cell, Evidence
@@ -80,6 +81,12 @@ class Scene:
             self.detections = written if kept.all() else written.select(np.flatnonzero(kept))
         self.below_floor = len(detections) - len(written)
         self.flat = len(written) - len(self.detections)
+        if rules.zero_area == "dropped":
+            area = _range_areas(shapes_of(ground_truth, self.detections, rules, threads))
+            if not (area > 0).all():
+                ground_truth = ground_truth.select(np.flatnonzero(area > 0))
+        self.truths_dropped = len(self.ground_truth) - len(ground_truth)
+        self.ground_truth = ground_truth
         self.threads = threads
         self.classes = ("all",) if rules.class_agnostic else self.detections.classes
         self.group = ground_truth.group_of & (rules.group_of_weight is not None)
@@ -106,6 +113,17 @@ class Scene:
                 f"not say: give annotations that do, or do without, {' '.join(options)}"
             )
 
+    @property
+    def of_all_classes(self) -> "Scene":
+        """The scene that this has some classes of; itself, where it has them all."""
+        return self
+
+    @property
+    def lowest_score(self) -> float | None:
+        """The lowest score of a detection; None where there is none."""
+        score = self.detections.score
+        return float(score.min()) + 0.0 if len(score) else None  # -0.0 as 0.0
+
     @cached_property
     def unverified(self) -> Flags:
         """Detections of classes of which it is not known whether they are in the image, (N,)."""
@@ -115,6 +133,19 @@ class Scene:
         looked_for = "negative", "positive"
         where = claims.image, claims.label
         return ~self.ground_truth.in_lists(looked_for, *where, or_present=True)
+
+    @cached_property
+    def without_area(self) -> Flags:
+        """Detections that the protocol drops because they have no area, (N,)."""
+        if self.protocol.zero_area == "counted":
+            return np.zeros(len(self.detections), np.bool_)
+        own = self.shapes.areas()[0]
+        return ~(self.shapes.deciding(own) > 0)
+
+    @cached_property
+    def not_scored(self) -> Flags:
+        """Detections that use up the detection limits but are not scored, (N,)."""
+        return self.unverified | self.without_area
 
     @cached_property
     def open_ended(self) -> Flags:
@@ -155,7 +186,7 @@ class Scene:
         if self.open_ended.any():
             # An area within no range: what is outside counts neither way where it has no match.
             decisive = np.where(self.open_ended, np.nan, decisive)
-        annotated = truth.area if self.protocol.area_source == "annotation" else truth_area
+        annotated = _range_areas(self.shapes)
         one = self.protocol.class_agnostic
         labels = [np.zeros_like(t.label) if one else t.label for t in (claim, truth)]
         return (
@@ -232,17 +263,19 @@ class Scene:
         )
 
     def _ranks(self) -> Integers | None:
-        """Return the place of each detection that the limits apply to, where core is told it.
+        """Return the rank of each detection that the limits apply to; None if core computes it.
 
-        What is unverified takes its place, and is beyond every limit itself.
+        What is not scored takes its place, and is beyond every limit itself.
         """
-        if self.protocol.limit_scope == "class" and self.protocol.verified == "all":
+        rules = self.protocol
+        every = rules.verified == "all" and rules.zero_area == "counted"
+        if rules.limit_scope == "class" and every:
             return None
         scope: NDArray[np.integer[Any]] = self.detections.image
         if self.protocol.limit_scope == "class":
             scope = scope * np.int64(len(self.classes)) + self.detections.label
         rank = _rank_within(scope, self.detections.score)
-        rank[self.unverified] = UNLIMITED
+        rank[self.not_scored] = UNLIMITED
         return rank
 
     def evidence(self) -> "Evidence":
@@ -353,7 +386,13 @@ class Scene:
 
             counts, unscored = without_unscored(self.protocol, self.classes, counts)
         strangers = notes_of_strangers(counts, self.classes[:of_truth], self.protocol)
-        return [*self.notes_of_flags(), *strangers, *unscored]
+        nothing = note_of_nothing(scores.counts, self.detections.notes)
+        return [*self.notes_of_flags(), *nothing, *strangers, *unscored]
+
+    def notes_of_detections(self) -> list[Note]:
+        """Return the notes of the table that matter under this protocol."""
+        notes = self.detections.notes
+        return [note for note in notes if note != INTERLEAVED or self.protocol.ties == "file"]
 
     def notes_of_flags(self) -> list[Note]:
         """Return what is worth saying about ground truths that the protocol counts."""
@@ -366,6 +405,13 @@ class Scene:
         if self.flat:
             message = "detections have no width or height, and are left out, as the protocol has it"
             found.append(Note("flat-detections", message, self.flat, warning=False))
+        for code, what, count in (
+            ("zero-area-ground-truth-dropped", "ground truths", self.truths_dropped),
+            ("zero-area-detections-dropped", "detections", np.count_nonzero(self.without_area)),
+        ):
+            if count:
+                message = f"{what} have no area and are left out under {rules.name}"
+                found.append(Note(code, message, int(count), warning=False))
         unverified = int(rules.verified != "all" and np.count_nonzero(self.unverified))
         if unverified:
             message = (
@@ -394,6 +440,20 @@ class Scene:
         return found
 
 
+def note_of_nothing(counts: NDArray[np.int64], notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return a warning if no detection is scored, unless the notes have it.
+
+    Parameters
+    ----------
+    counts : (7, K) int64
+        As scoring gives them.
+    notes : iterable of Note
+    """
+    if counts[2].any() or any(note.code == NO_DETECTIONS for note in notes):
+        return ()
+    return (Note(NO_DETECTIONS, NOTHING_SAID),)
+
+
 def notes_of_strangers(
     counts: NDArray[np.int64], classes: Sequence[str], rules: Protocol
 ) -> Iterator[Note]:
@@ -410,7 +470,7 @@ def notes_of_strangers(
     if rules.absent_class != "undefined":
         return
     positives, neutral, detections = counts[:3, : len(classes)]
-    if rules.verified != "all":
+    if rules.verified != "all" or rules.zero_area == "dropped":
         detections = counts[6, : len(classes)]  # no other is a false positive
     strangers = (positives == 0) & (neutral == 0) & (detections > 0)
     if strangers.any():
@@ -448,6 +508,13 @@ def rules_of(protocol: Protocol) -> Rules:
         guard=protocol.precision_guard,
         pixel_edge=protocol.pixel_edge,
     )
+
+
+def _range_areas(shapes: Shapes) -> Floats:
+    """Return the areas (G,) that decide the ranges of ground truths."""
+    if shapes.rules.area_source == "annotation":
+        return shapes.ground_truth.area
+    return shapes.areas()[1]
 
 
 def _flagged(truth: GroundTruth, flags: tuple[str, ...]) -> Flags:

@@ -49,6 +49,8 @@ def read_slices(path: str, images: "Iterable[Name]") -> tuple[dict[str, list["Na
     tagged: set[str] = set()
     for image, tag in pairs:
         members = tags.setdefault(tag, set())
+        if image is None:
+            continue
         if image in known:
             members.add(image)
             tagged.add(image)
@@ -109,8 +111,8 @@ def _in_order(tags: Mapping[str, set[str]], known: "Mapping[str, Name]") -> dict
     }
 
 
-def _pairs(path: str, known: "Mapping[str, Name]") -> Iterator[tuple[str, str]]:
-    """Yield each pair of image and tag."""
+def _pairs(path: str, known: "Mapping[str, Name]") -> Iterator[tuple[str | None, str]]:
+    """Yield each pair of image and tag; the image of a tag that lists none is None."""
     from detap.formats.reading.stream import read_bytes
 
     try:
@@ -122,7 +124,7 @@ def _pairs(path: str, known: "Mapping[str, Name]") -> Iterator[tuple[str, str]]:
     return _json_pairs(path, text, known)
 
 
-def _csv_pairs(path: str, text: str) -> Iterator[tuple[str, str]]:
+def _csv_pairs(path: str, text: str) -> Iterator[tuple[str | None, str]]:
     rows = csv.reader(StringIO(text), strict=True)
     try:
         headings = next(rows, None)
@@ -147,7 +149,9 @@ def _csv_pairs(path: str, text: str) -> Iterator[tuple[str, str]]:
         raise InputError(Problem(path, f"line {rows.line_num}", f"is not CSV: {error}")) from None
 
 
-def _json_pairs(path: str, text: str, known: "Mapping[str, Name]") -> Iterator[tuple[str, str]]:
+def _json_pairs(
+    path: str, text: str, known: "Mapping[str, Name]"
+) -> Iterator[tuple[str | None, str]]:
     try:
         record = json.loads(text, object_pairs_hook=_without_repeats)
     except (ValueError, RecursionError) as error:
@@ -160,6 +164,8 @@ def _json_pairs(path: str, text: str, known: "Mapping[str, Name]") -> Iterator[t
     keys = sum(key in known for key in record)
     values = sum(str(entry) in known for value in record.values() for entry in _listed(value))
     for key, value in record.items():
+        if value == [] and (keys < values or not keys):
+            yield None, key
         for entry in _listed(value):
             if isinstance(entry, bool) or not isinstance(entry, str | int):
                 raise InputError(

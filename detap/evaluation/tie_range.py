@@ -97,7 +97,7 @@ class _Bounds:
                 empty,
                 average_precision=empty.average_precision.copy(),
                 recall=empty.recall.copy(),
-                precision=empty.precision.copy(),
+                _interpolated=empty._interpolated.copy(),
             )
             for _ in range(2)
         )
@@ -162,9 +162,10 @@ class _Bounds:
             guard=guard,
         )
         if len(levels):
-            end.precision[t, :, k, a] = curves.interpolated_precision(
+            precision = curves.interpolated_precision(
                 hits, positives, levels, summing=self.rules.summing, guard=guard
             )
+            end._interpolated.write(k, a, t, precision)
 
 
 def _levels(scores: Floats, ties: Floats) -> Rows:

@@ -6,7 +6,7 @@ signature, its line of the JSON schema and its row of the docs all derive from i
 (``python -m docs.derive`` writes the last two).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, field, fields, replace
 from functools import partial
 from itertools import pairwise
@@ -595,6 +595,9 @@ class Areas(Kind):
     def _check(self, band: AreaRange) -> None:
         if not isinstance(band, AreaRange):
             raise UsageError(f"area range {band!r} is not an AreaRange")
+        for what in ("name", "suffix"):
+            if not isinstance(getattr(band, what), str):
+                raise UsageError(f"area range {band!r}: the {what} is not a string")
         low, high = (
             _real(f"end of area range {band.name!r}", end) for end in (band.low, band.high)
         )
@@ -678,7 +681,10 @@ def _real(name: str, value: Any) -> float:
     """Return a plain float, also for numpy's: signatures spell it."""
     if isinstance(value, bool | str | bytes) or not hasattr(value, "__float__"):
         raise _refuse(name, value, "is not a number")
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        raise UsageError(f"{worded(name)} is too large for a number") from None
 
 
 def _listed(name: str, value: Any) -> tuple[Any, ...]:
@@ -886,15 +892,17 @@ class Rules(Value, kw_only=True):
         """Return the axes that the signature names even where they are the preset's."""
         return ()
 
-    def signature(self, version: str) -> str:
+    def signature(self, version: str, selected: Iterable[str] = ()) -> str:
         """Return the one line that makes a number reproducible.
 
         Parameters
         ----------
         version : str
             detap's own.
+        selected : iterable of str
+            The selection of classes and images, as ``classes:2-of-80-0c1f2a3b``.
         """
-        return f"protocol:{self.spelling}|detap:{version}"
+        return "|".join((f"protocol:{self.spelling}", *selected, f"detap:{version}"))
 
     @property
     def spelling(self) -> str:
@@ -903,6 +911,9 @@ class Rules(Value, kw_only=True):
         said = dict.fromkeys((*self.always_said(), *self.departures()))
         parts = [f"{n.replace('_', '-')}:{kinds[n].spell(getattr(self, n))}" for n in said]
         return "|".join([self.name, *parts])
+
+    def check_effect(self, changed: Iterable[str]) -> None:
+        """Refuse fields that were changed and have no effect on any number."""
 
     def with_changes(self, **changes: Any) -> Self:
         """Return these rules with other values in some fields, and with what goes with them."""
@@ -927,8 +938,8 @@ class Rules(Value, kw_only=True):
     def spelt(cls, text: str) -> Self:
         """Return the rules of a signature: ``coco``, ``coco|neutral:none``, as reports show it.
 
-        Axes may be called as their options too; ``protocol:`` in front and detap's version are
-        taken and left out of account.
+        Axes may be called as their options too; ``protocol:`` in front, the selection and detap's
+        version are ignored.
 
         Raises
         ------
@@ -941,7 +952,7 @@ class Rules(Value, kw_only=True):
         changes = {}
         for part in parts:
             called, _, value = part.partition(":")
-            if called == "detap":
+            if called in ("detap", "classes", "images"):
                 continue
             if called not in known:
                 hint = near(called, known) or "write an axis as preset|axis:value"

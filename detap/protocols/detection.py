@@ -1,7 +1,8 @@
 """How detections are matched and scored, as data: the axes of a detection protocol."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from math import isinf
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
@@ -68,11 +69,26 @@ _OF_RANKING = (
     "absent_class",
     "class_agnostic",
     "group_of_weight",
+    "zero_area",
     "empty_images",
     "id_zero",
     *_OF_LISTS,
 )
 """What it does not look at: no detection claims, and none is ranked."""
+
+
+_NOT_OF_COVERAGE = (
+    "absorbing",
+    "candidate",
+    "equal_iou",
+    "limit_scope",
+    "interpolation",
+    "recall_grid",
+    "precision_guard",
+    "absent_class",
+    "id_zero",
+)
+"""What pairing by coverage does not look at besides: it has recall alone, of one class."""
 
 
 class Protocol(Rules, kw_only=True):
@@ -338,6 +354,12 @@ class Protocol(Rules, kw_only=True):
         "Detections without width or height count, or are left out.",
         "Detections whose box ends where it begins, or before: they count, or are left out.",
     )
+    zero_area: Literal["counted", "dropped"] = axis(
+        "counted",
+        "Ground truths and detections without area count, or are left out.",
+        "Ground truths and detections whose area is not above 0: they count; or are left out, "
+        "detections after the detection limits (LVIS).",
+    )
     verified: Literal["all", "listed"] = axis(
         "all",
         "Which detections can be judged: all, or those of classes that were looked for in their "
@@ -381,12 +403,12 @@ class Protocol(Rules, kw_only=True):
         by_truth = self.pairing == "ground-truth"
         self._refuse_other(_OF_RANKING if by_truth else _OF_GROUND_TRUTH, "pairing")
         if self.pairing == "coverage":
-            self._refuse_other((*_OF_LISTS, "group_of_weight"), "pairing")
+            self._refuse_other((*_OF_LISTS, "group_of_weight", "zero_area"), "pairing")
         self._check_overlap()
-        if self.class_agnostic and (self.verified, self.not_exhaustive) != ("all", "counted"):
+        if self.class_agnostic and any(getattr(self, n) != getattr(Protocol, n) for n in _OF_LISTS):
             raise UsageError(
-                "what was looked for in an image is said class by class: to score classes as one, "
-                "give --verified all --not-exhaustive counted too"
+                "lists of classes and groups of classes need classes: to score classes as one, "
+                "give --verified all --not-exhaustive counted --class-groups none too"
             )
         for name in _BY_RANGE:
             if len(getattr(self, name)) not in (0, 1, len(self.area_ranges)):
@@ -490,6 +512,22 @@ class Protocol(Rules, kw_only=True):
                 f"{remedy}"
             )
 
+    def refuse_lists(self, hint: str) -> None:
+        """Refuse an analysis that ignores the classes an image lists.
+
+        Raises
+        ------
+        UsageError
+        """
+        plain = {"verified": "all", "not_exhaustive": "counted"}
+        used = {name: value for name, value in plain.items() if getattr(self, name) != value}
+        if used:
+            options = " ".join(f"--{n.replace('_', '-')} {value}" for n, value in used.items())
+            raise UsageError(
+                f"protocol {self.name} scores by the classes that each image lists, and this "
+                f"analysis ignores those lists; {hint}, or score every class: {options}"
+            )
+
     @property
     def reading(self) -> dict[str, bool]:
         """What readers must be asked for beside boxes, as options of theirs."""
@@ -518,6 +556,36 @@ class Protocol(Rules, kw_only=True):
             kept = set(changes["neutral"])
             changes["absorbing"] = tuple(flag for flag in self.absorbing if flag in kept)
         return replace(self, **changes)
+
+    def check_effect(self, changed: Iterable[str]) -> None:
+        """Refuse fields that were changed and have no effect on any number.
+
+        Parameters
+        ----------
+        changed : iterable of str
+            The names of the fields.
+
+        Raises
+        ------
+        UsageError
+        """
+        all_points = _level_count(self.interpolation) is None
+        unlimited = set(self.detection_limits) == {None}
+        any_area = not any(band.low > 0 or not isinf(band.high) for band in self.area_ranges)
+        coverage = self.pairing == "coverage"
+        idle = {
+            "recall_grid": all_points and "--ap all-point takes all points",
+            "limit_scope": unlimited and "there is no limit: give --max-dets too",
+            "area_source": any_area and "there is one range, of all areas: give --area-ranges too",
+            "empty_images": not coverage and "it is for proposals: --pairing coverage",
+        }
+        if coverage:
+            why = "pairing by coverage gives recall alone, of one class"
+            idle |= dict.fromkeys(_NOT_OF_COVERAGE, why)
+        for name in changed:
+            if idle.get(name):
+                option = next(entry.option for entry in axes(Protocol) if entry.name == name)
+                raise UsageError(f"{option} has no effect: {idle[name]}; or leave out {option}")
 
     def _unheeded(self, overlap: str) -> tuple[str, ...]:
         """Return the axes whose values an overlap does not look at."""

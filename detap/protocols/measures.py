@@ -1,5 +1,6 @@
 """The numbers that a protocol has: each one's name and title, once."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from detap.errors import UnknownNameError
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
 
 AT_THRESHOLD = ("F1", "precision", "recall", "false-positives-per-image")
 """The numbers of a detector at one score threshold, which no protocol decides."""
+
+DEFAULT_FEWEST = 20
+"""Ground truths; numbers that count fewer have no interval, unless asked otherwise."""
 
 UNBOUNDED = frozenset({"false-positives-per-image"})
 """Numbers that may exceed 1 and are no counts."""
@@ -80,27 +84,27 @@ def named(rules: "Protocol", name: str) -> Measure:
     UnknownNameError
         Where there is none, with near names.
     """
-    limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
-    thresholds = (None, *range(len(rules.iou_thresholds) if not rules.class_iou else 0))
-    candidates = [
-        *summary(rules),
-        *(_precision(rules, t, a) for a in bands for t in thresholds if rules.headline != "AR"),
-        *(
-            _recall(rules, area, limit, both=both)
-            for both in (False, True)
-            for limit in reversed(limits)
-            for area in bands
-        ),
-    ]
-    for candidate in candidates:
+    for candidate in _all(rules):
         if candidate.name == name:
             return candidate
     usual = [entry.name for entry in summary(rules)]
     hint = near(name, usual) or near(
-        name, dict.fromkeys(candidate.name for candidate in candidates)
+        name, dict.fromkeys(candidate.name for candidate in _all(rules))
     )
     hint = hint or f"it has {', '.join(usual)}"
     raise UnknownNameError(f"protocol {rules.name} has no number {name!r}; {hint}")
+
+
+def _all(rules: "Protocol") -> Iterator[Measure]:
+    """Yield all numbers of a protocol, those of the summary first; a name may occur again."""
+    limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
+    thresholds = (None, *range(len(rules.iou_thresholds) if not rules.class_iou else 0))
+    yield from summary(rules)
+    if rules.headline != "AR":
+        yield from (_precision(rules, t, a) for a in bands for t in thresholds)
+    for both in (False, True):
+        for limit in reversed(limits):
+            yield from (_recall(rules, area, limit, both=both) for area in bands)
 
 
 def _recall_at(rules: "Protocol") -> list[Measure]:

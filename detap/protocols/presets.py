@@ -78,6 +78,7 @@ _LVIS = partial(
     absorbing=(),
     detection_limits=(300,),
     limit_scope="image",
+    zero_area="dropped",
     verified="listed",
     not_exhaustive="neutral",
     class_groups="frequency",

@@ -1,6 +1,6 @@
 """How rankings are scored, as data: the axes and presets of retrieval and classification."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -123,6 +123,22 @@ class Classification(_AtK, kw_only=True):
     def always_said(self) -> tuple[str, ...]:
         """Return the axes that change numbers of the same name: every report says them."""
         return ("curve", *(("divisor", "no_relevant") if self.cutoffs else ()))
+
+    def check_effect(self, changed: Iterable[str]) -> None:
+        """Refuse fields that were changed and have no effect on any number.
+
+        Raises
+        ------
+        UsageError
+        """
+        idle: dict[str, str] = {}
+        if self.recall_levels is None:
+            idle["recall_grid"] = f"--ap {self.curve} takes no recall levels"
+        if not self.cutoffs:
+            idle |= dict.fromkeys(("divisor", "no_relevant"), "it is for measures at k: give --k")
+        for name in sorted(idle.keys() & {*changed}):
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} has no effect: {idle[name]}; or leave out {option}")
 
     def with_curve(self, curve: Curve) -> "Classification":
         """Return these rules with another curve, and a grid that goes with it."""

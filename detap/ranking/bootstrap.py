@@ -8,6 +8,8 @@ percentile one, as for detectors (:mod:`detap.analysis.bootstrap`).
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.core.resampling import PARTS
+
 Floats = NDArray[np.float64]
 
 _BLOCK = 1 << 22
@@ -47,3 +49,24 @@ def resampled_means(values: Floats, *, resamples: int, seed: int) -> Floats:
         total = np.where(defined, drawn, 0.0).sum(axis=1)
         means.append(np.where(counted > 0, total / np.maximum(counted, 1), np.nan))
     return np.concatenate(means)
+
+
+def left_out_means(values: Floats) -> Floats:
+    """Return a mean over queries without one part of them, for each part.
+
+    Parameters
+    ----------
+    values : (Q,) float64
+        As in :func:`resampled_means`.
+
+    Returns
+    -------
+    (G,) float64
+        NaN where no query is left.
+    """
+    parts = max(1, min(len(values), PARTS))
+    part, defined = np.arange(len(values)) % parts, ~np.isnan(values)
+    counts = defined.sum() - np.bincount(part, defined, parts)
+    drawn = np.where(defined, values, 0.0)
+    totals = drawn.sum() - np.bincount(part, drawn, parts)
+    return np.where(counts > 0, totals / np.maximum(counts, 1), np.nan)

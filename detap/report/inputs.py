@@ -39,6 +39,7 @@ def describe_partial(partial: "Partial") -> list[dict[str, Any]]:
             "files": entry.files,
             "records": entry.records,
             **({"images": images} if entry.role == "ground_truth" else {}),
+            **_reading(entry.reading),
         }
         for entry in partial.inputs
     ]
@@ -58,9 +59,14 @@ def describe(
             "files": len(source.members) or 1,
             "records": source.records,
             **counts,
+            **_reading(source.reading),
         }
         for source in sources
     ]
+
+
+def _reading(options: Sequence[tuple[str, str]]) -> dict[str, dict[str, str]]:
+    return {"reading": dict(options)} if options else {}
 
 
 def _text(path: str) -> str:

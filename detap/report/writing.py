@@ -9,7 +9,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from detap.errors import OutputError
@@ -97,6 +97,31 @@ def write(
             _replace(os.path.realpath(path), pieces, found)
     except OSError as error:
         raise OutputError(f"{printable(path)}: cannot be written: {_reason(error)}") from error
+
+
+@contextmanager
+def locked(path: str) -> Iterator[None]:
+    """Hold a file so that other processes that do the same wait.
+
+    The lock is on the folder, as the file itself is replaced when it is written, and ends with
+    the process. Where the system locks no folders, nothing waits.
+
+    Parameters
+    ----------
+    path : str
+        The file, existing or not.
+    """
+    folder = None
+    try:
+        with suppress(ImportError, OSError):  # Windows; some network file systems
+            import fcntl
+
+            folder = os.open(os.path.dirname(os.path.realpath(path)), os.O_RDONLY)
+            fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+    finally:
+        if folder is not None:
+            os.close(folder)
 
 
 def write_stdout(data: bytes) -> None:

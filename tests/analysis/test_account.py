@@ -155,7 +155,8 @@ def test_what_the_version_and_the_detector_have_is_not_told_apart() -> None:
 
 def test_inputs_of_neither_report() -> None:
     found = account(record(), record("coco"), made=made(detections="x"))
-    assert found.remarks == ("the inputs that were given are those of neither report",)
+    (remark,) = found.remarks
+    assert remark == "the inputs that were given, as they were read, are those of neither report"
     assert list(portions(found)) == ["protocol"]
 
 

@@ -278,7 +278,11 @@ def test_every_axis_of_a_protocol_has_an_option() -> None:
         (["--score-floor=-1e3"], "score_floor", -1000.0),
         (["--score-floor", "none"], "score_floor", None),
         (["--class-agnostic"], "class_agnostic", True),
-        (["--empty-images", "left-out"], "empty_images", "left-out"),
+        (
+            ["--protocol", "proposals", "--empty-images", "left-out"],
+            "empty_images",
+            "left-out",
+        ),
         (["--id-zero", "no-match"], "id_zero", "no-match"),
         (["--score-decimals", "3"], "score_decimals", 3),
         (["--box-decimals", "none"], "box_decimals", None),

@@ -115,9 +115,50 @@ def test_a_number(detap: Run) -> None:
 def test_a_number_that_nothing_gives(detap: Run) -> None:
     ended = detap("explain", *DATA, "--number", "0.7777")
     assert ended.status == 0
-    assert " ".join(ended.out.split()).startswith(
-        "No preset, and nothing tried with one axis or two changed, gives 0.7777; nearest: "
-    )
+    text = " ".join(ended.out.split())
+    assert text.startswith("No preset searched, and nothing tried with one axis or two changed, ")
+    assert " gives 0.7777; nearest: " in text
+
+
+def test_all_presets_that_give_a_number_are_named(detap: Run) -> None:
+    """fixtures/difficult: 1/2 by all points, of which the last is at recall 1/2."""
+    ended = detap("explain", *DATA, "--number", "0.500", "--at", "mAP")
+    equal = "voc2012 gives mAP 0.5, equal to the 3 digits given; so do voc2012-py, cartucho and"
+    assert " ".join(ended.out.split()).startswith(equal)
+    found = record(detap, *DATA, "--number", "66.337", "--at", "AP50", "--most", "1")
+    for name in ("coco-strict", "globox", "torchmetrics"):
+        assert f" {name}" in found["answer"], name
+
+
+@pytest.mark.parametrize(
+    ("options", "rejecting"),
+    [
+        (["--max-dets", "5"], ["kitti", "kitti-r11"]),
+        (["--ap", "all-point"], ["kitti", "kitti-r11"]),
+        (["--area-ranges", "none"], ["kitti", "kitti-r11"]),
+        (["--class-agnostic"], ["lvis", "kitti", "kitti-r11", "open-images-challenge"]),
+    ],
+)
+def test_presets_that_reject_an_option_are_left_out_and_named(
+    detap: Run, options: list[str], rejecting: list[str]
+) -> None:
+    """fixtures/difficult by voc2012: 1/2, whatever these are."""
+    found = record(detap, *DATA, "--number", "0.500", "--at", "mAP", *options)
+    assert "voc2012" in [entry["name"] for entry in found["protocols"]]
+    skipped = {group["reason"]: group["presets"] for group in found["search"]["not_searched"]}
+    assert skipped["reject the options given"] == rejecting
+    text = " ".join(detap("explain", *DATA, "--number", "0.500", *options).out.split())
+    assert "Not searched: coco-segm, lvis-segm (compare masks: --overlap mask); " in text
+    assert f"{', '.join(rejecting)} (reject the options given)" in text
+
+
+def test_options_that_all_presets_reject(detap: Run) -> None:
+    ended = detap("explain", *DATA, "--number", "0.500", "--sigmas", "coco")
+    assert (ended.status, ended.out) == (2, "")
+    assert "sigmas has no say where overlap is box: leave out --sigmas" in ended.err
+    ended = detap("explain", *DATA, "--number", "0.500", "--class-iou", "cat=0.5")
+    assert (ended.status, ended.out) == (2, "")
+    assert "protocol kitti asks how far each ground truth is occluded" in ended.err
 
 
 def test_axes_hold_for_all(detap: Run) -> None:

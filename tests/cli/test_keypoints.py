@@ -170,7 +170,7 @@ def test_gates_and_a_comparison(detap: Detap, poses: list[str], tmp_path: Path) 
     arguments = ["eval", *poses[:2], "--dt", str(worse), *KEYPOINTS, "--max-drop", "AP=0.01"]
     ended = detap(*arguments, "--baseline", str(before))
     assert ended.status == 1, ended.err
-    noise = "--confidence", "0.9", "--resamples", "100"
+    noise = "--confidence", "0.9", "--resamples", "100", "--min-ground-truths", "0"
     ended = detap(*arguments, "--baseline-detections", poses[3], *noise)
     assert ended.status in (0, 1), ended.err
     assert "90 %" in ended.out + ended.err
@@ -193,3 +193,13 @@ def test_an_image_and_the_page(detap: Detap, poses: list[str], tmp_path: Path) -
     ended = detap("eval", *poses, *KEYPOINTS, "-o", str(page))
     assert ended.status == 0, ended.err
     assert page.stat().st_size > 1000
+
+
+def test_a_number_of_keypoints_is_searched_where_asked(detap: Detap, poses: list[str]) -> None:
+    value = summary(detap("eval", *poses, *KEYPOINTS, "-o", "json=-"))["AP"]
+    number = ["--number", repr(value), "--at", "AP"]
+    ended = detap("explain", *poses, *number)
+    hint = "coco-keypoints (compare keypoints: --overlap keypoints)"
+    assert hint in " ".join(ended.out.split())
+    ended = detap("explain", *poses, *number, "--overlap", "keypoints")
+    assert ended.out.startswith(f"coco-keypoints gives AP {value!r}"[:-3]), ended.err

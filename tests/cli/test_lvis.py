@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from detap.formats.coco.tables import read_ground_truth
 from tests.cli.conftest import Ended
 
@@ -45,3 +47,51 @@ def test_a_group_is_a_number_like_others(tmp_path: Path, detap: Callable[..., En
     found = json.loads(report.read_text("utf-8"))
     assert (found["summary"]["APf"], found["summary"]["APr"]) == (0.0, None)
     assert "APf" not in found["classes"][0]
+
+
+def test_tidecv_is_rejected_where_images_list_classes(
+    tmp_path: Path, detap: Callable[..., Ended]
+) -> None:
+    """One hit; a better score in an image that does not list the class halves AP if it counts."""
+    path, results = tmp_path / "gt.json", tmp_path / "dt.json"
+    path.write_text(json.dumps(LVIS), "utf-8")
+    box = {"category_id": 1, "bbox": [0, 0, 5, 5]}
+    found = [{**box, "image_id": 7, "score": 0.9}, {**box, "image_id": 2, "score": 0.8}]
+    results.write_text(json.dumps(found), "utf-8")
+    command = ["eval", "--gt", path, "--dt", results, "--protocol", "lvis"]
+    ended = detap(*command, "--errors", "tidecv")
+    assert ended.status == 2
+    assert ended.err.strip() == (
+        "Error: protocol lvis scores by the classes that each image lists, and this analysis "
+        "ignores those lists; type the errors by the protocol: --errors, or score every class: "
+        "--verified all --not-exhaustive counted"
+    )
+    every = ["--verified", "all", "--not-exhaustive", "counted", "--errors", "tidecv"]
+    for options, value in ((["--errors"], 1.0), (every, 0.5)):
+        ended = detap(*command, *options, "--output-format", "json")
+        assert ended.status == 0, ended.err
+        report = json.loads(ended.out)
+        assert report["errors"]["AP"] == pytest.approx(value)
+        assert report["summary"]["AP50"] == pytest.approx(value)
+
+
+def test_classes_as_one_have_no_groups(tmp_path: Path, detap: Callable[..., Ended]) -> None:
+    """The detection has the right box and another class: found only where classes are one."""
+    path, results = tmp_path / "gt.json", tmp_path / "dt.json"
+    path.write_text(json.dumps(LVIS), "utf-8")
+    found = [{"image_id": 2, "category_id": 3, "bbox": [0, 0, 5, 5], "score": 0.9}]
+    results.write_text(json.dumps(found), "utf-8")
+    command = ["eval", "--gt", path, "--dt", results, "--class-agnostic", "--output-format", "json"]
+    options = ["--verified", "all", "--not-exhaustive", "counted"]
+    for refused in (
+        ["--protocol", "lvis", *options],
+        ["--protocol", "coco", "--class-groups", "frequency"],
+    ):
+        ended = detap(*command, *refused)
+        assert ended.status == 2
+        assert ended.err == (
+            "Error: lists of classes and groups of classes need classes: to score classes as one, "
+            "give --verified all --not-exhaustive counted --class-groups none too\n"
+        )
+    ended = detap(*command, "--protocol", "lvis", *options, "--class-groups", "none")
+    assert json.loads(ended.out)["summary"]["AP"] == pytest.approx(1.0)

@@ -213,3 +213,18 @@ def test_check_reads_masks_of_coco_files_alone(tmp_path: Path, detap: Detap) -> 
     ended = detap("check", "--format", "voc", "--gt", str(tmp_path), "--protocol", "coco-segm")
     assert ended.status == 2
     assert "masks are read from COCO files; these are read as voc" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("overlap", "name"), [("mask", "coco-segm"), ("boundary", "coco-boundary")]
+)
+def test_a_number_of_masks_is_searched_where_asked(
+    detap: Detap, masks: list[str], overlap: str, name: str
+) -> None:
+    """The first search says which presets it left out, and the option that searches them."""
+    value = summary(detap("eval", *masks, "--protocol", name, "-o", "json=-"))["AP"]
+    ended = detap("explain", *masks, "--number", repr(value), "--at", "AP")
+    assert "--overlap mask); coco-boundary (" in " ".join(ended.out.split())
+    assert f"--overlap {overlap})" in " ".join(ended.out.split())
+    ended = detap("explain", *masks, "--number", repr(value), "--at", "AP", "--overlap", overlap)
+    assert ended.out.startswith(f"{name} gives AP {value!r}, equal to the"), ended.err

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from detap.cli import main
 from tests.cli.conftest import write_coco
+from tests.depth import sampled
 
 ODD: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 0.5, 10**400, "", "x", [], {}, [None], {"a": 1}, [[]], [{}]]
@@ -38,7 +39,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@settings(suppress_health_check=[*HealthCheck], max_examples=300)
+@settings(suppress_health_check=[*HealthCheck], max_examples=sampled(300))
 @given(st.data())
 def test_a_changed_report_is_told_or_taken(report: Path, data: st.DataObject) -> None:
     record = json.loads(report.read_text())

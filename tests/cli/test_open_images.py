@@ -102,6 +102,17 @@ def test_what_became_of_each_detection(data: Path, detap: Run) -> None:
     assert shown["b"] == ["unverified", "true-positive"]
 
 
+def test_tidecv_is_rejected_where_images_list_classes(data: Path, detap: Run) -> None:
+    ended = detap(*arguments(BOTH[1]), "--errors", "tidecv")
+    assert ended.status == 2
+    assert "type the errors by the protocol: --errors, or score every class: --verified all" in (
+        ended.err
+    )
+    assert "--not-exhaustive" not in ended.err
+    assert detap(*arguments(BOTH[1]), "--errors").status == 0
+    assert detap(*arguments(BOTH[0]), "--errors", "tidecv").status == 0
+
+
 def test_which_protocol_a_number_is_of(data: Path, detap: Run) -> None:
     ended = detap(*arguments("", "explain")[:-2], "--number", "0.8333", "--most", "1")
     assert "open-images-challenge gives mAP 0.833333333333333" in " ".join(ended.out.split())
@@ -139,8 +150,8 @@ def test_labels_are_converted_as_far_as_coco_holds_them(data: Path, detap: Run) 
         (
             BOTH[1],
             ["--class-agnostic"],
-            "what was looked for in an image is said class by class: to score classes as one, give "
-            "--verified all --not-exhaustive counted too",
+            "lists of classes and groups of classes need classes: to score classes as one, give "
+            "--verified all --not-exhaustive counted --class-groups none too",
         ),
         (
             BOTH[0],

@@ -110,7 +110,7 @@ def test_an_earlier_detector_may_be_in_shards(shards: Path, detap: Run) -> None:
 def test_no_report_is_written_onto_a_shard(shards: Path, detap: Run) -> None:
     target = shards / "dt" / "1.json"
     for option, path in (("--dt", shards / "dt"), ("--baseline-detections", shards / "dt")):
-        rest = () if option == "--dt" else ("--dt", shards / "results.json", "--max-drop", "1")
+        rest = () if option == "--dt" else ("--dt", shards / "results.json", "--max-drop", "0")
         ended = detap(
             *("eval", "--gt", shards / "instances.json", option, path, *rest, "-o", target)
         )

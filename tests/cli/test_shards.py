@@ -72,9 +72,8 @@ def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     truth, found = case()
     monkeypatch.chdir(tmp_path)
     Path("gt.json").write_text(json.dumps(truth))
-    # Equal scores may rank by place in the file: the shards follow each other in it.
+    # The file lists image after image, which are dealt out in turn.
     part_of = {image: (image * 7) % 4 for image in range(1, IMAGES + 1)}
-    found.sort(key=lambda record: part_of[record["image_id"]])
     Path("dt.json").write_text(json.dumps(found))
     for part in range(5):
         ours = {image for image, of in part_of.items() if of == part}
@@ -97,6 +96,7 @@ def numbers(ended: Ended) -> dict[str, Any]:
     assert ended.status in (0, 1), ended.err
     report: dict[str, Any] = json.loads(ended.out)
     report.pop("inputs")
+    report["notes"] = [note for note in report["notes"] if note["code"] != "interleaved-inputs"]
     report["notes"].sort(key=lambda note: str(note["code"]))
     return report
 
@@ -427,3 +427,132 @@ def test_no_partial_is_written_onto_an_input(shards: Path, detap: Run) -> None:
     ended = detap("eval", *SHARDS, "--partial", "dts/1.json")
     assert ended.status == 2
     assert "dts/1.json: is an input" in ended.err
+
+
+# --- classes and images that are selected
+
+TWO = ("--classes", "class 1,class 3")
+LIMIT = ("--max-dets", "1", "--limit-scope", "image")
+
+
+@pytest.mark.usefixtures("apart")
+@pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
+@pytest.mark.parametrize("asked", [TWO, (*TWO, "--images", "1,2,3,7,14,20")])
+def test_shards_select_as_one_run(
+    shards: Path, detap: Run, files: tuple[str, ...], asked: tuple[str, ...]
+) -> None:
+    one = numbers(detap("eval", *WHOLE, *asked, *LIMIT, *JSON))
+    assert numbers(detap("eval", *files, *asked, *LIMIT, *JSON)) == one
+
+
+def test_partials_select_before_and_after_merging(shards: Path, detap: Run) -> None:
+    one = numbers(detap("eval", *WHOLE, *TWO, *JSON, "--partial", "one.part"))
+    for part in range(4):
+        files = ("--gt", "gt.json", "--dt", f"dts/{part}.json", "--images", "seen")
+        assert detap("eval", *files, "--partial", f"{part}.all").status == 0
+        assert detap("eval", *files, *TWO, "--partial", f"{part}.two").status == 0
+    rest = ("--gt", "gt.json", "--dt", "dts/4.json", "--images", "7,14,21")
+    assert detap("eval", *rest, "--partial", "4.all").status == 0
+    assert detap("eval", *rest, *TWO, "--partial", "4.two").status == 0
+    assert (
+        numbers(detap("merge", "*.all", *TWO, *JSON, "--partial", "a"))["classes"]
+        == (one["classes"])
+    )
+    merged = numbers(detap("merge", "*.two", *JSON, "--partial", "b"))
+    assert merged["classes"] == one["classes"]
+    assert merged["signature"] == one["signature"]
+    assert Path("a").read_bytes() == Path("b").read_bytes()
+    ended = detap("merge", "0.all", "1.two", "--images", "seen")
+    assert ended.status == 2
+    assert "1.two: classes: ['class 1', 'class 3'], where 0.all has all; " in ended.err
+    assert "give --classes to detap merge" in ended.err
+
+
+def test_a_baseline_of_another_selection_is_refused(shards: Path, detap: Run) -> None:
+    for name, asked in (("all", ()), ("two", TWO), ("some", ("--images", "1,2,3"))):
+        assert detap("eval", *WHOLE, *asked, "-o", f"{name}.json").status == 0
+    gate = ("--max-drop", "0")
+    for name, asked in (("all", ()), ("two", TWO), ("some", ("--images", "1,2,3"))):
+        for other in ("all", "two", "some"):
+            ended = detap("eval", *WHOLE, *asked, "--baseline", f"{other}.json", *gate)
+            assert ended.status == (0 if name == other else 2), ended.err
+            if name != other:
+                assert "cannot be compared with: selection: " in ended.err
+                assert len(ended.err.strip().splitlines()) <= 2
+    ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate)
+    told = json.loads(Path("two.json").read_text())["selection"]["signature"][0]
+    assert f"selection: all classes and images there, {told} here" in ended.err
+    assert "--allow-different" in ended.err
+    ended = detap("eval", *WHOLE, *TWO, "--baseline", "all.json", *gate, "--allow-different")
+    assert ended.status in (0, 1)
+
+
+@pytest.mark.parametrize("more", [(), ("--errors",), ("--engine", "dask")])
+def test_ties_of_inputs_that_interleave_rank_by_image(
+    shards: Path, detap: Run, more: tuple[str, ...]
+) -> None:
+    """By partials, by tables put together and by workers, with a note; else by place."""
+    if "dask" in more:
+        pytest.importorskip("distributed")
+    given = (*SHARDS, "--protocol", "detectron2-voc", *more)
+    told = json.loads(detap("eval", *given, *JSON).out)
+    one = json.loads(detap("eval", *WHOLE, "--protocol", "detectron2-voc", *JSON).out)
+    assert told["summary"] == one["summary"]
+    (note,) = [note for note in told["notes"] if note["code"] == "interleaved-inputs"]
+    assert note["count"] == 1
+    assert not note["warning"]
+    assert "interleaved-inputs" not in detap("eval", *SHARDS, *more, *JSON).out
+    assert "interleaved-inputs" not in json.dumps(one)
+
+
+def test_ties_of_inputs_that_follow_each_other_rank_by_place(
+    tmp_path: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within each the images fall, and so they do in one file of both: the same numbers."""
+    truth, found = case()
+    monkeypatch.chdir(tmp_path)
+    Path("gt.json").write_text(json.dumps(truth))
+    first = [record for record in found if record["image_id"] <= 12][::-1]
+    rest = [record for record in found if record["image_id"] > 12][::-1]
+    Path("dts").mkdir()
+    for path, rows in (("dts/1", first), ("dts/2", rest), ("dt", first + rest)):
+        Path(f"{path}.json").write_text(json.dumps(rows))
+    given = ("--protocol", "detectron2-voc", *JSON)
+    whole = json.loads(detap("eval", *WHOLE, *given).out)
+    for more in ((), ("--errors",)):
+        told = json.loads(detap("eval", *SHARDS, *given, *more).out)
+        assert (told["summary"], told["notes"]) == (whole["summary"], whole["notes"])
+    by_image = json.loads(detap("eval", *WHOLE, *given, "--ties", "image").out)
+    assert by_image["summary"] != whole["summary"]  # place matters here
+
+
+def test_real_text_files_dealt_out_in_turn(real_data: Path, tmp_path: Path, detap: Run) -> None:
+    """A folder of a file per image ranks by image; so do two, of every other image each."""
+    data = real_data / "voc-100"
+    for number, path in enumerate(sorted((data / "dt" / "abs_xyx2y2").iterdir())):
+        folder = tmp_path / str(number % 2)
+        folder.mkdir(exist_ok=True)
+        (folder / path.name).write_bytes(path.read_bytes())
+    given = ("--gt", data / "gt" / "voc_xml", "--class-names", data / "voc.names", *JSON)
+    rules = ("--protocol", "detectron2-voc")
+    one = json.loads(detap("eval", *given, *rules, "--dt", data / "dt" / "abs_xyx2y2").out)
+    parts = "--dt", tmp_path / "0", "--dt", tmp_path / "1"
+    assert json.loads(detap("eval", *given, *rules, *parts).out)["summary"] == one["summary"]
+
+
+@pytest.mark.parametrize("strict", [(), ("--strict",)])
+def test_scores_below_the_floor_are_as_of_no_detections(
+    shards: Path, detap: Run, strict: tuple[str, ...]
+) -> None:
+    """One file, its shards and an empty file: a warning in each, so that --strict fails alike."""
+    Path("none.json").write_text("[]")
+    floor = ("--score-floor", "2", *strict)
+    given = [(*WHOLE, *floor), (*SHARDS, *floor), ("--gt", "gt.json", "--dt", "none.json", *strict)]
+    for arguments in given:
+        ended = detap("eval", *arguments, *JSON)
+        assert ended.status == (2 if strict else 0), arguments
+        notes = [] if strict else json.loads(ended.out)["notes"]
+        warned = [note["code"] for note in notes if note["warning"]]
+        assert warned == ([] if strict else ["no-detections"])
+        if strict:
+            assert "there is no detection: every AP is 0" in ended.err

@@ -14,7 +14,7 @@ import pytest
 import detap.cli
 from detap._version import __version__
 from detap.errors import DifferenceError, InputError, Problem
-from tests.cli.conftest import Ended, Files, spawn
+from tests.cli.conftest import CLASSES, FOUND, Ended, Files, spawn
 from tests.reliability.kills import hear_signals
 from tests.reliability.runner import FULL_DEVICE
 
@@ -28,6 +28,38 @@ def test_done(coco: Files) -> None:
     ended = spawn(*coco.arguments)
     assert ended.returncode == 0
     assert ended.stdout.startswith("class ")
+
+
+@pytest.mark.parametrize("numbers", [True, False])
+def test_the_wrong_layout_is_an_input_error(
+    voc: Files, detap: Detap, tmp_path: Path, numbers: bool
+) -> None:
+    """One of two cats is found, and the dog: mAP .75."""
+    names, per_image = tmp_path / "names.txt", tmp_path / "per-image"
+    names.write_text("".join(f"{name}\n" for name in CLASSES.values()))
+    per_image.mkdir()
+    for image in (1, 2):
+        lines = [
+            f"{label - 1 if numbers else CLASSES[label]} {score} {x + 1} {y + 1} {x + w} {y + h}\n"
+            for where, label, (x, y, w, h), score in FOUND
+            if where == image
+        ]
+        (per_image / f"{image}.txt").write_text("".join(lines))
+    for folder, right, wrong in (
+        (per_image, "image", "class"),
+        (voc.dt, "class", "image"),
+    ):
+        inputs = ["--gt", voc.gt, "--dt", folder, "--format", "voc", "--class-names", names]
+        for command in ("eval", "check"):
+            ended = detap(command, *inputs, "--layout", f"{wrong}-files")
+            assert ended.status == 2, ended.err
+            assert (
+                f"{folder}: is read as a file per {wrong}, but its names and first words are those "
+                f"of a file per {right}; give --layout {right}-files, or leave it out\n"
+            ) in ended.out + ended.err
+        for remedy in (["--layout", f"{right}-files"], []):
+            ended = detap("eval", *inputs, *remedy)
+            assert "mAP  0.7500" in ended.out, ended.err
 
 
 def test_version_and_help() -> None:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -166,7 +166,40 @@ def test_workers_keep_what_they_made_for_a_run_that_is_resumed(
     assert detap("eval", *SHARDS, *engine, *JSON).out == first.out
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="processes are found in /proc")
+@contextmanager
+def interrupts(handler: Any) -> Iterator[None]:
+    """Let processes begun inside ignore Ctrl-C (``SIG_IGN``), or not, however pytest was begun.
+
+    A shell without job control begins a background job with Ctrl-C ignored, and so do its children.
+    """
+    usual = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
+
+
+def begin(*arguments: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "detap", "eval", *SHARDS, "--engine", "dask", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # so that the signal is that of a terminal: to all of them
+    )
+
+
+def await_workers(run: "subprocess.Popen[str]") -> None:
+    while run.poll() is None and not children(run.pid):
+        time.sleep(0.01)
+
+
+needs_proc = pytest.mark.skipif(
+    not Path("/proc/self/task").is_dir(), reason="processes are found in /proc"
+)
+
+
+@needs_proc
 @pytest.mark.parametrize(
     ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["int", "term"]
 )
@@ -174,15 +207,9 @@ def test_an_interrupted_run_ends_silently_with_its_workers(
     shards: Path, number: signal.Signals, status: int
 ) -> None:
     for _ in range(5):
-        run = subprocess.Popen(
-            [sys.executable, "-m", "detap", "eval", *SHARDS, "--engine", "dask", "-o", "out.json"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,  # so that the signal is that of a terminal: to all of them
-        )
-        while run.poll() is None and not children(run.pid):
-            time.sleep(0.01)
+        with interrupts(signal.default_int_handler):
+            run = begin("-o", "out.json")
+        await_workers(run)
         (os.killpg if number == signal.SIGINT else os.kill)(run.pid, number)
         said = run.communicate(timeout=60)[1]
         if run.returncode:  # else it was done before the signal arrived
@@ -190,6 +217,53 @@ def test_an_interrupted_run_ends_silently_with_its_workers(
     assert (run.returncode, said) == (status, "")
     assert not Path("out.json").exists()
     assert not sessions(run.pid)
+
+
+@needs_proc
+def test_a_run_that_ignores_interrupts_is_not_ended_by_one(shards: Path, detap: Run) -> None:
+    """As a background job of a script: who begins it decides."""
+    with interrupts(signal.SIG_IGN):
+        run = begin("-o", "out.json", "--quiet")
+    await_workers(run)
+    os.killpg(run.pid, signal.SIGINT)
+    said = run.communicate(timeout=60)[1]
+    assert (run.returncode, said) == (0, "")
+    summary = json.loads(Path("out.json").read_text())["summary"]
+    assert summary == json.loads(detap("eval", *WHOLE, *JSON).out)["summary"]
+    assert not sessions(run.pid)
+
+
+@needs_proc
+def test_a_worker_killed_while_it_starts_is_replaced(shards: Path, detap: Run) -> None:
+    """As by a machine short of memory, before the worker has said a word."""
+    run = begin("-o", "out.json", "--quiet")
+    await_workers(run)
+    os.kill(int(children(run.pid)[0]), signal.SIGKILL)
+    said = run.communicate(timeout=120)[1]
+    assert (run.returncode, said) == (0, "")
+    summary = json.loads(Path("out.json").read_text())["summary"]
+    assert summary == json.loads(detap("eval", *WHOLE, *JSON).out)["summary"]
+    assert not sessions(run.pid)
+
+
+def test_workers_that_never_start_end_the_run(
+    shards: Path, detap: Run, scheduler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a way out, which works: workers of the user's own."""
+    begun = []
+
+    def fail(**_: Any) -> None:
+        begun.append(True)
+        raise RuntimeError("Nanny failed to start.")
+
+    monkeypatch.setattr("distributed.LocalCluster", fail)
+    ended = detap("eval", *SHARDS, "--engine", "dask", *JSON)
+    assert ended.status == 2
+    assert "the workers died 3 times while starting (Nanny failed to start.)" in ended.err
+    assert "start dask scheduler and dask worker and give --scheduler" in ended.err
+    assert len(begun) == 3
+    again = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler, *JSON)
+    assert numbers(again) == numbers(detap("eval", *WHOLE, *JSON))
 
 
 def children(pid: int) -> list[str]:

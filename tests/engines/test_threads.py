@@ -54,3 +54,15 @@ def test_classes_are_finished_by_one_thread_each_or_alone_by_all(
     ]
     evaluate(engine, inputs, rest=Shard(truth, None, rules), threads=threads)
     assert set(engine.noted) == due
+
+
+def test_classes_that_an_engine_finished_are_selected(shards: Path) -> None:
+    truth = Reading("coco", ("gt.json",))
+    inputs = [
+        Shard(truth, Reading("coco", (f"dts/{part}.json",)), protocol("coco")) for part in range(4)
+    ]
+    rest = Shard(truth, None, protocol("coco"))
+    union = evaluate(Here(), inputs, rest=rest)
+    whole, part = union.compute(), union.select(["class 3"]).compute()
+    assert repr(part.class_measures(0)) == repr(whole.class_measures(2))
+    assert part.signature.split("|")[1].startswith("classes:1-of-3-")

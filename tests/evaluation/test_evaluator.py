@@ -1,9 +1,12 @@
 """A loop's batches give what its files give, and every slip of a loop is named."""
 
+import copy
 import json
+import pickle
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -493,6 +496,117 @@ def test_repeats_of_equal_rows_are_left_out(images: list[list[int]]) -> None:
     once = Evaluator(truth(), boxes="xyxy", images="seen")
     update(once, images[0] if len(images) > 1 else [1])
     assert_same_result(evaluator.compute(), once.compute())
+
+
+def test_repeats_that_are_spelt_otherwise_are_equal() -> None:
+    """By name and by identifier; and zeros of either sign."""
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen", repeats="identical")
+    evaluator.update([1], [[BOX]], [[0.0]], [[17]])
+    evaluator.update([1], [[BOX]], [[0.0]], [["cat"]])
+    evaluator.update([1], [[BOX]], [[-0.0]], [[17]])
+    evaluator.update([1], [[[-0.0, -0.0, 10.0, 10.0]]], [[0.0]], [[17]])
+    once = Evaluator(truth(), boxes="xyxy", images="seen")
+    once.update([1], [[BOX]], [[0.0]], [["cat"]])
+    assert evaluator.to_bytes() == once.to_bytes()
+    with pytest.raises(InputError, match="image 1 is updated twice, with different rows"):
+        evaluator.update([1], [[BOX]], [[0.0]], [["dog"]])
+
+
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Let threads take turns as often as they can."""
+    usual = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(usual)
+
+
+@pytest.mark.usefixtures("eager_threads")
+@pytest.mark.parametrize("shared", [False, True])
+def test_threads_update_and_compute_at_once(shared: bool) -> None:
+    """Each result is of whole updates: an object and two detections for each image."""
+    images = range(200)
+    table = GroundTruth.from_arrays(
+        image=list(images), label=[7] * 200, boxes=[BOX] * 200, images=list(images)
+    )
+    evaluator = Evaluator(table if shared else None, classes=None if shared else [7], images="seen")
+    given: Any = {} if shared else {"truth": {"boxes": [[BOX]], "labels": [[7]]}}
+
+    def update_some(part: Sequence[int]) -> None:
+        for image in part:
+            evaluator.update([image], [[BOX, AWAY]], [[0.5, 0.25]], [[7, 7]], **given)
+
+    with ThreadPoolExecutor(3) as pool:
+        done = [pool.submit(update_some, images[first::3]) for first in range(3)]
+        while not all(each.done() for each in done):
+            if evaluator.seen:
+                for result in (
+                    evaluator.compute(),
+                    detap.merge([evaluator.to_bytes()], images="seen").compute(),
+                ):
+                    count = len(result.images)
+                    assert result.ground_truths.sum() == count
+                    assert result.detections_count.sum() == 2 * count
+        for each in done:
+            each.result()
+    assert len(evaluator.compute().images) == 200
+
+
+def test_a_copy_of_an_evaluator_goes_on_by_itself() -> None:
+    evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
+    update(evaluator, [1])
+    for twin in (copy.deepcopy(evaluator), pickle.loads(pickle.dumps(evaluator))):
+        update(twin, [2])
+        assert twin.seen == (1, 2)
+        assert twin.compute().images == (1, 2)
+    assert evaluator.seen == (1,)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("rules", ["coco", "voc2012", "detectron2-voc"])
+def test_bytes_do_not_depend_on_how_images_were_split(rules: str, shared: bool) -> None:
+    """With boxes taken as they are, some of them backward, on images 2, 9 and 11 of 12."""
+    images = range(1, 13)
+    boxes = {n: [BOX, [5.0, 5.0, 2.0, 9.0] if n in (2, 9, 11) else AWAY] for n in images}
+    mine = {n: {"boxes": [boxes[n]], "labels": [[17, 18]]} for n in images}
+    table = GroundTruth.from_arrays(
+        image=[n for n in images for _ in range(2)],
+        label=[17, 18] * 12,
+        boxes=[box for n in images for box in boxes[n]],
+        images=list(images),
+        as_is=True,
+    )
+
+    def merged(*parts: Sequence[int], keep: bool = True) -> bytes:
+        blobs = []
+        for part in parts:
+            evaluator = Evaluator(
+                table if shared else None,
+                rules,
+                "xyxy",
+                classes=None if shared else [17, 18],
+                images="seen",
+                as_is=True,
+                keep_boxes=keep,
+            )
+            for n in part:
+                given: Any = {} if shared else {"truth": mine[n]}
+                found = boxes[n] if n % 5 else []  # two images have no detection
+                labels = [17, 18] if n % 5 else []
+                scores = [0.5, 0.25] if n % 5 else []
+                evaluator.update([n], [found], [scores], [labels], **given)
+            blobs.append(evaluator.to_bytes())
+        return detap.merge(blobs, images="seen").to_bytes()
+
+    whole = merged(images)
+    assert merged(images[::2], images[1::2]) == whole
+    assert merged(images[6:], [], images[:6]) == whole
+    assert merged(*([n] for n in reversed(images))) == whole
+    assert merged(images, keep=False) == whole
+    notes = {note.code: note for note in detap.merge([whole], images="seen").compute().notes}
+    assert notes["as-is"].count == 1
+    assert notes["detections-negative-sides"].count == 3
+    assert "(the first: image 2, row 1," in notes["detections-negative-sides"].message
 
 
 def test_repeats_of_other_rows_are_refused() -> None:

@@ -1,9 +1,9 @@
 """`detap eval`, the whole of it, gives the numbers that were worked by hand."""
 
+import contextlib
+import io
 import json
 import math
-import subprocess
-import sys
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -11,7 +11,10 @@ from typing import Any
 
 import pytest
 
+from detap.cli import main
+from tests.cli.conftest import spawn
 from tests.conftest import ROOT
+from tests.depth import some
 from tests.golden.worked import Worked, calculate, read
 
 FIXTURES = ROOT / "fixtures"
@@ -27,15 +30,14 @@ RUNS = [list(rows) for _, rows in groupby(sorted(NUMBERS, key=_run_of), key=_run
 
 @cache
 def _report(arguments: tuple[str, ...]) -> dict[str, Any]:
-    done = subprocess.run(
-        [sys.executable, "-m", "detap", "eval", *arguments, "--output-format", "json"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=ROOT,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)  # type: ignore[no-any-return]
+    """Return the report of a run in this process."""
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    with contextlib.chdir(ROOT), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(["eval", *arguments, "--output-format", "json"])
+    assert status == 0, err.getvalue()
+    out.flush()
+    out.seek(0)
+    return json.loads(out.read())  # type: ignore[no-any-return]
 
 
 def _number(report: dict[str, Any], name: str) -> Any:
@@ -60,6 +62,14 @@ def test_the_whole_command_gives_the_numbers_worked_by_hand(rows: list[Worked]) 
     for number in due.keys() - undefined:
         # pycocotools' guard of 2**-52 in the precision is all that may part them.
         assert found[number] == pytest.approx(due[number], abs=1e-12, rel=0), number
+
+
+@pytest.mark.parametrize("rows", some(RUNS, 12), ids=_name_of)
+def test_a_process_of_its_own_reports_the_same(rows: list[Worked]) -> None:
+    arguments = rows[0].arguments(FIXTURES)
+    ended = spawn("eval", *arguments, "--output-format", "json", cwd=ROOT)
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout) == _report(tuple(arguments))
 
 
 @pytest.mark.parametrize("row", NUMBERS, ids=lambda row: f"{row.case} {row.files} {row.number}")

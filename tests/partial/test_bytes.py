@@ -57,7 +57,7 @@ def opened(data: bytes) -> tuple[dict[str, Any], bytes]:
 def closed(record: dict[str, Any], columns: bytes) -> bytes:
     heading = json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
     heading += b" " * (-len(heading) % 8)
-    return sealed(b"detapPT\x01" + len(heading).to_bytes(8, "little") + heading + columns)
+    return sealed(b"detapPT\x02" + len(heading).to_bytes(8, "little") + heading + columns)
 
 
 def columns_of(record: dict[str, Any], columns: bytes) -> dict[str, np.ndarray[Any, Any]]:
@@ -137,9 +137,9 @@ def test_what_is_no_partial() -> None:
     data = partial_of().to_bytes()
     assert refusal(b"") == ("a.part: is no partial, or only the beginning of one; make it anew")
     assert "is no partial" in refusal(b'{"images": []}' + bytes(80))
-    assert refusal(data[:7] + b"\x02" + data[8:]) == (
-        "a.part: format version: 2, where this detap reads 1; make all partials with one version "
-        "of detap"
+    assert refusal(data[:7] + b"\x01" + data[8:]) == (
+        "a.part: format version: 1, where this detap reads 2; make it again with this version of "
+        "detap"
     )
     for cut in (16, len(data) // 2, len(data) - 1):
         assert "a.part: is" in refusal(data[:cut])
@@ -239,6 +239,17 @@ def test_columns_are_checked(name: str, value: Any) -> None:
         {"columns": [["score", "<f2", 3]]},
         {"columns": [["image", "|O8", 3]]},
         {"columns": 3},
+        {"boxes": [0, 0, 3, 0]},
+        {"boxes": [0, 0, 3, 4, 1]},
+        {"boxes": [0, 0, 3, 0, 2]},
+        {"boxes": [0, -1, 3, 0, 1]},
+        {"boxes": None},
+        {"categories": [[2, []], [1, []]]},
+        {"categories": [[1, [[0, 1, 2]]]]},
+        {"categories": [[1, [[0, 1, 2, 0]]]]},
+        {"categories": [[1, [[0, 1, "2", 1]]]]},
+        {"categories": [[k, []] for k in range(33)]},
+        {"categories": {}},
     ],
 )
 def test_headings_are_checked(fields: dict[str, Any]) -> None:
@@ -276,10 +287,10 @@ def test_another_spelling_of_the_heading_is_refused() -> None:
     record, columns = opened(partial_of().to_bytes())
     text = json.dumps(record).encode()
     text += b" " * (-len(text) % 8)
-    body = b"detapPT\x01" + len(text).to_bytes(8, "little") + text + columns
+    body = b"detapPT\x02" + len(text).to_bytes(8, "little") + text + columns
     assert refusal(sealed(body)) == "a.part: is damaged: heading; make it anew"
     deep = b"[" * 100_000
-    body = b"detapPT\x01" + len(deep).to_bytes(8, "little") + deep + columns
+    body = b"detapPT\x02" + len(deep).to_bytes(8, "little") + deep + columns
     assert "is damaged: heading" in refusal(sealed(body))
 
 
@@ -421,7 +432,7 @@ def test_any_value_in_the_heading_is_refused_or_harmless(
 
 @given(st.binary(max_size=200))
 def test_no_bytes_at_all_end_in_another_error(data: bytes) -> None:
-    for text in (data, sealed(b"detapPT\x01" + data)):
+    for text in (data, sealed(b"detapPT\x02" + data)):
         with pytest.raises(DetapError):
             Partial.from_bytes(text)
 

@@ -11,11 +11,12 @@ import pytest
 import detap
 from detap.errors import InputError, Note, UsageError
 from detap.evaluation.partial import Partial
-from detap.evaluation.partial.truths import Whole
+from detap.evaluation.partial.truths import Whole, united_notes
 from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, SourceFile
+from detap.tables.doubts import INTERLEAVED
 from tests.cases import Case, Found, Truth
 
 BOX, AWAY = (0.0, 0.0, 10.0, 10.0), (50.0, 50.0, 9.0, 9.0)
@@ -246,22 +247,57 @@ def test_rows_of_no_file_must_come_image_by_image() -> None:
     assert part(1, 2, case=turned).compute()
 
 
-def test_inputs_rank_by_name_where_rows_of_files_rank() -> None:
-    """By hand: of two equal scores the first in the file that sorts first is the first."""
+def test_inputs_that_interleave_rank_by_image_where_rows_of_files_rank() -> None:
+    """By hand: of two equal scores that of the first image is the first, whatever its input."""
     case = Case(
         truths=(Truth(1, 7, BOX), Truth(2, 7, BOX)),
         found=(Found(1, 7, BOX, 0.5), Found(2, 7, AWAY, 0.5)),
         images=(1, 2),
         classes=(7,),
     )
-    for first, second, expected in (("a", "b", 0.5), ("b", "a", 0.25)):
+    for first, second, noted in (("a", "b", False), ("b", "a", True)):
         parts = [
             part(1, case=case, rules="voc2012", input=first),
             part(2, case=case, rules="voc2012", input=second),
         ]
         for order in (parts, parts[::-1]):
-            # One of two ground truths found, by the first or the second of the ranking.
-            assert detap.merge(order).compute().summary["mAP"] == expected
+            result = detap.merge(order).compute()
+            # One of two ground truths found, by the first of the ranking.
+            assert result.summary["mAP"] == 0.5
+            assert (INTERLEAVED in result.notes) == noted
+    # Within one input place counts, as in the file: the detection of image 2 stands first.
+    turned = case.with_found(case.found[::-1])
+    result = part(1, 2, case=turned, rules="voc2012", input="a").compute()
+    assert result.summary["mAP"] == 0.25
+    assert INTERLEAVED not in result.notes
+
+
+def test_an_image_without_detections_is_of_no_input() -> None:
+    case = WHOLE.with_found(tuple(f for f in WHOLE.found if f.image != 2))
+    merged = [
+        detap.merge([part(*a, case=case, rules=rules, input="a"), part(*b, case=case, rules=rules)])
+        for rules in ("voc2012", "coco")
+        for a, b in (((1, 2), (3,)), ((1,), (2, 3)))
+    ]
+    assert [[union.sources[n] for n in union.source] for union in merged] == [["a", "", ""]] * 4
+    assert merged[0].to_bytes() == merged[1].to_bytes()
+    assert merged[2].to_bytes() == merged[3].to_bytes()
+
+
+def test_equal_scores_of_either_sign_are_equal_repeats() -> None:
+    zeros = [
+        part(2, case=WHOLE.with_found(tuple(replace(f, score=score) for f in WHOLE.found)))
+        for score in (0.0, -0.0)
+    ]
+    merged = [detap.merge(parts, repeats="identical").to_bytes() for parts in (zeros, zeros[::-1])]
+    assert merged == [zeros[0].to_bytes()] * 2
+
+
+def test_the_first_record_of_a_note_does_not_depend_on_the_order() -> None:
+    texts = [f"boxes (the first: image {n}, row 0)" for n in ("10", "2", "2" + 5000 * "0")]
+    notes = [(Note("boxes", text, 3),) for text in texts]
+    for several in (notes, notes[::-1]):
+        assert united_notes(several, add=True) == (Note("boxes", texts[1], 9),)
 
 
 # --- what is due
@@ -396,14 +432,15 @@ def test_files_are_kept_with_their_digests() -> None:
     def read(image: int, path: str) -> Partial:
         truth, found = detap.select(*WHOLE.tables(), images=[image])
         truth = replace(truth, files=(SourceFile("gt.json", 6, sha256="ab"),))
-        found = replace(found, files=(SourceFile(path, 2, ("x", "y"), "cd"),))
+        how = (("boxes", "xywh"),)
+        found = replace(found, files=(SourceFile(path, 2, ("x", "y"), "cd", how),))
         return Partial.of(detap.evaluate(truth, found, "coco"))
 
     merged = Partial.from_bytes(detap.merge([read(2, "b"), read(1, "a")]).to_bytes())
     assert [tuple(entry) for entry in merged.inputs] == [
-        ("ground_truth", "gt.json", "ab", 1, 6),
-        ("detections", "a", "cd", 2, 2),
-        ("detections", "b", "cd", 2, 2),
+        ("ground_truth", "gt.json", "ab", 1, 6, ()),
+        ("detections", "a", "cd", 2, 2, (("boxes", "xywh"),)),
+        ("detections", "b", "cd", 2, 2, (("boxes", "xywh"),)),
     ]
     assert merged.sources == ("a", "b")
 

@@ -341,6 +341,20 @@ def test_of_many_that_passed_the_first_are_shown(count: int, shown: int) -> None
     assert (f"{count - shown} more gates passed." in lines) == (shown < count)
 
 
+def test_many_failed_gates_leave_room_for_the_rest_and_are_counted() -> None:
+    # LVIS has 1,203 categories
+    failed = [check("floor", f"class:{n}.AP", "failed", "0.6", "is 0.5 < 0.6") for n in range(1203)]
+    text = render("markdown", report([*failed, *CHECKS[3:]]))
+    shown = sum(line.startswith("| **FAILED** |") for line in text.splitlines())
+    assert 500 < shown < 1203
+    assert (
+        f"{1204 - shown} more gates are in the JSON report: {1203 - shown} FAILED, 1 passed."
+        in text
+    )
+    assert len(text) <= 65_000
+    assert "### More of it" in text
+
+
 @pytest.mark.parametrize("count", [10, 11])
 def test_of_many_warnings_the_last_says_how_many_more(count: int) -> None:
     notes = tuple(Note(f"n{n}", "told") for n in range(count))

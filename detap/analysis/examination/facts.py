@@ -19,7 +19,7 @@ from detap.analysis.examination.sample import MEETS, Sample
 from detap.analysis.examination.suspicions import suspicions
 from detap.errors import Note
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
-from detap.tables.doubts import perhaps_undefined, repeated
+from detap.tables.doubts import perhaps_undefined, repeated, score_cut, score_cut_note
 
 
 class Fact(NamedTuple):
@@ -185,6 +185,8 @@ def _detection_notes(detections: Detections) -> Iterator[Note]:
     if len(score) > 1 and bool((score == score[0]).all()):
         message = "all detections have one score: their order in the file decides the numbers"
         yield Note("one-score", message, len(score))
+    elif (cut := score_cut(float(score.min(initial=np.inf)), len(score))) is not None:
+        yield score_cut_note(cut)
 
 
 def _common_facts(truth: GroundTruth, detections: Detections, sample: "Sample") -> Iterator[Fact]:

@@ -1,6 +1,6 @@
 """Why two reports give two numbers, as far as that can be known."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Any, NamedTuple
@@ -9,7 +9,8 @@ from detap._version import __version__
 from detap.analysis.explanation.difference import Difference, difference, told_of
 from detap.analysis.explanation.numbers import Tables, ask, headline, measure_called
 from detap.decimals import same
-from detap.errors import UnknownNameError
+from detap.errors import DetapError, UnknownNameError
+from detap.evaluation.recorded import recorded_reading, recorded_selection
 from detap.protocols import Protocol
 from detap.protocols.steps import Step, steps
 from detap.spelling import near
@@ -25,7 +26,7 @@ class Cause(NamedTuple):
 
     Attributes
     ----------
-    name : {"ground truth", "selection", "detections", "protocol", "version"}
+    name : {"ground truth", "selection", "reading", "detections", "protocol", "version"}
     differs : bool or None
         As far as the number depends on it; None where the reports do not tell.
     first, second : str
@@ -114,10 +115,16 @@ class Made(NamedTuple):
     tables : (GroundTruth, Detections)
     inputs : sequence of mapping
         What a report says of them.
+    classes : sequence of str, optional
+        The classes to report.
+    read_again : callable, optional
+        Reads the same files with other options, which it takes as a mapping.
     """
 
     tables: Tables
     inputs: Sequence[Record]
+    classes: Sequence[str] | None = None
+    read_again: Callable[[Mapping[str, str]], Tables] | None = None
 
 
 def account(
@@ -186,8 +193,11 @@ def _causes(
         sides = _sides(records, role)
         yield Cause(name, _differ(*sides), *map(_counted, sides))
         if role == "ground_truth":
-            chosen = [record.get("selection") for record in records]
-            yield Cause("selection", chosen[0] != chosen[1], *map(_chosen, chosen))
+            chosen = [recorded_selection(record) for record in records]
+            yield Cause("selection", chosen[0] != chosen[1], *chosen)
+            read = [recorded_reading(record) for record in records]
+            if any(read):
+                yield Cause("reading", read[0] != read[1], *map(_spelled, read))
     yield Cause("protocol", bool(found), *(entry.spelling for entry in rules))
     versions = [str(record.get("detap_version")) for record in records]
     yield Cause("version", versions[0] != versions[1], *versions)
@@ -202,21 +212,16 @@ def _differ(first: Sequence[Record], second: Sequence[Record]) -> bool | None:
     return True if counts[0] != counts[1] and counts[0] and counts[1] else None
 
 
+def _spelled(reading: Mapping[str, str]) -> str:
+    told = (f"--{name.replace('_', '-')} {value}" for name, value in reading.items())
+    return " ".join(told) or "by default"
+
+
 def _counted(side: Sequence[Record]) -> str:
     return ", ".join(
         f"{entry.get('records')} records ({str(entry.get('sha256') or 'no sha256')[:9]})"
         for entry in side
     )
-
-
-def _chosen(selection: Record | None) -> str:
-    if selection is None:
-        return "all"
-    counts = {
-        "classes": len(selection["classes"]) if selection.get("classes") else None,
-        "images": selection.get("images"),
-    }
-    return ", ".join(f"{count} {what}" for what, count in counts.items() if count is not None)
 
 
 def _remarks(records: Sequence[Record], names: Sequence[str]) -> Iterator[str]:
@@ -246,7 +251,7 @@ def _from_tables(
     records, rules = reports
     base = next((side for side in (0, 1) if _is_of(records[side], made.inputs)), None)
     if base is None:
-        remark = "the inputs that were given are those of neither report"
+        remark = "the inputs that were given, as they were read, are those of neither report"
         return replace(told, remarks=(remark,), portions=_from_reports(told))
     asked = [
         entry.alone(measure_called(entry, name))
@@ -254,20 +259,30 @@ def _from_tables(
     ]
     truth, detections = made.tables
     tables = truth, detections.numbered_as(truth)
-    scored = ask(tables, asked, headline, threads=threads)
-    others = tuple(name for name in told.differing if name in (*SIDES, "selection"))
+    scored = ask(tables, asked, headline, classes=made.classes, threads=threads)
+    # From the first report's number to what its protocol gives on these inputs now, to what the
+    # other's gives there, to what that gives with the other's options of reading, to the second
+    # report's number: on the side that these are of, what is off is its version's, on the other
+    # side whatever else differs.
+    portions: dict[tuple[str, ...], float] = {}
+    if told.steps:
+        portions["protocol",] = scored[1] - scored[0]
+    other = _read_as_the_other(told, records[1 - base], asked[1 - base], made, threads)
+    if other is not None:
+        sign = 1 if base == 0 else -1
+        portions["reading",] = sign * (other - scored[1 - base])
+        scored[1 - base] = other
+    others = tuple(
+        name
+        for name in told.differing
+        if name in (*SIDES, "selection", "reading") and (other is None or name != "reading")
+    )
     elsewhere = [() if side == base else others for side in (0, 1)]
     here = [record.get("detap_version") == __version__ for record in records]
     for side in (0, 1):
         if here[side] and not elsewhere[side] and not same(scored[side], told.values[side]):
             told = replace(told, remarks=(_does_not_come_out(told, side, scored[side]),))
             return replace(told, portions=_from_reports(told))
-    # From the first report's number to what its protocol gives on these inputs now, to what the
-    # other's gives there, to the second report's number: on the side that these are of, what is off
-    # is its version's, on the other side whatever else differs.
-    portions: dict[tuple[str, ...], float] = {}
-    if told.steps:
-        portions["protocol",] = scored[1] - scored[0]
     for side, sign in ((0, -1), (1, 1)):
         causes = (*elsewhere[side], *(() if here[side] else ("version",)))
         if causes:
@@ -276,8 +291,27 @@ def _from_tables(
     return replace(
         told,
         portions=tuple(Portion(*portion) for portion in portions.items()),
-        protocols=difference(tables, *rules, at, threads=threads) if told.steps else None,
+        protocols=difference(tables, *rules, at, classes=made.classes, threads=threads)
+        if told.steps
+        else None,
     )
+
+
+def _read_as_the_other(
+    told: Account, record: Record, rules: Protocol, made: Made, threads: int | None
+) -> float | None:
+    """Return what a report's protocol gives on the other's inputs, read with its own options.
+
+    None if both were read alike, or the inputs cannot be read so.
+    """
+    if "reading" not in told.differing or made.read_again is None:
+        return None
+    try:
+        truth, detections = made.read_again(recorded_reading(record))
+    except DetapError:
+        return None
+    tables = truth, detections.numbered_as(truth)
+    return ask(tables, [rules], headline, classes=made.classes, threads=threads)[0]
 
 
 def _does_not_come_out(told: Account, side: int, value: float) -> str:
@@ -290,8 +324,9 @@ def _does_not_come_out(told: Account, side: int, value: float) -> str:
 
 def _is_of(record: Record, inputs: Sequence[Record]) -> bool:
     """Return whether a report was made from some inputs, as their digests tell."""
-    return all(
-        _differ(*_sides((record, {"inputs": inputs}), role)) is False for role in SIDES.values()
+    here = {"inputs": inputs}
+    return recorded_reading(record) == recorded_reading(here) and all(
+        _differ(*_sides((record, here), role)) is False for role in SIDES.values()
     )
 
 

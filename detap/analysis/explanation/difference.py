@@ -95,6 +95,7 @@ def difference(
     second: Protocol,
     at: str | None = None,
     *,
+    classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> Difference:
     """Attribute the difference of two protocols' numbers to the axes in which they differ.
@@ -106,6 +107,8 @@ def difference(
     at : str, optional
         The number, such as ``"AP50"``; what one protocol calls AP and another mAP is one. By
         default the headline of each.
+    classes : sequence of str, optional
+        The classes to report, as :func:`detap.evaluate` has it.
     threads : int, optional
         The numbers do not depend on it.
 
@@ -122,14 +125,14 @@ def difference(
     _check_comparable(protocols, measures, alone)
     truth, detections = tables
     tables = truth, detections.numbered_as(truth)
-    ends = ask(tables, alone, headline, threads=threads)
+    ends = ask(tables, alone, headline, classes=classes, threads=threads)
     _check_defined(protocols, ends, measures[0].name)
     found = _standing(steps(*alone), alone, tables)
     rows = len(truth) + len(detections)
     everywhere = len(found) <= MOST_STEPS and (rows << len(found)) <= MOST_ROWS
     contexts = [*range(1 << len(found))] if everywhere else contexts_of_walk(len(found))
     between = [_in_context(alone, found, context) for context in contexts]
-    values = ask(tables, between, headline, threads=threads)
+    values = ask(tables, between, headline, classes=classes, threads=threads)
     _check_defined(between, values, measures[0].name)
     return Difference(
         End(first, measures[0], ends[0]),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ def ask(
     protocols: Sequence[Protocol],
     question: Callable[[Result], Asked],
     *,
+    classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> list[Asked]:
     """Return what the result of each of some protocols answers.
@@ -42,6 +43,8 @@ def ask(
     protocols : sequence of Protocol
     question : callable
         Takes a Result, perhaps of another protocol that gives the same.
+    classes : sequence of str, optional
+        The classes to report, as :func:`detap.evaluate` has it.
     threads : int, optional
         The answers do not depend on it.
     """
@@ -51,21 +54,25 @@ def ask(
         groups.setdefault(_matching(plain), {}).setdefault(plain, rules)
     answers: dict[Protocol, Asked] = {}
     for members in groups.values():
-        results = _results(tables, [*members.values()], threads)
+        results = _results(tables, [*members.values()], classes, threads)
         for plain, result in zip(members, results, strict=True):
             answers[plain] = question(result)
     return [answers[plain] for plain in seen]
 
 
 def _results(
-    tables: Tables, protocols: Sequence[Protocol], threads: int | None
+    tables: Tables,
+    protocols: Sequence[Protocol],
+    classes: Sequence[str] | None,
+    threads: int | None,
 ) -> Iterator[Result]:
     """Give the results of protocols that match alike."""
     if len(protocols) == 1:
-        yield score_tables(*tables, protocols[0], threads=threads)
+        yield score_tables(*tables, protocols[0], classes=classes, threads=threads)
         return
     first = _matching(protocols[0])
-    matched = score_tables(*tables, first, threads=threads, evidence=True, curves=False)
+    how: dict[str, Any] = {"classes": classes, "threads": threads}
+    matched = score_tables(*tables, first, **how, evidence=True, curves=False)
     for rules in protocols:
         yield finished_by(matched, rules)
 

@@ -18,9 +18,10 @@ from detap.analysis.explanation.numbers import (
     occurring,
     stands,
 )
+from detap.analysis.explanation.searched import Skipped, searched_presets
 from detap.analysis.explanation.wanted import Wanted
 from detap.errors import UsageError
-from detap.evaluation.detection import Result
+from detap.evaluation.detection import Result, score_tables
 from detap.protocols import Protocol
 from detap.protocols.axes import FLAGS, Axis, Choice, Flags, YesNo, axes
 
@@ -67,6 +68,8 @@ class Origin:
     pairs, most_pairs : int
         How many with two axes changed there are of which each alone changes a number; and how many
         of them were looked at.
+    skipped : tuple of Skipped
+        The presets that were not searched.
     """
 
     wanted: Wanted
@@ -74,6 +77,7 @@ class Origin:
     scored: tuple[int, ...]
     pairs: int
     most_pairs: int
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def equal(self) -> tuple[Candidate, ...]:
@@ -87,6 +91,7 @@ def origin(
     at: str | None = None,
     *,
     changes: Mapping[str, Any] = MappingProxyType({}),
+    classes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> Origin:
     """Look for the protocols that give a number.
@@ -100,6 +105,8 @@ def origin(
         all areas at the largest limit.
     changes : mapping, optional
         Values of axes that all presets get.
+    classes : sequence of str, optional
+        The classes to report, as :func:`detap.evaluate` has it.
     threads : int, optional
         What is found does not depend on it.
 
@@ -107,11 +114,16 @@ def origin(
     ------
     UnknownNameError
         Where no protocol has a number of that name.
+    UsageError
+        If no preset can be scored on these tables with these changes.
     """
-    search = _Search(tables, wanted, at, frozenset(changes), threads)
-    presets = [rules.with_changes(**changes) for rules in _presets()]
-    tried = search.score(_Trial(rules) for rules in presets)
-    if not tried:
+    polygons = any(table.polygons is not None for table in tables)
+    presets, skipped = searched_presets(changes, polygons=polygons)
+    how = {"classes": classes, "threads": threads}
+    search = _Search(tables, wanted, at, (presets, frozenset(changes)), how)
+    tried, unfit = search.presets()
+    if not tried:  # raise the reason of the first preset
+        score_tables(*tables, presets[0], threads=threads)
         presets[0].measure(str(at))
     found, scored = search.candidates(tried), [len(tried)]
     for further in (search.changed_once, search.changed_twice):
@@ -121,7 +133,8 @@ def origin(
         found += search.candidates(tried)
         scored.append(len(tried))
     ranked = tuple(sorted(found, key=search.rank))
-    return Origin(wanted, ranked, tuple(scored), search.pairs, search.most_pairs)
+    counts = search.pairs, search.most_pairs
+    return Origin(wanted, ranked, tuple(scored), *counts, (*skipped, *unfit))
 
 
 class _Trial(NamedTuple):
@@ -162,32 +175,53 @@ class _Search:
         tables: Tables,
         wanted: Wanted,
         at: str | None,
-        fixed: Container[str],
-        threads: int | None,
+        given: tuple[Sequence[Protocol], Container[str]],
+        how: Mapping[str, Any],
     ) -> None:
         truth, detections = tables
         self.tables = truth, detections.numbered_as(truth)
-        self.wanted, self.at, self.fixed, self.threads = wanted, at, fixed, threads
+        self.wanted, self.at, self.how = wanted, at, how
+        self.given, self.fixed = given
         self.pairs = 0
         self.most_pairs = min(MOST_PAIRS, MOST_ROWS // max(1, len(truth) + len(detections)))
         self._seen: set[Protocol] = set()
 
+    def presets(self) -> tuple[list[_Trial], list[Skipped]]:
+        """Score the presets, also those that are alike here; return those that cannot be, too."""
+        trials, unfit = list[_Trial](), dict[str, list[str]]()
+        for rules in self.given:
+            trial = _Trial(rules)
+            if not stands(rules, self.tables):
+                unfit.setdefault("need what the ground truth does not say", []).append(rules.name)
+            elif not self._has_number(trial):
+                unfit.setdefault(f"have no {self.at}", []).append(rules.name)
+            else:
+                trials.append(trial)
+                self._is_new(trial)
+        skipped = [Skipped(reason, tuple(names)) for reason, names in unfit.items()]
+        return self._scored(trials), skipped
+
     def score(self, trials: Iterable[_Trial]) -> list[_Trial]:
         """Return the trials that are new and stand, with their numbers."""
-        trials = [trial for trial in trials if self._is_new(trial)]
+        return self._scored([trial for trial in trials if self._is_new(trial)])
+
+    def _has_number(self, trial: _Trial) -> bool:
+        try:
+            self._asked(trial)
+        except UsageError:
+            return False
+        return True
+
+    def _scored(self, trials: Sequence[_Trial]) -> list[_Trial]:
         asked = [self._asked(trial) for trial in trials]
-        found = ask(self.tables, asked, self._numbers, threads=self.threads)
+        found = ask(self.tables, asked, self._numbers, **self.how)
         return [t._replace(numbers=n) for t, n in zip(trials, found, strict=True)]
 
     def _is_new(self, trial: _Trial) -> bool:
         """Return whether a protocol does not contradict itself, and no other was like it."""
-        try:
-            asked = self._asked(trial)
-        except UsageError:
+        if not self._has_number(trial) or not stands(trial.protocol, self.tables):
             return False
-        if not stands(trial.protocol, self.tables):
-            return False
-        seen = as_seen(asked, self.tables[0])
+        seen = as_seen(self._asked(trial), self.tables[0])
         is_new = seen not in self._seen
         # What a preset has over all areas is not asked for again.
         self._seen |= {seen, as_seen(_over_all_areas(trial.protocol), self.tables[0])}
@@ -244,7 +278,7 @@ class _Search:
             return (False, True)
         if isinstance(axis.kind, Choice):
             return axis.kind.choices
-        return dict.fromkeys(getattr(rules, axis.name) for rules in _presets())
+        return dict.fromkeys(getattr(rules, axis.name) for rules in self.given)
 
     def changed_twice(self, ones: Sequence[_Trial]) -> list[_Trial]:
         """Score presets with two axes changed: the likeliest, were their changes to add up."""
@@ -281,8 +315,3 @@ def _changed(rules: Protocol, changes: Mapping[str, Any]) -> Iterator[Protocol]:
     """Give a protocol with other values, where it can have them."""
     with suppress(UsageError):
         yield rules.with_changes(**changes)
-
-
-def _presets() -> list[Protocol]:
-    """Return the presets that score boxes: a number of masks is none of boxes."""
-    return [rules for rules in Protocol.presets.values() if rules.overlap == "box"]

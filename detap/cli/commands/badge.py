@@ -1,5 +1,6 @@
 """``detap badge``: one number of a report, for a page that shows badges."""
 
+import os
 from functools import partial
 
 import click
@@ -7,7 +8,9 @@ import click
 from detap.cli.command import Command
 from detap.cli.completing import files
 from detap.cli.options import general_options, option, stack
-from detap.report.writing import STDOUT
+from detap.errors import UsageError
+from detap.names import printable
+from detap.report.writing import STDOUT, check_target, write
 
 _badge = partial(option, group="Badge")
 
@@ -60,8 +63,10 @@ def command(report: str, number: str | None, label: str, badge_path: str) -> Non
 
     from detap.gates.baseline import read_baseline
     from detap.report.badge import badge
-    from detap.report.writing import check_target, write
 
+    if os.path.splitext(badge_path)[1].lower() not in ("", ".json"):
+        told = f"{printable(badge_path)}: a badge is JSON, which shields.io draws; name it .json"
+        raise UsageError(f"{told}, and show it by https://img.shields.io/endpoint?url=")
     check_target(badge_path, [report])
     found = badge(read_baseline(report), number, label)
     write(badge_path, (json.dumps(found) + "\n").encode(), [report])

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -13,6 +14,7 @@ from detap.cli.session import Session
 from detap.errors import UsageError
 from detap.names import printable
 from detap.report.numbers import change
+from detap.report.writing import check_target, locked, write, write_stdout
 
 _SHOWN = 20
 
@@ -65,7 +67,26 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
     BASELINE is the JSON report to raise; where there is none, REPORT becomes it. REPORT is the
     JSON report of today. Prints each number that changes.
     """
-    import os  # as all of this, only when called
+    from detap.gates.baseline import read_baseline  # as all of this, only when called
+    from detap.report.sinks.json import dump
+
+    if "-" in (baseline, report):
+        raise UsageError("a baseline is kept in a file, and made of one")
+    new = read_baseline(report)
+    check_target(baseline, [report])
+    with locked(baseline):
+        record, told = _raised(baseline, new, options)
+        if not options["dry_run"]:
+            write(baseline, dump(record).encode(), [report])
+    write_stdout(told.encode("utf-8", "backslashreplace"))
+    session.timed("updating")
+
+
+def _raised(
+    baseline: str, new: dict[str, Any], options: Mapping[str, Any]
+) -> tuple[dict[str, Any], str]:
+    """Return the record that a baseline becomes, and what is said of it."""
+    import os
 
     from detap.gates.baseline import (
         differences,
@@ -74,30 +95,18 @@ def update(session: Session, /, baseline: str, report: str, **options: Any) -> N
         read_baseline,
         refuse_differences,
     )
-    from detap.report.sinks.json import dump
-    from detap.report.writing import check_target, write, write_stdout
 
-    if "-" in (baseline, report):
-        raise UsageError("a baseline is kept in a file, and made of one")
-    new = read_baseline(report)
-    check_target(baseline, [report])
-    changes: list[tuple[str, float, float]] = []
-    if os.path.lexists(baseline):
-        old = read_baseline(baseline)
-        found = differences(new, old)
-        found += other_slices(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
-        if found and not options["allow_different"]:
-            refuse_differences(printable(baseline), found, "--allow-different")
-        record = new
-        if not found:
-            record, changes = raised(old, new, allow_drop=options["allow_drop"])
-        told = _told(changes, len(record.get("kept", ())), replaced=bool(found))
-    else:
-        record, told = new, f"{printable(baseline)} is new\n"
-    if not options["dry_run"]:
-        write(baseline, dump(record).encode(), [report])
-    write_stdout(told.encode("utf-8", "backslashreplace"))
-    session.timed("updating")
+    if not os.path.lexists(baseline):
+        return new, f"{printable(baseline)} is new\n"
+    old = read_baseline(baseline)
+    found = differences(new, old)
+    found += other_slices(new, old, new.get("slices", {}).keys() & old.get("slices", {}))
+    if found and not options["allow_different"]:
+        refuse_differences(printable(baseline), found, "--allow-different")
+    if found:
+        return new, _told([], 0, replaced=True)
+    record, changes = raised(old, new, allow_drop=options["allow_drop"])
+    return record, _told(changes, len(record.get("kept", ())), replaced=False)
 
 
 def _told(changes: list[tuple[str, float, float]], kept: int, *, replaced: bool) -> str:

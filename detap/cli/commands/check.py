@@ -13,6 +13,7 @@ from detap.cli.options import (
     perhaps_input_options,
     preset_from,
     preset_options,
+    sigmas_option,
     strict_option,
 )
 from detap.cli.output import Outputs
@@ -47,6 +48,7 @@ _FORMATS = ("table", "json")
 )
 @perhaps_input_options
 @preset_options
+@sigmas_option
 @output_options
 @strict_option
 @general_options
@@ -60,14 +62,18 @@ def command(context: click.Context, /, **options: Any) -> None:
     if not options["gt"] and not options["dt"]:
         raise UsageError("nothing to check: give --gt, --dt, or both")
     inputs = Inputs.from_options(options)
-    inputs = inputs.scored_by(preset_from(options, Protocol, inputs.format.protocol))
+    rules = preset_from(options, Protocol, inputs.format.protocol)
+    sigmas = options.pop("sigmas")
+    if sigmas is not None:
+        rules = rules.with_changes(sigmas=sigmas.value)
+    inputs = inputs.scored_by(rules)
     options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
     for sink in outputs.sinks:
         if sink.name not in _FORMATS:
             raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {sink.name}")
     outputs.check()
-    read = _read(inputs.hashed(outputs.want_digests))
+    read = _read(inputs.hashed(outputs.want_digests), rules)
     _write(read, outputs, session)
     if read.problems:
         raise InputError(read.problems, read.omitted)
@@ -83,10 +89,8 @@ class _Read(NamedTuple):
     omitted: int
 
 
-def _read(inputs: Inputs) -> _Read:
+def _read(inputs: Inputs, rules: Protocol) -> _Read:
     """Read both inputs, the detections also where the ground truth cannot be read."""
-    from detap.tables.doubts import AS_IS, fractions  # imports numpy, which --help need not
-
     truth = detections = None
     problems: list[Problem] = []
     omitted = 0
@@ -106,10 +110,29 @@ def _read(inputs: Inputs) -> _Read:
             if not problems:
                 raise
             problems.append(Problem(printable(inputs.dt[0]), "", f"not examined: {error}"))
-    tables = [table for table in (truth, detections) if table is not None]
-    if not problems and not any(AS_IS in table.notes for table in tables):
-        problems += fractions(truth, detections)
-    return _Read(truth, detections, problems, omitted)
+    read = _Read(truth, detections, problems, omitted)
+    return read if problems else _judged(read, rules)
+
+
+def _judged(read: _Read, rules: Protocol) -> _Read:
+    """Return what was read with what looks wrong about it, as eval refuses or notes it."""
+    from dataclasses import replace
+
+    from detap.evaluation.overlaps.keypoints import check_skeleton  # imports numpy
+    from detap.tables.boxchecks import check_boxes
+
+    truth, detections = read.truth, read.detections
+    for table in (truth, detections):
+        if table is not None and rules.overlap == "keypoints":
+            check_skeleton(table, rules.sigmas)
+    try:
+        notes = check_boxes(truth, detections, boxes=rules.overlap == "box")
+    except InputError as error:
+        return read._replace(problems=error.problems)
+    if detections is not None:
+        return read._replace(detections=replace(detections, notes=(*detections.notes, *notes)))
+    assert truth is not None  # one of the two was read
+    return read._replace(truth=replace(truth, notes=(*truth.notes, *notes)))
 
 
 def _write(read: _Read, outputs: Outputs, session: Session) -> None:

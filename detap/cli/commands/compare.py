@@ -1,14 +1,14 @@
 """``detap compare``: two detectors on the same ground truth, side by side."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from detap.cli.commands.eval import command as evaluating
-from detap.cli.commands.eval import selected, selection
+from detap.cli.commands.eval import selected
 from detap.cli.completing import files
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
@@ -30,6 +30,8 @@ from detap.cli.values import Share, Whole
 from detap.errors import UsageError
 from detap.gates.demands import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.protocols import Protocol
+from detap.protocols.measures import DEFAULT_FEWEST
+from detap.report.inputs import describe
 
 if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison
@@ -58,6 +60,13 @@ compare_options = stack(
         default=0,
         metavar="N",
         help="Seed of the resamples. [default: 0]",
+    ),
+    _comparison(
+        "--min-ground-truths",
+        type=Whole(0),
+        default=DEFAULT_FEWEST,
+        metavar="N",
+        help=f"Numbers that count fewer have no interval. [default: {DEFAULT_FEWEST}]",
     ),
     _comparison(
         "--resolve-drop",
@@ -117,15 +126,15 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
     inputs = inputs.scored_by(rules)
-    if options["resolve_drop"] is not None and not options["resamples"]:
-        raise UsageError("--resolve-drop needs resamples: leave --resamples 0 out")
+    if not options["resamples"]:
+        _refuse_idle(options["resolve_drop"])
     outputs = Outputs.from_options(options, [*inputs.paths(), *inputs.meant(second)])
     outputs.refuse_others("a comparison")
     outputs.check()
     digests = outputs.want_digests
     inputs = inputs.hashed(digests)
     sources = inputs.begin()
-    from detap.report.inputs import describe  # numpy, while reading
+    from detap.evaluation.advice import comparison_notes
     from detap.report.sections.comparison import comparison_report
 
     truth, before = inputs.read(sources)
@@ -140,17 +149,28 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
             *describe("first", before.files, digests=digests),
             *describe("second", after.files, digests=digests),
         ],
-        notes=tuple(dict.fromkeys((*comparison.first.notes, *comparison.second.notes))),
+        notes=(
+            *dict.fromkeys((*comparison.first.notes, *comparison.second.notes, *comparison.notes)),
+            *comparison_notes(comparison.second, comparison.first),
+        ),
         most=options["most"],
         drop=options["resolve_drop"],
     )
-    chosen = selection(
-        (comparison.second.ground_truth, comparison.second.detections), (truth, after), options
-    )
-    report = replace(report, blocks=(*report.blocks, *chosen))
     session.tell(report.notes)
     session.check_warnings()
     outputs.write(report, (*truth.files, *before.files, *after.files), quiet=session.quiet)
+
+
+def _refuse_idle(drop: float | None) -> None:
+    """Refuse options that need resamples, where there are none."""
+    source = click.get_current_context().get_parameter_source
+    # A settings file may set the others for detap eval.
+    others = ("confidence", "seed", "min_ground_truths")
+    idle = ["resolve_drop"] if drop is not None else []
+    idle += [name for name in others if source(name) is ParameterSource.COMMANDLINE]
+    if idle:
+        option = f"--{idle[0].replace('_', '-')}"
+        raise UsageError(f"{option} needs resamples: leave --resamples 0 out")
 
 
 def _evaluated(
@@ -162,15 +182,14 @@ def _evaluated(
     from detap.evaluation.detection import score_tables
 
     truth, before, after = tables
-    chosen, before = selected(truth, before, options)
-    _, after = selected(truth, after, options)
     before, after = numbered_alike(before, after)
-    threads = options["threads"]
+    threads, choice = options["threads"], selected(truth, before, options)
     return compare(
-        score_tables(chosen, before, rules, threads=threads),
-        score_tables(chosen, after, rules, threads=threads),
+        score_tables(truth, before, rules, **choice, threads=threads),
+        score_tables(truth, after, rules, **choice, threads=threads),
         confidence=options["confidence"],
         resamples=options["resamples"],
         seed=options["seed"],
+        min_ground_truths=options["min_ground_truths"],
         threads=threads,
     )

@@ -2,14 +2,15 @@
 
 import json
 import os
-from typing import Any, NamedTuple
+from math import nan
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 from click.core import ParameterSource
 
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.rank import classification, retrieval
-from detap.cli.options import Option, general_options, option, stack
+from detap.cli.options import Option, general_options, option, rules_from, stack
 from detap.cli.settings.command import (
     ConfiguredCommand,
     blame_file,
@@ -20,8 +21,18 @@ from detap.cli.settings.command import (
     settings_of,
 )
 from detap.cli.settings.file import Settings
+from detap.formats.registry import FORMATS
+from detap.gates.demands import LIMITS
 from detap.names import printable, width
+from detap.protocols import Protocol
+from detap.protocols.measures import AT_THRESHOLD
+from detap.protocols.ranking import Classification, Retrieval
+from detap.report import schema
 from detap.report.schemas import NAMES
+
+if TYPE_CHECKING:
+    from detap.gates.names import Numbers
+from detap.report.writing import write_stdout
 
 _SETTINGS = "settings"
 
@@ -56,6 +67,8 @@ _COMMANDS: dict[str, ConfiguredCommand] = {
 }
 
 
+_RULES = {"eval": Protocol, "rank-retrieval": Retrieval, "rank-classification": Classification}
+
 BY_SECTION = {command.section: command for command in _COMMANDS.values()}
 """The commands that have settings, by the table of the file that these stand in."""
 
@@ -88,46 +101,89 @@ def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
     COMMAND is eval, which compare follows, rank-retrieval or rank-classification. Its own line wins
     over the environment, and that over the file.
     """
-    from detap.report.writing import write_stdout  # not for --help
-
     if options["schema"] is not None:
         from detap.cli.settings.schema import settings_schema  # seldom, both
-        from detap.report import schema
 
         name = options["schema"]
         asked = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)
         write_stdout(f"{json.dumps(asked, indent=2)}\n".encode())
         return
     settings = settings_of(ctx)
-    found = _in_force(_COMMANDS[shown], settings, options["everything"])
+    found, values = _in_force(_COMMANDS[shown], settings, options["everything"])
+    _check_together(shown, values)
     as_text = _as_json if options["output_format"] == "json" else _as_table
     write_stdout(as_text(settings, found).encode("utf-8", "backslashreplace"))
 
 
-def _in_force(command: ConfiguredCommand, settings: Settings, everything: bool) -> list[_InForce]:
+def _in_force(
+    command: ConfiguredCommand, settings: Settings, everything: bool
+) -> tuple[list[_InForce], dict[str, Any]]:
+    """Return what is in force, and the values of options that are set as the command gets them."""
     context = click.Context(command, info_name=command.name)
     context.default_map = defaults_of(command, settings)
-    found = []
+    found, values = [], {}
     for parameter in options_of(command):
         value, source = parameter.consume_value(context, {})
         name = setting_name(parameter)
         # A wrong value is said here as it would be by eval.
         if source in (ParameterSource.ENVIRONMENT, ParameterSource.DEFAULT_MAP):
             context.set_parameter_source(str(parameter.name), source)
-            _check(context, parameter, value, settings)
+            typed = _typed(context, parameter, value, settings)
+        else:
+            typed = () if parameter.multiple else None
+        values[str(parameter.name)] = typed
         told = _source(parameter, source, settings)
         if told is not None:
             found.append(_InForce(name, _plain(value), told))
         elif everything:
             default = parameter.get_default(context)
             found.append(_InForce(name, _plain(default), "default"))
-    return found
+    return found, values
 
 
-def _check(context: click.Context, parameter: click.Option, value: Any, settings: Settings) -> None:
+def _check_together(shown: str, values: dict[str, Any]) -> None:
+    """Raise UsageError for a protocol, or a number in a limit, that the command would refuse.
+
+    No input is read: what only goes with another protocol is left to the command, unless the
+    protocol or the format is set.
+    """
+    entry = FORMATS.get(values.get("file_format") or "")
+    if values["preset"] is None and entry is None:
+        return
+    rules = rules_from(dict(values), _RULES[shown], "" if entry is None else entry.protocol)
+    if isinstance(rules, Protocol) and any(values[asked] for asked in LIMITS):
+        from detap.gates.names import check_measure
+
+        numbers = _numbers(rules)
+        for limit in (limit for asked in LIMITS for limit in values[asked]):
+            check_measure(limit.name, numbers)
+
+
+def _numbers(rules: Protocol) -> "Numbers":
+    """Return the numbers that a protocol has, all undefined."""
+    from detap.gates.names import Numbers
+    from detap.gates.scored import in_protocol
+    from detap.report.sections.detection import class_columns
+
+    known = AT_THRESHOLD if rules.pairing == "ranked" else ()
+
+    def more(name: str) -> float:
+        if name not in known:
+            rules.measure(name)
+        return nan
+
+    def more_rows(name: str) -> list[float]:
+        return [more(name if name in known else in_protocol(rules, name))]
+
+    summary = {measure.name: nan for measure in rules.measures()}
+    row = {column.key: nan for column in class_columns(rules)[1:]}
+    return Numbers(next(iter(summary)), summary, [row], more=more, more_rows=more_rows)
+
+
+def _typed(context: click.Context, parameter: click.Option, value: Any, settings: Settings) -> Any:
     context.meta["detap.settings"] = settings
     try:
-        parameter.type_cast_value(context, value)
+        return parameter.type_cast_value(context, value)
     except click.BadParameter as error:
         error.param = error.param or parameter
         blame_file(context, error)

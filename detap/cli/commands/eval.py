@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from detap.analysis.crosscheck import CrossCheck
     from detap.evaluation.detection import Result
     from detap.evaluation.partial import Partial
-    from detap.report.model import Block
     from detap.tables.detection import Detections, GroundTruth
 
 _cross_check_option = option(
@@ -126,7 +125,7 @@ def _evaluate(
     gates = how[1]
     digests = outputs.want_digests or gates.want_digests or options["partial"] is not None
     inputs = inputs.hashed(digests)
-    if in_shards(inputs, outputs, options):
+    if in_shards(inputs, how[0], outputs, options):
         baseline = gates.read_baseline()
         found = evaluate_shards(inputs, how, options, session)
         return tell(found, (gates, baseline), outputs, options, session)
@@ -157,18 +156,24 @@ def _in_one_run(
     truth, detections = inputs.read(sources)
     session.timed("reading")
     session.doing("Evaluating")
-    chosen = selected(truth, detections, options)
     earlier = None if gates.before is None else inputs.read_others(gates.before, truth)
     if earlier is not None:
         from detap.analysis.comparison import numbered_alike  # only with a detector before
 
-        ours, earlier = numbered_alike(chosen[1], selected(truth, earlier, options)[1])
-        chosen = chosen[0], ours
-    threads = options["threads"]
-    scored = score_tables(*chosen, rules, threads=threads, evidence=options["evidence"])
+        detections, earlier = numbered_alike(detections, earlier)
+    threads, choice = options["threads"], selected(truth, detections, options)
+    scored = score_tables(
+        truth,
+        detections,
+        rules,
+        **choice,
+        threads=threads,
+        evidence=options["evidence"],
+        judge=not inputs.part,
+    )
     result, before = with_advice(scored), None
     if earlier is not None:
-        before = score_tables(chosen[0], earlier, rules, threads=threads, evidence=True)
+        before = score_tables(truth, earlier, rules, **choice, threads=threads, evidence=True)
     session.timed("evaluating")
     check, checked = None, []
     if options["cross_check"]:
@@ -179,21 +184,19 @@ def _in_one_run(
         check = cross_check(result)
         checked = [cross_check_block(check)]
     slices, slice_notes = gates.read_slices(
-        chosen[0].images, lambda name: inputs.format.image_attribute(chosen[0], name)
+        result.images, lambda name: inputs.format.image_attribute(result.ground_truth, name)
     )
+    partial = _partial(scored, truth, options)
+    warnings = () if partial is None else partial.warnings()
     found = Evaluated(
         result,
         describe_inputs(truth, detections, digests=inputs.reading["limits"].digests),
         (*truth.files, *detections.files),
         before=before,
         slices=slices,
-        notes=(*(check.notes if check else ()), *slice_notes),
-        blocks=[
-            *checked,
-            *asked_blocks(result, options),
-            *selection(chosen, (truth, detections), options),
-        ],
-        partial=_partial(scored, truth, options),
+        notes=(*(check.notes if check else ()), *slice_notes, *warnings),
+        blocks=[*checked, *asked_blocks(result, options)],
+        partial=partial,
     )
     return found, check
 
@@ -204,48 +207,17 @@ def _partial(
     """Return what remains, where it is to be written: images that were chosen are some of all."""
     if options["partial"] is None:
         return None
-    from detap.evaluation.detection import select
     from detap.evaluation.partial import Partial
-    from detap.evaluation.partial.shards import no_detections
 
-    if options["classes"]:
-        classes = [name for name in result.detections.classes if name in truth.classes]
-        truth, _ = select(truth, no_detections(truth), classes=classes)
     return Partial.of(result, truth=truth, tie_range=options["tie_range"])
 
 
 def selected(
     truth: "GroundTruth", detections: "Detections", options: Mapping[str, Any]
-) -> tuple["GroundTruth", "Detections"]:
-    """Return the tables with only the classes and images that were asked for."""
+) -> dict[str, Any]:
+    """Return which classes and images to evaluate, as keywords of score_tables."""
     classes, images = options["classes"], options["images"]
-    if not classes and not images:
-        return truth, detections
-    from detap.evaluation.detection import select  # imported already
-
-    return select(
-        truth,
-        detections,
-        classes=chosen_names(classes, detections.classes) if classes else None,
-        images=chosen_images(images, truth.images, detections) if images else None,
-    )
-
-
-def selection(
-    chosen: "tuple[GroundTruth, Detections]",
-    whole: "tuple[GroundTruth, Detections]",
-    options: Mapping[str, Any],
-) -> "list[Block]":
-    """Return what the report says of the choice; nothing where all was scored."""
-    classes, images = options["classes"], options["images"]
-    if not classes and not images:
-        return []
-    from detap.report.sections.selection import selection_block  # seldom wanted
-
-    return [
-        selection_block(
-            chosen[0].images,
-            classes=(chosen[1].classes, len(whole[1].classes)) if classes else None,
-            images=len(whole[0].images) if images else None,
-        )
-    ]
+    return {
+        "classes": chosen_names(classes, detections.classes) if classes else None,
+        "images": chosen_images(images, truth.images, detections) if images else None,
+    }

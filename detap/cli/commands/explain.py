@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from detap.analysis.explanation.searched import searched_presets
 from detap.analysis.explanation.wanted import Wanted
 from detap.cli.commands.eval import command as evaluating
-from detap.cli.commands.eval import selected, selection
+from detap.cli.commands.eval import selected
 from detap.cli.completing import files
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
@@ -32,10 +33,12 @@ from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Whole
 from detap.errors import UsageError
 from detap.protocols import Protocol
+from detap.report.inputs import describe_inputs
 
 if TYPE_CHECKING:
     from detap.analysis.explanation.account import Made
     from detap.report.model import Report
+    from detap.tables.detection import Detections, GroundTruth
 
 _asked = partial(option, group="Explanation", settable=False)
 
@@ -143,7 +146,7 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
         scored = [_protocol(text, changes) for text in ends]
         question = partial(_difference, scored)
     else:
-        scored = [Protocol.preset("coco").with_changes(**changes)]
+        scored = searched_presets(changes)[0]
         question = partial(_origin, Wanted.of(number), changes)
     if inputs is not None:
         inputs = inputs.scored_by(*scored)
@@ -202,8 +205,8 @@ def _difference(
 
     assert made is not None
     first, second = protocols
-    at, threads = options["at"], options["threads"]
-    return difference_report(difference(made.tables, first, second, at, threads=threads))
+    how = {"classes": made.classes, "threads": options["threads"]}
+    return difference_report(difference(made.tables, first, second, options["at"], **how))
 
 
 def _origin(
@@ -213,7 +216,8 @@ def _origin(
     from detap.report.sections.explanation import origin_report
 
     assert made is not None
-    found = origin(made.tables, wanted, options["at"], changes=changes, threads=options["threads"])
+    how = {"classes": made.classes, "threads": options["threads"]}
+    found = origin(made.tables, wanted, options["at"], changes=changes, **how)
     return origin_report(found, most=options["most"])
 
 
@@ -230,21 +234,36 @@ def _explain(
     inputs = inputs.hashed(True)
     sources = inputs.begin()
     from detap.analysis.explanation.account import Made  # numpy, while reading
-    from detap.report.inputs import describe_inputs
+    from detap.evaluation.detection import select
+    from detap.evaluation.selection import Selection
+    from detap.report.sections.selection import selection_blocks
 
     session.doing("Reading", inputs.fraction(sources))
     truth, detections = inputs.read(sources)
     session.timed("reading")
     session.doing("Explaining")
-    chosen = selected(truth, detections, options)
+    choice = selected(truth, detections, options)
+    selection = None
+    if any(names is not None for names in choice.values()):
+        selection = Selection.of(truth, detections, **choice)
+
+    def chosen(truth: "GroundTruth", detections: "Detections") -> Any:
+        images = choice["images"]
+        return (truth, detections) if images is None else select(truth, detections, images=images)
+
+    def read_again(reading: Mapping[str, str]) -> Any:
+        other = inputs.read_with(reading)
+        return chosen(*other.read(other.begin()))
+
     described = tuple(describe_inputs(truth, detections, digests=True))
-    report = question(options, Made(chosen, described))
+    made = Made(chosen(truth, detections), described, choice["classes"], read_again)
+    report = question(options, made)
     session.timed("explaining")
     report = replace(
         report,
         inputs=described,
         notes=tuple(dict.fromkeys((*truth.notes, *detections.notes))),
-        blocks=(*report.blocks, *selection(chosen, (truth, detections), options)),
+        blocks=(*report.blocks, *selection_blocks(selection)),
     )
     session.tell(report.notes)
     session.check_warnings()

@@ -1,6 +1,7 @@
 """``detap merge``: add up partials, and report as if all had been evaluated in one run."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +10,7 @@ from detap.cli.analyses import analysis_options
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.completing import files
 from detap.cli.gates import Gates, gate_options
-from detap.cli.inputs import SEEN, chosen_images, limits_of
+from detap.cli.inputs import SEEN, chosen_images, chosen_names, limits_of
 from detap.cli.options import (
     general_options,
     limit_options,
@@ -30,13 +31,23 @@ from detap.cli.reporting import (
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.errors import UsageError
+from detap.formats.reading.stream import DEFAULT_LIMITS, read_bytes
 from detap.formats.several import matching
+from detap.report.inputs import describe_partial
 
 if TYPE_CHECKING:
     from detap.evaluation.partial import Partial
     from detap.tables.detection import Name
 
 merge_options = stack(
+    option(
+        "--classes",
+        group="Partials",
+        multiple=True,
+        settable=False,
+        metavar="NAMES",
+        help="Report only these, separated by commas.",
+    ),
     option(
         "--images",
         group="Partials",
@@ -116,7 +127,6 @@ def _read(
 ) -> "Partial":
     """Return what partials add up to."""
     from detap.evaluation.partial import Partial, merge
-    from detap.formats.reading.stream import DEFAULT_LIMITS, read_bytes
 
     most = limits.get("limits", DEFAULT_LIMITS)
     parts = [Partial.from_bytes(read_bytes(path, most), limits=most, name=path) for path in paths]
@@ -128,20 +138,25 @@ def _evaluated(
 ) -> Evaluated:
     from detap.evaluation.partial import merge
     from detap.evaluation.partial.merging import numbered_alike
-    from detap.report.inputs import describe_partial
-    from detap.report.sections.selection import selection_block
 
-    threads, blocks = options["threads"], []
+    threads, of_images = options["threads"], len(union.images)
     chosen = _chosen(union, options)
     if chosen is not None:
         union = merge([union], images=chosen)
         before = None if before is None else merge([before], images=chosen)
     if before is not None:
         union, before = numbered_alike(union, before)
+    if options["classes"]:
+        names = chosen_names(options["classes"], union.class_names)
+        union = union.select(names)
+        before = None if before is None else before.select(names)
     result = union.compute(threads=threads)
-    if chosen is not None:
-        of = len(union.images) if union.truth is None else union.truth.images
-        blocks = [selection_block(result.images, images=of)]
+    if union.truth is None and len(union.images) < of_images:
+        from detap.evaluation.selection import Selection
+
+        named = result.selection or Selection()
+        selection = replace(named, images=union.images, of_images=of_images)
+        result = replace(result, selection=selection)
     slices, notes = gates.read_slices(result.images, lambda _: {})
     return Evaluated(
         result,
@@ -150,7 +165,7 @@ def _evaluated(
         before=None if before is None else before.compute(threads=threads),
         slices=slices,
         notes=notes,
-        blocks=[*asked_blocks(result, options), *blocks],
+        blocks=asked_blocks(result, options),
         partial=union,
     )
 

@@ -31,6 +31,7 @@ from detap.formats.reading.stream import STDIN
 from detap.gates.demands import Judged, Kept, Spelling
 from detap.gates.judging import judge
 from detap.protocols.ranking import Classification, Retrieval
+from detap.report.sinks.registry import Style
 
 if TYPE_CHECKING:
     from detap.ranking.classification import ClassificationResult
@@ -368,8 +369,6 @@ class _Work(NamedTuple):
         short = report if self.options["per_query"] else brief(report)
         for sink, path in self.outputs.files:
             if sink.name in _DATA:
-                from detap.report.sinks.registry import Style  # only with such a file
-
                 self.outputs.write_file(path, sink.render(report, Style()), read)
         rest = tuple(target for target in self.outputs.files if target[0].name not in _DATA)
         full = self.outputs.stdout.name in _DATA

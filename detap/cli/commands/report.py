@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.commands.eval import command as evaluating
-from detap.cli.commands.eval import selected, selection
+from detap.cli.commands.eval import selected
 from detap.cli.gates import Gates, slice_options
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
@@ -28,7 +28,9 @@ from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.errors import Note, UsageError
 from detap.names import printable
 from detap.protocols import Protocol
+from detap.report.inputs import describe_inputs
 from detap.report.page import check_installed
+from detap.report.sections.detection import detection_report
 from detap.report.sinks.registry import SINKS, Style
 from detap.report.writing import STDOUT, check_target, write
 
@@ -159,42 +161,41 @@ def _report(
     sources = inputs.begin()
     # As for eval: numpy would start a thread of its linear algebra for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    from detap.evaluation.advice import comparison_notes
     from detap.evaluation.detection import score_tables, with_advice
-    from detap.report.inputs import describe_inputs
-    from detap.report.sections.detection import detection_report
 
     session.doing("Reading", inputs.fraction(sources))
     truth, detections = inputs.read(sources)
     session.timed("reading")
     session.doing("Evaluating")
-    choice = {"classes": options["classes"], "images": ()}
-    chosen = selected(truth, detections, choice)
     before: Result | None = None
     threads = options["threads"]
     if options["before"] is not None:
         from detap.analysis.comparison import numbered_alike  # only with it
 
-        _, others = selected(truth, inputs.read_others(options["before"], truth), choice)
-        ours, others = numbered_alike(chosen[1], others)
-        chosen = (chosen[0], ours)
-        before = score_tables(chosen[0], others, rules, threads=threads, evidence=True)
-    result = with_advice(score_tables(*chosen, rules, threads=threads, evidence=True))
+        others = inputs.read_others(options["before"], truth)
+        detections, others = numbered_alike(detections, others)
+    choice = selected(truth, detections, {"classes": options["classes"], "images": ()})
+    scoring = {**choice, "threads": threads, "evidence": True}
+    if options["before"] is not None:
+        before = score_tables(truth, others, rules, **scoring)
+    result = with_advice(score_tables(truth, detections, rules, **scoring))
     slices, notes = slicing.read_slices(
-        chosen[0].images, lambda name: inputs.format.image_attribute(chosen[0], name)
+        result.images, lambda name: inputs.format.image_attribute(truth, name)
     )
     session.timed("evaluating")
     session.doing("Reporting")
-    blocks = selection(chosen, (truth, detections), choice)
+    blocks = []
     if slices:
         from detap.gates.scored import Scored  # only with slices
         from detap.report.sections.slices import slices_block
 
         parts = Scored.of(result, slices, threads=threads).slice_numbers()
-        blocks = [slices_block(parts), *blocks]
+        blocks = [slices_block(parts)]
     report = detection_report(
         result,
         inputs=describe_inputs(truth, detections, digests=True),
-        notes=notes,
+        notes=(*notes, *(() if before is None else comparison_notes(result, before))),
         blocks=blocks,
     )
     material = replace(_material(report), before=before, earlier=options["before"] or "")

@@ -20,6 +20,7 @@ from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Share
 from detap.protocols import Protocol
+from detap.report.inputs import describe_inputs
 
 _at_iou = option(
     "--at-iou",
@@ -64,7 +65,6 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     sources = inputs.begin()
     from detap.analysis.verdicts import verdicts  # numpy, while reading
     from detap.evaluation.detection import score_tables
-    from detap.report.inputs import describe_inputs
     from detap.report.sections.image import image_report
 
     truth, detections = inputs.read(sources)

@@ -50,9 +50,10 @@ config_options = stack(
         "--target",
         group="Settings",
         is_eager=True,
+        multiple=True,
         metavar="NAME",
         expose_value=False,
-        help="Take the settings of this target of the file as well.",
+        help="Take the settings of this target of the file as well. Once a run.",
     ),
     option(
         "--isolated",
@@ -112,7 +113,11 @@ def settings_for(given: Mapping[str, Any], command: ConfiguredCommand) -> Settin
     UsageError
         Where a file or a target is asked for that is not there.
     """
-    target = given.get("target") or os.environ.get("DETAP_TARGET")
+    several = given.get("target") or ()
+    if len(several) > 1:
+        names = " and ".join(map(repr, several))
+        raise UsageError(f"--target: a run takes one target, not {names}; run each by itself")
+    target = several[0] if several else os.environ.get("DETAP_TARGET")
     chosen = given.get("config") or os.environ.get("DETAP_CONFIG")
     if given.get("isolated") or _is_true(os.environ.get("DETAP_ISOLATED")):
         if chosen or target:

@@ -100,8 +100,10 @@ def find(folder: str | None = None) -> str | None:
 
 
 def _content(path: str) -> bytes:
+    from detap.formats.reading.stream import open_regular  # not where there is no file
+
     try:
-        with open(path, "rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             return file.read()
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
@@ -132,8 +134,8 @@ def read(
 
     shown = _shown(path)
     try:
-        record = tomllib.loads(_content(path).decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        record = tomllib.loads(_content(path).decode(), parse_float=_Decimal)
+    except (ValueError, RecursionError) as error:  # also of an integer of too many digits
         raise UsageError(f"{shown}: is no TOML: {error}") from error
     table: Mapping[str, Any] = record
     prefix = ""
@@ -209,9 +211,22 @@ def _value(setting: Setting, value: object, folder: str) -> object:
     return ",".join(texts)
 
 
+class _Decimal(float):
+    """A float of a file that keeps its text, as the command line would have been given it."""
+
+    text: str
+
+    def __new__(cls, text: str) -> "_Decimal":
+        value = super().__new__(cls, text)
+        value.text = text.replace("_", "")
+        return value
+
+
 def _text(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{value!r} is neither text nor a number")
+    if isinstance(value, _Decimal):
+        return value.text
     return value if isinstance(value, str) else repr(value)
 
 

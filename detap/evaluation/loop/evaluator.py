@@ -4,13 +4,16 @@ Nothing is matched while the loop runs, so that an update costs next to nothing;
 waits for another here: what several have seen is gathered as bytes, by any means, by whoever calls.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import wraps
 from hashlib import blake2b
 from itertools import pairwise
-from typing import Any, Literal
+from threading import RLock
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.errors import UsageError
 from detap.evaluation.detection import evaluate, score_tables, select
@@ -27,7 +30,9 @@ from detap.evaluation.loop.batches import (
 )
 from detap.evaluation.loop.numbering import of_classes, of_images, refuse
 from detap.evaluation.partial import Partial
+from detap.evaluation.partial.truths import natural
 from detap.evaluation.results import Result
+from detap.evaluation.selection import Selection
 from detap.protocols import Protocol
 from detap.tables.columns import Columns, Name, as_array
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, checked_boxes
@@ -37,6 +42,9 @@ from detap.tables.shapes import KINDS, Column, fields_of
 Block = dict[str, Column]
 """The columns of an update, a row for each box."""
 
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+
 _REPEATS = ("error", "identical")
 _MANY = 1 << 20
 """So many detections are matched at a time where boxes are not kept."""
@@ -44,8 +52,24 @@ _BOX_BYTES = 48
 """What a box takes with its score, image and label; what else a row has counts as so many more."""
 
 
+def _locked(
+    method: "Callable[Concatenate[Evaluator, _P], _R]",
+) -> "Callable[Concatenate[Evaluator, _P], _R]":
+    """Let one thread at a time into the locked methods of an evaluator."""
+
+    @wraps(method)
+    def locked(self: "Evaluator", /, *arguments: _P.args, **options: _P.kwargs) -> _R:
+        with self._lock:
+            return method(self, *arguments, **options)
+
+    return locked
+
+
 class Evaluator:
     """Scores the detections of a loop, batch by batch.
+
+    Threads may share one: each call waits for the one before, and :meth:`compute` scores the
+    updates that were complete when it began.
 
     >>> evaluator = detap.Evaluator(truth, boxes="xyxy")
     >>> for images in loader:
@@ -131,8 +155,17 @@ class Evaluator:
         due = truth.images if truth is not None and images is None else listed
         self._due = due or ()
         self._examined = False
+        self._lock = RLock()
         self.reset()
 
+    @_locked
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        vars(self).update(state, _lock=RLock())
+
+    @_locked
     def reset(self) -> None:
         """Forget all updates; the ground truth stays numbered."""
         self._seen: dict[Name, bytes] = {}
@@ -153,10 +186,12 @@ class Evaluator:
         self._found, self._truths = ([{**numbers, **rows.columns}] for rows in (found, truths))
 
     @property
+    @_locked
     def seen(self) -> tuple[Name, ...]:
         """What the images that were updated are called, in the order in which they came."""
         return tuple(self._seen)
 
+    @_locked
     def update(
         self,
         image_ids: Any,
@@ -246,6 +281,7 @@ class Evaluator:
             due = check_sizes(names, rows[1], None, "ground truth") if rows[1:] else None
         check_sizes(names, rows[0], due, "detections")
 
+    @_locked
     def update_records(self, image_ids: Any, records: Iterable[Mapping[str, Any]]) -> None:
         """Take the detections of a batch as records of a COCO results file.
 
@@ -314,7 +350,7 @@ class Evaluator:
             refuse(f"image {twice!r} is updated twice", remedy)
         seen_now: dict[Name, bytes] = {}
         new = np.ones(len(names), np.bool_)
-        for at, (name, digest) in enumerate(zip(names, _digests(rows), strict=True)):
+        for at, (name, digest) in enumerate(zip(names, self._digests(rows), strict=True)):
             before = self._seen.get(name) or seen_now.get(name)
             if before not in (None, digest):
                 remedy = (
@@ -327,9 +363,28 @@ class Evaluator:
         self._seen.update(seen_now)
         return new
 
+    def _digests(self, rows: Sequence[Rows]) -> list[bytes]:
+        """Return what tells the rows of each image of a batch from others."""
+        digests = [blake2b(digest_size=16) for _ in rows[0].counts]
+        for table in rows:
+            keys = [repr(self._classes.key(name)).encode() for name in table.labels.distinct]
+            code = np.frombuffer(
+                b"".join(blake2b(key, digest_size=8).digest() for key in keys), np.uint64
+            )
+            columns = (code[table.labels.number], *map(_unsigned, table.columns.values()))
+            ends = [0, *np.cumsum(table.counts).tolist()]
+            for digest, (start, end) in zip(digests, pairwise(ends), strict=True):
+                digest.update(str(end - start).encode())
+                for column in columns:
+                    digest.update(column[start:end].tobytes())
+        return [digest.digest() for digest in digests]
+
     # --- what was updated, scored
 
-    def compute(self, *, threads: int | None = None) -> Result:
+    @_locked
+    def compute(
+        self, *, classes: Iterable[str] | None = None, threads: int | None = None
+    ) -> Result:
         """Score all that was updated.
 
         The first time, what looks wrong about tables that score next to nothing is looked for, as
@@ -337,6 +392,8 @@ class Evaluator:
 
         Parameters
         ----------
+        classes : iterable of str, optional
+            Names of the classes to report, as for :func:`detap.evaluate`.
         threads : int, optional
             As for :func:`detap.evaluate`.
 
@@ -361,11 +418,23 @@ class Evaluator:
         if not self._seen:
             refuse("no image was updated", "update each batch of the loop")
         if self._parts:
-            return Partial.merge([self.partial()], images="seen").compute(threads=threads)
+            union = Partial.merge([self.partial()], images="seen")
+            return (union if classes is None else union.select(classes)).compute(threads=threads)
+        how: dict[str, Any] = {"classes": classes, "threads": threads}
         if self._examined:
-            return score_tables(*self._tables(), self.protocol, threads=threads)
+            result = score_tables(*self._tables(), self.protocol, **how)
+        else:
+            result = evaluate(*self._tables(), self.protocol, **how, as_is=self.as_is)
         self._examined = True
-        return evaluate(*self._tables(), self.protocol, threads=threads, as_is=self.as_is)
+        return self._with_images(result)
+
+    def _with_images(self, result: Result) -> Result:
+        """Return the result with the selection of images, if not all of the ground truth."""
+        whole = len(result.images) if self.truth is None else len(self.truth.images)
+        if len(result.images) == whole:
+            return result
+        selection = result.selection or Selection()
+        return replace(result, selection=replace(selection, images=result.images, of_images=whole))
 
     def to_bytes(self) -> bytes:
         """Return what remains of the images that were updated, matched, as bytes.
@@ -376,10 +445,11 @@ class Evaluator:
         Raises
         ------
         InputError
-            Where boxes look like another encoding.
+            Where a box has no finite area.
         """
         return self.partial().to_bytes()
 
+    @_locked
     def partial(self, *, threads: int | None = None) -> Partial:
         """Return the same, not yet as bytes.
 
@@ -393,15 +463,20 @@ class Evaluator:
 
     def _rest(self, threads: int | None = None) -> Partial:
         """Return what remains of the images whose rows are here."""
-        result = score_tables(*self._tables(), self.protocol, threads=threads, evidence=True)
+        result = score_tables(
+            *self._tables(part=True), self.protocol, threads=threads, evidence=True, judge=False
+        )
         return Partial.of(result, truth=self.truth)
 
-    def _tables(self) -> tuple[GroundTruth, Detections]:
-        """Return the rows that are here as tables, images in the order of the ground truth."""
-        truth = self._gathered() if self.truth is None else self.truth
+    def _tables(self, *, part: bool = False) -> tuple[GroundTruth, Detections]:
+        """Return the rows that are here as tables, images in the order of the ground truth.
+
+        Negative sides of a part are judged with those of others.
+        """
+        truth = self._gathered(part=part) if self.truth is None else self.truth
         columns = self._joined(self._found)
         found = Detections(
-            **self._boxes("detections", columns, truth.images),
+            **self._boxes("detections", columns, truth.images, part=part),
             images=truth.images,
             classes=truth.classes,
             class_ids=truth.class_ids,
@@ -418,11 +493,11 @@ class Evaluator:
             found, images=()
         )
 
-    def _gathered(self) -> GroundTruth:
+    def _gathered(self, *, part: bool) -> GroundTruth:
         """Return the ground truths that the updates brought."""
         images = self._images.in_order()
         columns = self._joined(self._truths)
-        boxes = self._boxes("ground truth", columns, images)
+        boxes = self._boxes("ground truth", columns, images, part=part)
         area = columns["area"]
         flags: dict[str, Any] = {flag: columns[flag] for flag in FLAGS}
         ids = self._classes.in_order()
@@ -448,11 +523,13 @@ class Evaluator:
             columns = {name: column[order] for name, column in columns.items()}
         return columns
 
-    def _boxes(self, table: str, columns: Block, images: tuple[Name, ...]) -> dict[str, Any]:
+    def _boxes(
+        self, table: str, columns: Block, images: tuple[Name, ...], *, part: bool
+    ) -> dict[str, Any]:
         """Return what both tables have of their rows."""
-        encoding = "corners" if self.boxes == "xyxy" else "xywh"
+        encoding = "xyxy" if self.boxes == "xyxy" else "xywh"
         reader = _Kept(table, columns["image"], images)
-        boxes = checked_boxes(reader, columns["boxes"], encoding, as_is=self.as_is)
+        boxes = checked_boxes(reader, columns["boxes"], encoding, as_is=self.as_is, part=part)
         names = ("corners", "box_area", "notes")
         return {
             "image": columns["image"],
@@ -469,6 +546,12 @@ class _Kept(Columns):
         super().__init__(table)
         self._image = image
         self._images = images
+
+    def first(self, rows: NDArray[Any]) -> int:
+        """Return the row whose note merging would keep, of whichever updates it is."""
+        numbers = np.unique(self._image[rows]).tolist()
+        number = min(numbers, key=lambda number: natural(f"{self._images[number]!r},"))
+        return int(rows[np.argmax(self._image[rows] == number)])
 
     def place(self, row: int) -> str:
         """Return the image of a row, and its place there."""
@@ -489,22 +572,13 @@ def _sides(boxes: Floats, form: str) -> Floats:
     return sides
 
 
+def _unsigned(column: Column) -> Column:
+    """Return a column without negative zeros, which equal zeros."""
+    real = isinstance(column, np.ndarray) and column.dtype.kind == "f"
+    return column + 0.0 if real else column
+
+
 def _in_threes(values: Any) -> Any:
     """Return x, y and v of each keypoint, where a record has them in turn."""
     array = np.asarray(values, object)
     return array.reshape(-1, 3).tolist() if array.ndim == 1 and len(array) % 3 == 0 else values
-
-
-def _digests(rows: Sequence[Rows]) -> list[bytes]:
-    """Return what tells the rows of each image of a batch from others."""
-    digests = [blake2b(digest_size=16) for _ in rows[0].counts]
-    for table in rows:
-        names = [blake2b(repr(name).encode(), digest_size=8) for name in table.labels.distinct]
-        code = np.frombuffer(b"".join(name.digest() for name in names), np.uint64)
-        columns = (code[table.labels.number], *table.columns.values())
-        ends = [0, *np.cumsum(table.counts).tolist()]
-        for digest, (start, end) in zip(digests, pairwise(ends), strict=True):
-            digest.update(str(end - start).encode())
-            for column in columns:
-                digest.update(column[start:end].tobytes())
-    return [digest.digest() for digest in digests]

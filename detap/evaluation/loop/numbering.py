@@ -67,6 +67,10 @@ class Numbering:
                 self._numbers.setdefault(name, len(self._numbers))
         return np.array([self._numbers[name] for name in names], np.int32)
 
+    def key(self, name: Name) -> Name:
+        """Return what all spellings of a name share: its number, if it is known."""
+        return name if self._known is None else self._known[name]
+
     def in_order(self) -> tuple[Name, ...]:
         """Return the names: as they were listed, or those that came, sorted."""
         if self._known is None:

@@ -1,6 +1,6 @@
 """Keypoints, compared by how near they lie."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -42,23 +42,34 @@ class KeypointShapes(Shapes):
 
     def _keypoints(self, table: GroundTruth | Detections) -> Floats:
         """Return the keypoints of a table, as many in each row as there are sigmas."""
-        due = len(self.rules.sigmas)
         if not len(table):
-            return np.zeros((0, due, 3))
+            return np.zeros((0, len(self.rules.sigmas), 3))
         if table.keypoints is None:
             raise UsageError(
                 f"no keypoints of the {table._title} were read: read COCO files with "
                 "keypoints=True, give keypoints= to from_arrays, or score boxes"
             )
-        count = table.keypoints.shape[1]
-        if count != due:
-            raise UsageError(
-                f"there are {due} sigmas, and {count} keypoints in each row of the {table._title}: "
-                f"give --sigmas, {count} numbers in their order (crowdpose names its 14)"
-            )
+        check_skeleton(table, self.rules.sigmas)
         return table.keypoints
 
     def notes(self) -> Iterator[Note]:
         """Say where the area of a box, and not of its keypoints, decides the range."""
         if self.rules.detection_area == "box":
             yield from self.of_boxes(self._extents(), "keypoints'", "extent")
+
+
+def check_skeleton(table: GroundTruth | Detections, sigmas: Sequence[float]) -> None:
+    """Refuse keypoints of another number than there are sigmas.
+
+    Raises
+    ------
+    UsageError
+    """
+    if table.keypoints is None or not len(table):
+        return
+    due, count = len(sigmas), table.keypoints.shape[1]
+    if count != due:
+        raise UsageError(
+            f"there are {due} sigmas, and {count} keypoints in each row of the {table._title}: "
+            f"give --sigmas, {count} numbers in their order (crowdpose names its 14)"
+        )

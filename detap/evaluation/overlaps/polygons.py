@@ -4,17 +4,37 @@ from collections.abc import Iterator
 
 from detap.core.matching import Boxes, Pairs
 from detap.core.polygons import polygon_areas, polygon_pairs, rectangles
-from detap.errors import Note
+from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.boxes import Shapes
 from detap.tables.detection import Flags, Floats
+from detap.tables.doubts import POLYGONS_BOUNDED
 
 
 class PolygonShapes(Shapes):
     """Quadrilaterals; a plain box is one too."""
 
     def _polygons(self) -> tuple[Floats, Floats]:
-        """Return those (N, 8) of the detections and (G, 8) of the ground truths."""
+        """Return those (N, 8) of the detections and (G, 8) of the ground truths.
+
+        Raises
+        ------
+        UsageError
+            If a table has boxes in place of polygons, or may have.
+        """
         tables = self.detections, self.ground_truth
+        if self.ground_truth.format == "coco" and self.ground_truth.polygons is None:
+            raise UsageError(
+                "polygon overlap compares quadrilaterals, and COCO files are read as boxes or masks"
+                ": compare boxes (--overlap box) or segmentations (--protocol coco-segm)"
+            )
+        for table in tables:
+            for note in table.notes:
+                if note.code == POLYGONS_BOUNDED:
+                    raise UsageError(
+                        f"{note.count} {note.message}, and polygon overlap compares quadrilaterals:"
+                        " give four corners of each, as YOLO or DOTA files, or compare boxes "
+                        "(--overlap box)"
+                    )
         claim, truth = (
             rectangles(table.corners) if table.polygons is None else table.polygons
             for table in tables

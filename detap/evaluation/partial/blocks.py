@@ -201,7 +201,8 @@ def block_of(evidence: Evidence, *, by_image: bool) -> Block:
         Kinds(evidence.positive, no_words(evidence.rules, len(evidence.truth_label))),
         (evidence.classes, evidence.images),
     )
-    found = Rowwise(start, image[order], outcome[order], evidence.score[order])
+    score = evidence.score[order] + 0.0  # -0.0 ties with 0.0, and is written alike
+    found = Rowwise(start, image[order], outcome[order], score)
     return Block(found, truths, outcomes, kinds, np.zeros(0, np.uint8))
 
 

@@ -15,6 +15,7 @@ order, or on threads.
 import json
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -27,17 +28,21 @@ from detap.evaluation.partial.blocks import Block, Kinds, Piece, Rowwise
 from detap.evaluation.partial.ties import COLUMNS, Ties
 from detap.evaluation.partial.truths import Input, Whole
 from detap.evaluation.scene import rules_of
+from detap.formats.json.text import check_text
 from detap.formats.reading.stream import Limits
 from detap.protocols import Protocol
+from detap.tables.boxchecks import COUNTS, IMAGES, BoxEvidence
 from detap.tables.columns import MOST_ROWS, Name
 from detap.tables.detection import GROUPS
+from detap.tables.inputchecks import IMAGES as SAMPLED
+from detap.tables.inputchecks import BoxCounts, CategorySample
 
 if TYPE_CHECKING:
     from detap.evaluation.partial.partial import Partial
 
 Columns = dict[str, NDArray[Any]]
 
-VERSION = 1
+VERSION = 2
 _MAGIC = b"detapPT"
 _CHECKSUM = 32
 _SOME = 1 << 22
@@ -94,19 +99,23 @@ def _pieces(partial: "Partial") -> Iterator[bytes | memoryview]:
     protocol = partial.protocol
     heading = _json(
         {
+            "boxes": list(partial.counts),
+            "categories": partial.categories,
             "classes": [*zip(partial.class_ids, partial.class_names, strict=True)],
             "columns": [[name, column.kind, column.length] for name, column in columns.items()],
             "due": partial.due,
             "ground_truth": partial.truth,
             "groups": [[n, partial.groups[n]] for n in partial.class_ids if n in partial.groups],
             "images": partial.images,
-            "inputs": partial.inputs,
+            "inputs": [entry if entry.reading else entry[:-1] for entry in partial.inputs],
             "known": partial.known,
+            "lowest_score": partial.lowest_score,
             "notes": [_note(note) for note in partial.own_notes],
             "protocol": protocol.as_dict(),
             "shared_notes": [_note(note) for note in partial.shared_notes],
             "sources": partial.sources,
             "tie_range": partial.has_ties,
+            **({} if partial.unselected is None else {"unselected": partial.unselected}),
         }
     )
     heading += b" " * (-len(heading) % 8)
@@ -177,6 +186,8 @@ def _columns(partial: "Partial") -> dict[str, _Column]:
             _kind(kind), truths, (kind[rows.code] for rows in partial.truths_in_order())
         ),
         **{name: _Column.whole(column) for name, column in of_ties.items()},
+        "sample_key": _Column.whole(partial.boxes.key),
+        "sample_counts": _Column.whole(_narrowed(partial.boxes.counts.ravel())),
     }
 
 
@@ -240,6 +251,10 @@ def _bytes(data: Any) -> memoryview:
     return memoryview(bytes(view))
 
 
+def _refuse_constant(text: str) -> NoReturn:
+    raise ValueError(f"{text} is not JSON")
+
+
 def _ascend(position: NDArray[np.int64], most: int) -> bool:
     return not len(position) or bool((np.diff(position) > 0).all() and position[-1] < most)
 
@@ -287,7 +302,7 @@ class _Reader:
         if data[7] != VERSION:
             self.refuse(
                 f"format version: {data[7]}, where this detap reads {VERSION}",
-                "make all partials with one version of detap",
+                "make it again with this version of detap",
             )
         if blake2b(data[:-_CHECKSUM], digest_size=_CHECKSUM).digest() != data[-_CHECKSUM:]:
             self.refuse(
@@ -297,7 +312,8 @@ class _Reader:
         self.need(size % 8 == 0 and size <= len(data) - 16 - _CHECKSUM, "no heading")
         text = bytes(data[16 : 16 + size]).rstrip(b" ")
         try:
-            record = json.loads(text)
+            record = json.loads(text, parse_constant=_refuse_constant)
+            check_text(record)
             self.need(isinstance(record, dict) and _json(record) == text, "heading")
         except (ValueError, RecursionError) as error:
             self.refuse(f"is damaged: heading: {error}")
@@ -339,18 +355,31 @@ class _Reader:
             "class_ids": ids,
             "class_names": texts,
             "known": known,
+            "lowest_score": self._score(record["lowest_score"]),
             "groups": self._groups(record["groups"]),
             "truth": truth,
             "position": position,
             "due": record["due"],
+            "unselected": self._unselected(record.get("unselected"), ids),
             "sources": sources,
             "source": source.astype(np.int32) if len(source) else np.zeros(len(images), np.int32),
             "inputs": tuple(self._input(entry) for entry in record["inputs"]),
             "shared_notes": tuple(self._note(entry) for entry in record["shared_notes"]),
             "own_notes": tuple(self._note(entry) for entry in record["notes"]),
             "pieces": (Piece.whole(block, len(images)),),
+            "counts": self._box_counts(record["boxes"]),
+            "categories": self._categories(record["categories"]),
+            "boxes": self._boxes(columns["sample_key"], columns["sample_counts"]),
             "name": self.name,
         }
+
+    def _unselected(self, listed: Any, ids: tuple[Name, ...]) -> tuple[Name, ...] | None:
+        """Return the classes that are not kept."""
+        if listed is None:
+            return None
+        names = self._names(listed)
+        self.need(list(names) == sorted(names) and {*names}.isdisjoint(ids), "classes")
+        return names
 
     # --- columns
 
@@ -452,6 +481,12 @@ class _Reader:
         self.need(int(column.max(initial=0)) < 1 << 62, what)
         return column.astype(np.int64)
 
+    def _boxes(self, key: NDArray[Any], counts: NDArray[Any]) -> BoxEvidence:
+        self.need(key.dtype == np.uint64 and len(key) <= IMAGES, "sample")
+        self.need(bool((key[1:] > key[:-1]).all()), "sample")
+        whole = self._indices(counts, len(key) * COUNTS, "sample")
+        return BoxEvidence(key, whole.reshape(-1, COUNTS))
+
     # --- values of the heading
 
     def _names(self, values: Any) -> tuple[Name, ...]:
@@ -479,11 +514,43 @@ class _Reader:
         self.need(type(value) is int and 0 <= value < 1 << 62, "count")
         return int(value)
 
+    def _box_counts(self, values: Any) -> BoxCounts:
+        counts = BoxCounts(*map(self._count, values))
+        within = counts.truths_backward <= counts.truths
+        self.need(within and counts.detections_backward <= counts.detections, "boxes")
+        self.need(len(values) == len(counts) and counts.known <= 1, "boxes")
+        return counts
+
+    def _categories(self, values: Any) -> CategorySample:
+        self.need(isinstance(values, list) and len(values) <= SAMPLED, "categories")
+        sample = tuple(
+            (self._whole(key), tuple(self._pair(pair) for pair in pairs)) for key, pairs in values
+        )
+        keys = [key for key, _ in sample]
+        self.need(keys == sorted({*keys}), "categories")
+        return sample
+
+    def _pair(self, values: Any) -> tuple[int, int, int, int]:
+        number, due, got, count = map(self._whole, values)
+        self.need(count > 0, "categories")
+        return number, due, got, count
+
+    def _whole(self, value: Any) -> int:
+        self.need(type(value) is int and abs(value) < 1 << 64, "categories")
+        return int(value)
+
+    def _score(self, value: Any) -> float | None:
+        self.need(value is None or (type(value) is float and isfinite(value)), "lowest score")
+        return None if value is None else float(value)
+
     def _input(self, entry: Any) -> Input:
-        role, path, sha256, files, records = entry
+        role, path, sha256, files, records, *reading = entry
         self.need(role in ("ground_truth", "detections"), "inputs")
         texts = self._text(path), self._text(sha256)
-        return Input(role, *texts, self._count(files), self._count(records))
+        options = tuple(
+            (self._text(name), self._text(value)) for listed in reading for name, value in listed
+        )
+        return Input(role, *texts, self._count(files), self._count(records), options)
 
     def _note(self, entry: Any) -> Note:
         code, message, count, warning = entry
@@ -509,4 +576,6 @@ _ORDER = [
     "truth_image",
     "truth_kind",
     *COLUMNS,
+    "sample_key",
+    "sample_counts",
 ]

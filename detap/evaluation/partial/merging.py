@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.partial.truths import Whole, united_inputs, united_notes
 from detap.protocols.axes import axes
+from detap.tables.boxchecks import merged_evidence
 from detap.tables.columns import MOST_ROWS, Name
 from detap.tables.detection import GroundTruth, Integers
+from detap.tables.inputchecks import NO_BOXES, BoxCounts, merged_samples
 
 if TYPE_CHECKING:
     from detap.evaluation.partial.partial import Partial
@@ -105,12 +107,24 @@ def _check_alike(first: "Partial", other: "Partial") -> None:
                 f"protocol: {field} is {two!r}, where {first.name} has {one!r}",
                 "only partials of one protocol add up: evaluate both by the same",
             )
+    if _selected(first) != _selected(other):
+        _refuse(
+            other,
+            f"classes: {_selected(other) or 'all'}, where {first.name} has "
+            f"{_selected(first) or 'all'}",
+            "select the same classes for both, or give --classes to detap merge instead",
+        )
     if first.truth != other.truth:
         _refuse(
             other,
             f"ground truth: {_told(other.truth)}, where {first.name} has {_told(first.truth)}",
             "only partials of one ground truth add up: evaluate both with the same",
         )
+
+
+def _selected(part: "Partial") -> list[str]:
+    """Return the names of the classes that were selected; none if all are there."""
+    return [] if part.unselected is None else sorted(part.class_names)
 
 
 def _told(truth: Whole | None) -> str:
@@ -162,6 +176,7 @@ def _united(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
         class_names=names,
         known=known,
         groups=_groups(parts),
+        unselected=_unselected(parts),
         position=position,
         due=any(part.due for part in parts),
         sources=sources,
@@ -170,8 +185,34 @@ def _united(parts: Sequence["Partial"], *, identical: bool) -> "Partial":
         shared_notes=united_notes((part.shared_notes for part in parts), add=False),
         own_notes=united_notes((part.own_notes for part in parts), add=True),
         pieces=tuple(pieces),
+        boxes=merged_evidence([part.boxes for part in parts]),
+        counts=_counts(parts, kept),
+        categories=merged_samples(part.categories for part in parts),
+        lowest_score=min(
+            (part.lowest_score for part in parts if part.lowest_score is not None), default=None
+        ),
         name=first.name if len(parts) == 1 else "merged partials",
     )
+
+
+def _counts(parts: Sequence["Partial"], kept: Sequence[NDArray[np.bool_]]) -> BoxCounts:
+    """Return how many boxes the parts have together, but for images that are kept of another."""
+    total = NO_BOXES
+    for part, here in zip(parts, kept, strict=True):
+        total += part.counts
+        if here.all():
+            continue
+        dropped = np.append(~here, False)  # what -1 means was dropped before
+        for piece in part.pieces:
+            truths, found = (
+                int(np.count_nonzero(dropped[piece.images][side.image]))
+                for side in (piece.block.truths, piece.block.found)
+            )
+            total = total._replace(
+                truths=total.truths - (0 if part.truth else truths),
+                detections=total.detections - found,
+            )
+    return total
 
 
 def _classes(parts: Sequence["Partial"]) -> tuple[tuple[Name, ...], tuple[str, ...], int]:
@@ -217,6 +258,13 @@ def _groups(parts: Sequence["Partial"]) -> dict[Name, str]:
                     "evaluate both with the same classes",
                 )
     return found
+
+
+def _unselected(parts: Sequence["Partial"]) -> tuple[Name, ...] | None:
+    """Return the classes that any part has scored and not kept."""
+    if parts[0].unselected is None:
+        return None
+    return tuple(_sorted({name for part in parts for name in part.unselected or ()}))
 
 
 def _images(

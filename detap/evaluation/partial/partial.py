@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from io import BytesIO
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from detap.core.proposals import finish_coverage
 from detap.core.rules import Rules
 from detap.core.threads import thread_count
 from detap.errors import InputError, Note, Problem, UsageError
+from detap.evaluation.advice import score_cut_notes
 from detap.evaluation.contests import Contest, contests_of
 from detap.evaluation.partial.blocks import (
     Gathered,
@@ -39,12 +40,36 @@ from detap.evaluation.partial.stretches import Part, by_group, by_score
 from detap.evaluation.partial.ties import Ties
 from detap.evaluation.partial.truths import Input, Whole, inputs_of, noted, positions, public
 from detap.evaluation.results import Result, result_of
-from detap.evaluation.scene import notes_of_strangers, notes_of_truth, rules_of
+from detap.evaluation.scene import (
+    Scene,
+    note_of_nothing,
+    notes_of_strangers,
+    notes_of_truth,
+    rules_of,
+)
+from detap.evaluation.subset import wanted
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
+from detap.tables.boxchecks import (
+    NOTHING,
+    BoxEvidence,
+    evidence_of,
+    suspicions_of,
+    warned,
+)
 from detap.tables.columns import Name, check_threads
 from detap.tables.detection import Flags, GroundTruth, Integers
-from detap.tables.joining import NO_DETECTIONS, NOTHING_SAID
+from detap.tables.doubts import INTERLEAVED
+from detap.tables.inputchecks import (
+    NO_BOXES,
+    BoxCounts,
+    CategorySample,
+    input_suspicions,
+    sample_of_images,
+)
+
+if TYPE_CHECKING:  # a plain run selects nothing
+    from detap.evaluation.selection import Selection
 
 CHUNK = 1 << 18
 """So many rows are finished at once, or one class: what memory is needed beside the columns."""
@@ -97,13 +122,23 @@ class Partial:
     sources : tuple of str
         What the inputs of detections are called, sorted; ``""`` is that of arrays.
     source : (I,) int32
-        Which of them each image's detections are from.
+        Which of them each image's detections are from; ``""`` where there is none.
     inputs : tuple of Input
         The files that were read.
     notes : tuple of Note
         What was noticed, summed.
     pieces : tuple of Piece
         The rows.
+    unselected : tuple of int or str, or None
+        The classes of the ground truth that were scored and are not kept, sorted; None without a
+        selection of classes.
+    boxes : BoxEvidence
+        What is judged of the boxes of all parts, when numbers are computed.
+    counts : BoxCounts
+    categories : CategorySample
+        What is judged of the inputs of all parts likewise.
+    lowest_score : float or None
+        Of the detections of all inputs.
     threads : int or None
         As for :func:`detap.evaluate`.
     name : str
@@ -125,6 +160,11 @@ class Partial:
     own_notes: tuple[Note, ...]
     pieces: tuple[Piece, ...]
     groups: Mapping[Name, str] = field(default_factory=dict)
+    unselected: tuple[Name, ...] | None = None
+    boxes: BoxEvidence = NOTHING
+    counts: BoxCounts = NO_BOXES
+    categories: CategorySample = ()
+    lowest_score: float | None = None
     threads: int | None = None
     name: str = "partial"
 
@@ -167,12 +207,15 @@ class Partial:
         _check_kind("truth", truth, (GroundTruth, type(None)))
         _check_kind("input", input, (str, type(None)))
         _check_kind("tie_range", tie_range, (bool,))
-        scene = result._scene
+        scene, selection = result._scene, result.selection
+        every = scene.of_all_classes
+        chosen = selection is not None and selection.classes is not None
         rules, found = scene.protocol, scene.detections
         source = public("; ".join(file.path for file in found.files) if input is None else input)
         whole, position = None, np.zeros(0, np.int64)
         if truth is not None:
-            whole, position = Whole.of(truth), positions(scene.ground_truth, truth)
+            whole = Whole.of(truth)
+            position = positions(scene.ground_truth, truth, some_classes=chosen)
         by_image = rules.ties == "image" or not source
         if rules.ties == "file" and not source and (np.diff(found.image) < 0).any():
             raise UsageError(
@@ -191,10 +234,12 @@ class Partial:
             evidence = None if rules.pairing == "coverage" else result.evidence
             block = block._replace(ties=Ties.of(contests_of(scene, evidence)))
         images = len(scene.images)
+        # An image without detections is of no input, whichever of several states it.
+        sources = tuple(sorted({source if filled else "" for filled in found.filled.tolist()}))
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
         # is of all parts that it would be true.
         of_truth = notes_of_truth(scene.ground_truth, rules)
-        notes = (*of_truth, *found.notes, *scene.notes_of_flags())
+        notes = (*of_truth, *scene.notes_of_detections(), *scene.notes_of_flags())
         shared, own = noted(notes, () if truth is None else notes_of_truth(truth, rules))
         partial = cls(
             protocol=rules,
@@ -202,16 +247,23 @@ class Partial:
             class_ids=found.class_ids,
             class_names=found.classes,
             known=len(scene.ground_truth.classes),
-            groups=scene.groups if rules.class_groups != "none" else {},
+            groups=_groups_of(scene),
+            unselected=selection.unselected if selection is not None and chosen else None,
             truth=whole,
             position=position,
             due=whole is not None,
-            sources=(source,) if images else (),
-            source=np.zeros(images, np.int32),
+            sources=sources,
+            source=np.where(found.filled, len(sources) - 1, 0).astype(np.int32),
             inputs=inputs_of(scene.ground_truth.files, found.files),
             shared_notes=shared,
             own_notes=own,
             pieces=(Piece.whole(block, images),),
+            boxes=evidence_of(
+                every.ground_truth, every.detections, boxes=rules.overlap == "box", whole=True
+            ),
+            counts=_counts_of(every, whole=whole is not None),
+            categories=sample_of_images(every.detections.categories, every.images),
+            lowest_score=every.lowest_score,
             name=source or "partial",
         )
         if (np.diff(position) < 0).any():
@@ -306,7 +358,31 @@ class Partial:
             sources=tuple(self.sources[n] for n in used),
             source=np.searchsorted(used, self.source[list(images)]).astype(np.int32),
             pieces=tuple(piece.of_images(number) for piece in self.pieces),
+            boxes=self.boxes.of_images([self.images[n] for n in images]),
+            categories=sample_of_images(self.categories, [self.images[n] for n in images]),
         )
+
+    def select(self, classes: Iterable[str]) -> "Partial":
+        """Return what remains of some classes; their numbers are those they have among all.
+
+        Parameters
+        ----------
+        classes : iterable of str
+            Their names.
+
+        Raises
+        ------
+        UsageError
+            If a name is unknown, with similar ones, or none is given; if classes were scored as
+            one.
+        """
+        labels = np.flatnonzero(wanted("class", self.class_names, classes)).tolist()
+        part = self.of_classes(labels)
+        left_out = {*self.class_ids[: self.known]} - {*part.class_ids} | {*(self.unselected or ())}
+        groups = {name: group for name, group in self.groups.items() if name in part.class_ids}
+        from detap.evaluation.selection import in_order
+
+        return replace(part, unselected=in_order(left_out), groups=groups)
 
     def of_classes(self, classes: Sequence[int]) -> "Partial":
         """Return what remains of some classes, by number in rising order.
@@ -317,7 +393,10 @@ class Partial:
             Where classes were scored as one.
         """
         if self.protocol.class_agnostic:
-            raise UsageError("classes were scored as one: none can be taken apart")
+            raise UsageError(
+                "classes were scored as one: none can be selected afterwards; select them when "
+                "they are evaluated (eval --classes)"
+            )
         number = np.full(len(self.class_ids), -1, np.int32)
         number[list(classes)] = np.arange(len(classes), dtype=np.int32)
         return replace(
@@ -333,18 +412,21 @@ class Partial:
         none = np.full(len(self.classes), -1, np.int32)
         return replace(self, pieces=tuple(piece.of_classes(none) for piece in self.pieces))
 
-    def compute(self, *, threads: int | None = None) -> Result:
+    def compute(self, *, threads: int | None = None, refuse: bool = True) -> Result:
         """Return the result: every number, bit for bit, of one run over all the boxes.
 
         Parameters
         ----------
         threads : int, optional
             As many as the machine has, by default. The result does not depend on it.
+        refuse : bool
+            Whether inputs that look wrong are an error; otherwise a warning, as of a part.
 
         Raises
         ------
         InputError
-            Where images of the ground truth are in no partial.
+            Where images of the ground truth are in no partial, or inputs look wrong: boxes of
+            another convention or of negative sides, categories that mean others.
         UsageError
             Where a class has more than 2**31 - 1 detections.
         """
@@ -361,6 +443,22 @@ class Partial:
                     'images="seen" (--images seen) leaves them out, and with them what was missed',
                 )
             )
+        return self._computed(self.warnings(refuse=refuse), threads=threads)
+
+    def warnings(self, *, refuse: bool = False) -> tuple[Note, ...]:
+        """Return what looks wrong about the inputs of all parts, or refuse it.
+
+        Raises
+        ------
+        InputError
+        """
+        roles = {entry.role: entry.path for entry in reversed(self.inputs)}
+        truth, found = (roles.get(role, self.name) for role in ("ground_truth", "detections"))
+        of_inputs = input_suspicions(self.counts, self.categories, self.notes, truth, found)
+        suspicions = of_inputs or suspicions_of(self.boxes, truth, found)
+        return warned(suspicions, self.notes, refuse=refuse)
+
+    def _computed(self, notes: Iterable[Note] = (), *, threads: int | None) -> Result:
         scores = self.finished(threads=threads)
         if (scores.recall > 1).any():
             raise InputError(
@@ -369,9 +467,29 @@ class Partial:
         said = any(note.code == "unknown-classes" for note in self.notes)
         named = self.classes[: self.known if said else None]
         strangers = notes_of_strangers(scores.counts, named, self.protocol)
-        nothing = () if scores.counts[2].any() else (Note(NO_DETECTIONS, NOTHING_SAID),)
-        notes = (*self.notes, *nothing, *strangers)
-        return result_of(replace(self, threads=threads), self.protocol, self.classes, scores, notes)
+        nothing = note_of_nothing(scores.counts, self.notes)
+        order = (INTERLEAVED,) if self._interleaved else ()
+        notes = (*self.notes, *notes, *order, *nothing, *strangers)
+        source = replace(self, threads=threads)
+        result = result_of(source, self.protocol, self.classes, scores, notes)
+        notes = (*result.notes, *score_cut_notes(result))
+        return replace(result, notes=notes, selection=self.selection)
+
+    @property
+    def selection(self) -> "Selection | None":
+        """Which classes and images of the ground truth these are; None if they are all."""
+        of_images = len(self.images) if self.truth is None else self.truth.images
+        some_images = len(self.images) < of_images
+        if self.unselected is None and not some_images:
+            return None
+        from detap.evaluation.selection import Selection
+
+        return Selection(
+            None if self.unselected is None else self.class_names,
+            self.unselected or (),
+            self.images if some_images else None,
+            of_images,
+        )
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -406,7 +524,7 @@ class Partial:
 
     def on_images(self, images: Sequence[int], *, threads: int | None) -> Result:
         """Return the result on some of the images, by number."""
-        return self.of_images(images).compute(threads=threads)
+        return self.of_images(images)._computed(threads=threads)
 
     def evidence(self) -> Evidence:
         """Return what became of all detections, put together.
@@ -455,12 +573,18 @@ class Partial:
     def order(self) -> Order:
         """How rows of equal score follow each other."""
         images, by_image = len(self.images), np.arange(len(self.images), dtype=np.int32)
-        if self.protocol.ties == "image":
+        if self.protocol.ties == "image" or self._interleaved:
             return Order(by_image, images)
         # Arrays are as a file that lists image after image, which stands before all others.
         unnamed = np.array([not name for name in self.sources], np.bool_)[self.source]
         group = np.where(unnamed, by_image, images + self.source).astype(np.int32)
         return Order(group, images + len(self.sources))
+
+    @cached_property
+    def _interleaved(self) -> bool:
+        """Whether rows rank by place, and an input has an image before the last of one before."""
+        named = np.array([bool(name) for name in self.sources], np.bool_)[self.source]
+        return self.protocol.ties == "file" and bool((np.diff(self.source[named]) < 0).any())
 
     def gathered(self, classes: range) -> tuple[Gathered, Gathered]:
         """Return the detections and the ground truths of some classes, in order.
@@ -548,7 +672,7 @@ class Partial:
         chunks = [*self.chunks()]
         if len(chunks) == 1:
             return self._of_classes(chunks[0], rules, threads)
-        whole = Scores.undefined(rules, len(self.classes), all_limits=False)
+        whole = Scores.undefined(rules, self.truth_counts[0], all_limits=False)
         for classes in chunks:
             whole.put(slice(classes.start, classes.stop), self._of_classes(classes, rules, threads))
         return whole
@@ -570,6 +694,7 @@ class Partial:
         return finish_stretches(
             (partial(made, few) for few in by_score(parts, classes.start, most)),
             rules,
+            truths=counts[0],
             most_hits=self._most_hits(classes.start),
             threads=threads,
         )
@@ -673,6 +798,22 @@ def merge(
         Where there is no partial.
     """
     return Partial.merge(blobs, truth, repeats=repeats, images=images)
+
+
+def _counts_of(scene: Scene, *, whole: bool) -> BoxCounts:
+    """Return the counts of a part; those of a ground truth that parts have in common are left out.
+
+    It was judged when it was read.
+    """
+    truth, found = scene.ground_truth, scene.detections
+    known = bool((found.label < len(truth.classes)).any())
+    return BoxCounts.of(None if whole else truth, found)._replace(known=int(known))
+
+
+def _groups_of(scene: Scene) -> dict[Name, str]:
+    if scene.protocol.class_groups == "none":
+        return {}
+    return {name: group for name, group in scene.groups.items() if name in scene.class_ids}
 
 
 def _check_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:

@@ -41,7 +41,9 @@ def partial_of_images(
     table = truth
     if images is not None and not images.all():
         table, detections = shrink(truth, images), shrink(detections, images)
-    result = score_tables(table, detections, rules, threads=threads, evidence=True, curves=False)
+    result = score_tables(
+        table, detections, rules, threads=threads, evidence=True, curves=False, judge=False
+    )
     return Partial.of(result, truth=truth if whole else None, input=input, tie_range=tie_range)
 
 

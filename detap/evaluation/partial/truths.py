@@ -1,9 +1,10 @@
 """What partials say of where they come from: the ground truth, the files, the notes."""
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,7 +14,8 @@ from detap.errors import Note, UsageError
 from detap.formats.reading.paths import is_url, shown
 from detap.tables.columns import Name
 from detap.tables.detection import GroundTruth, SourceFile
-from detap.tables.joining import NO_DETECTIONS, OF_ONE
+from detap.tables.doubts import FACTS, NO_DETECTIONS
+from detap.tables.joining import OF_ONE
 
 _KNOWN: "WeakKeyDictionary[GroundTruth, Whole]" = WeakKeyDictionary()
 _PLACES: "WeakKeyDictionary[GroundTruth, dict[Name, int]]" = WeakKeyDictionary()
@@ -54,15 +56,27 @@ class Whole(NamedTuple):
         return _KNOWN[truth]
 
 
-def positions(part: GroundTruth, whole: GroundTruth) -> NDArray[np.int64]:
+def positions(
+    part: GroundTruth, whole: GroundTruth, *, some_classes: bool = False
+) -> NDArray[np.int64]:
     """Return where the images of a part stand in the whole.
+
+    Parameters
+    ----------
+    part, whole : GroundTruth
+    some_classes : bool
+        Whether the part may have some of the classes.
 
     Raises
     ------
     UsageError
         Where it has other images or classes.
     """
-    if part.class_ids != whole.class_ids or part.classes != whole.classes:
+    theirs = dict(zip(whole.class_ids, whole.classes, strict=True))
+    ours = dict(zip(part.class_ids, part.classes, strict=True))
+    if some_classes:
+        theirs = {name: theirs.get(name, "") for name in ours}
+    if [*ours.items()] != [*theirs.items()]:
         raise UsageError("the result has other classes than the whole ground truth")
     if part.images == whole.images:
         return np.arange(len(whole.images))
@@ -85,6 +99,8 @@ class Input(NamedTuple):
     path, sha256 : str
         The digest is empty where none was taken.
     files, records : int
+    reading : tuple of (str, str)
+        The options with which it was read, and their values.
     """
 
     role: str
@@ -92,6 +108,7 @@ class Input(NamedTuple):
     sha256: str
     files: int
     records: int
+    reading: tuple[tuple[str, str], ...] = ()
 
 
 def public(path: str) -> str:
@@ -103,7 +120,14 @@ def inputs_of(truths: Sequence[SourceFile], found: Sequence[SourceFile]) -> tupl
     """Return the files of both tables; a URL without what a signed one must not show."""
     roles = [("ground_truth", file) for file in truths] + [("detections", file) for file in found]
     return united_inputs(
-        Input(role, public(file.path), str(file.sha256), len(file.members) or 1, file.records)
+        Input(
+            role,
+            public(file.path),
+            str(file.sha256),
+            len(file.members) or 1,
+            file.records,
+            file.reading,
+        )
         for role, file in roles
     )
 
@@ -111,6 +135,13 @@ def inputs_of(truths: Sequence[SourceFile], found: Sequence[SourceFile]) -> tupl
 def united_inputs(inputs: Iterable[Input]) -> tuple[Input, ...]:
     """Return each input once, in order."""
     return tuple(sorted(set(inputs), key=lambda each: (each.role != "ground_truth", *each)))
+
+
+def natural(text: str) -> list[Any]:
+    """Return a key that sorts whole numbers in text by value."""
+    parts: list[Any] = re.split(r"([0-9]+)", text)
+    parts[1::2] = [(len(digits), digits) for digits in parts[1::2]]
+    return parts
 
 
 def noted(notes: Iterable[Note], of_truth: Iterable[Note]) -> tuple[tuple[Note, ...], ...]:
@@ -127,16 +158,17 @@ def noted(notes: Iterable[Note], of_truth: Iterable[Note]) -> tuple[tuple[Note, 
 def united_notes(several: Iterable[Iterable[Note]], *, add: bool) -> tuple[Note, ...]:
     """Return each note once, in order: its counts added, or the largest of them.
 
-    Of notes of one code that say different things, of another first record say, the first by its
-    text speaks for all.
+    Of notes of one code that say different things, of another first record say, the first by
+    :func:`natural` speaks for all.
     """
     found: dict[tuple[str, bool], tuple[str, int]] = {}
     for notes in several:
         for note in notes:
             key = note.code, note.warning
             message, count = found.get(key, (note.message, 0))
-            total = count + note.count if add else max(count, note.count)
-            found[key] = min(message, note.message), total
+            adds = add and note.code not in FACTS
+            total = count + note.count if adds else max(count, note.count)
+            found[key] = min(message, note.message, key=natural), total
     return tuple(
         Note(code, message, count, warning)
         for (code, warning), (message, count) in sorted(found.items())

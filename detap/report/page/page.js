@@ -58,7 +58,7 @@ const WORDS = {
   "duplicate": "Duplicate", "background": "Background", "missed": "Missed",
   "false_positives": "All false positives", "false_negatives": "All false negatives",
   "true-positive": "True positive", "neutral": "Neutral", "out-of-range": "Out of range",
-  "not-exhaustive": "Not exhaustive", "unverified": "Unverified",
+  "not-exhaustive": "Not exhaustive", "unverified": "Unverified", "zero-area": "Zero area",
   "beyond-limit": "Beyond the limit", "found": "Found", "aimed-at": "Aimed at",
 };
 const SAYS = {

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from detap._version import __version__
 from detap.analysis.comparison import KINDS, difference
 from detap.analysis.resolution import resolution
 from detap.errors import Note
 from detap.evaluation.results import class_rows
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.sections.resolution import resolution_block
+from detap.report.sections.selection import selection_blocks
 
 if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison, Mistakes
@@ -43,7 +43,7 @@ def comparison_report(
     numbers = tuple(_number(comparison, name) for name in comparison.names)
     return Report(
         kind="comparison",
-        signature=rules.signature(__version__),
+        signature=comparison.second.signature,
         protocol=rules.as_dict(),
         inputs=tuple(inputs),
         table=Table(_columns("number", "number", comparison), numbers),
@@ -52,6 +52,7 @@ def comparison_report(
             _classes(comparison, most),
             *_of_mistakes(comparison, most),
             *_resolution(comparison, most, drop),
+            *selection_blocks(comparison.second.selection),
         ),
     )
 

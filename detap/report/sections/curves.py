@@ -49,7 +49,7 @@ def detection_curves(result: "Result") -> Curves:
     """Return the curves of a detector."""
     named = [(curve, result.classes[curve.label]) for curve in result.curves()]
     return Curves(
-        result.protocol.signature(__version__),
+        result.signature,
         ("class", "iou_threshold", "points", "score", "recall", "precision"),
         chain.from_iterable(_rows(*one) for one in named),
         "curves",

@@ -6,7 +6,6 @@ No formula is here, and nothing is rounded.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from detap._version import __version__
 from detap.errors import Note
 from detap.report.model import Block, Cell, Column, Material, Report, Table
 from detap.report.sections.reproduction import reproduction
@@ -59,16 +58,25 @@ def detection_report(
     columns = class_columns(result.protocol)
     return Report(
         kind="detection",
-        signature=result.protocol.signature(__version__),
+        signature=result.signature,
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
         summary=dict(result.summary),
         titles={measure.name: measure.title for measure in result.protocol.measures()},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
-        blocks=(*blocks, *reproduction(result.protocol)),
+        blocks=(*blocks, *selection(result), *reproduction(result.protocol)),
         material=Material(result),
     )
+
+
+def selection(result: "Result") -> tuple[Block, ...]:
+    """Return what a report says of the selected classes and images; nothing if all are reported."""
+    if result.selection is None:
+        return ()
+    from detap.report.sections.selection import selection_blocks  # a plain run selects nothing
+
+    return selection_blocks(result.selection)
 
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:

@@ -1,6 +1,6 @@
 """Why a number is what it is: a sentence, then the numbers that it rests on."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import nan
 from typing import Any
 
@@ -197,13 +197,22 @@ def _origin_sentence(found: Origin) -> str:
     best = found.candidates[0]
     told = f"{_called(best)} gives {best.name} {best.value!r}"
     if equal:
-        others = f"; so do {len(equal) - 1} others" if equal[2:] else ""
-        others = others or "".join(f"; so does {_called(entry)}" for entry in equal[1:])
-        return f"{told}, equal to the {wanted.digits} digits given{others}"
+        return f"{told}, equal to the {wanted.digits} digits given{_others(equal)}"
     return (
-        f"No preset, and nothing tried with one axis or two changed, gives {wanted.text}; "
-        f"nearest: {told}"
+        f"No preset searched, and nothing tried with one axis or two changed, gives "
+        f"{wanted.text}; nearest: {told}"
     )
+
+
+def _others(equal: Sequence[Candidate]) -> str:
+    """Return a clause that names the other presets that give a number, or counts protocols."""
+    names = list(dict.fromkeys(_called(entry) for entry in equal))[1:]
+    if not names:
+        return ""
+    if equal[0].changes and names[1:]:
+        return f"; so do {len(names)} others"
+    *most, last = names
+    return f"; so do {', '.join(most)} and {last}" if most else f"; so does {last}"
 
 
 def _search(found: Origin, most: int) -> Block:
@@ -222,8 +231,13 @@ def _search(found: Origin, most: int) -> Block:
         "equal": len(found.equal),
         "scored": {"presets": none, "one_axis": one, "two_axes": two},
         "candidates": len(found.candidates),
+        "not_searched": [
+            {"presets": list(group.presets), "reason": group.reason} for group in found.skipped
+        ],
     }
-    return Block("search", "", data, lines=(told,))
+    groups = [f"{', '.join(group.presets)} ({group.reason})" for group in found.skipped]
+    skipped = [f"Not searched: {'; '.join(groups)}"] if groups else []
+    return Block("search", "", data, lines=(told, *skipped))
 
 
 # --- two reports
@@ -231,6 +245,7 @@ def _search(found: Origin, most: int) -> Block:
 _CLAUSES = {
     "ground truth": "the ground truth is another",
     "selection": "other classes or images were chosen",
+    "reading": "files were read with other options",
     "detections": "the detections are others",
     "protocol": "the protocol is another",
     "version": "detap is of another version",

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from detap._version import __version__
 from detap.analysis.errors import NEAR
 from detap.analysis.verdicts import JudgedDetection, JudgedTruth, Verdicts
 from detap.errors import Note
@@ -36,7 +35,7 @@ def image_report(
     title = f"Ground truths of image {found.image}, IoU {found.iou:.6g}"
     return Report(
         kind="image",
-        signature=result.protocol.signature(__version__),
+        signature=result.signature,
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
         table=Table(_DETECTIONS, tuple(teller.detection(entry) for entry in found.detections)),
@@ -123,6 +122,7 @@ _WITHOUT_MATCH = {
     "not-exhaustive": "matches nothing, and not every object of its class is annotated here",
     "out-of-range": "matches nothing, and its area is not asked for",
     "unverified": "nothing says whether its class is in the image",
+    "zero-area": "it has no area, and the protocol leaves it out",
 }
 
 _DETECTIONS = (

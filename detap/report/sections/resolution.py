@@ -70,6 +70,9 @@ def _columns(found: "Resolution", shown: "Sequence[Reach]") -> tuple[Column, ...
 
 
 def _lines(found: "Resolution", shown: "Sequence[Reach]") -> Iterator[str]:
+    if not (found.numbers or found.classes):
+        yield "Too few ground truths: nothing tells how noisy these numbers are."
+        return
     if not shown:
         yield "No resample differs from another: nothing tells how noisy these numbers are."
         return

@@ -1,38 +1,31 @@
-"""Which classes and images were chosen, where not all were."""
+"""Which classes and images were selected."""
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from detap.formats.reading.digest import sha256_of_names
 from detap.report.model import Block
-from detap.tables.detection import Name
+
+if TYPE_CHECKING:
+    from detap.evaluation.selection import Selection
 
 
-def selection_block(
-    chosen: Sequence[Name],
-    *,
-    classes: tuple[Sequence[str], int] | None = None,
-    images: int | None = None,
-) -> Block:
-    """Return what a report says of a selection.
-
-    Parameters
-    ----------
-    chosen : sequence of int or str
-        The images.
-    classes : (sequence of str, int), optional
-        The classes that were chosen, and of how many.
-    images : int, optional
-        Of how many images some were chosen.
-    """
-    names = [str(name) for name in chosen]
-    lines = []
+def selection_blocks(selection: "Selection | None") -> tuple[Block, ...]:
+    """Return what a report says of a selection; nothing if there is none."""
+    if selection is None:
+        return ()
+    classes, images, lines = selection.classes, selection.images, []
+    data: dict[str, object] = dict.fromkeys(
+        ("classes", "of_classes", "images", "of_images", "images_sha256")
+    )
     if classes is not None:
-        lines.append(f"{len(classes[0])} of {classes[1]} classes")
+        lines.append(f"{len(classes)} of {selection.of_classes} classes")
+        data |= {"classes": [*classes], "of_classes": selection.of_classes}
     if images is not None:
-        lines.append(f"{len(names)} of {images} images")
-    data = {
-        "classes": None if classes is None else [*classes[0]],
-        "images": None if images is None else len(names),
-        "images_sha256": None if images is None else sha256_of_names(names),
-    }
-    return Block("selection", "Selection", data, lines=(", ".join(lines),))
+        lines.append(f"{len(images)} of {selection.of_images} images")
+        data |= {
+            "images": len(images),
+            "of_images": selection.of_images,
+            "images_sha256": sha256_of_names(images),
+        }
+    data["signature"] = [*selection.spelled]
+    return (Block("selection", "Selection", data, lines=(", ".join(lines),)),)

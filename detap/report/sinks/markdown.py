@@ -6,7 +6,9 @@ what a comment on GitHub or GitLab may hold; rows that had to go are counted.
 """
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate, takewhile
 
 from detap.names import printable
 from detap.report.model import Block, Cell, Column, Report, Table
@@ -24,7 +26,7 @@ _BOLD = ("FAILED", "warning")
 
 def render(report: Report, style: Style) -> str:
     """Return the report as Markdown that ends in a newline."""
-    head = [*_heading(report), *_gates(report), *_summary(report)]
+    head = [*_heading(report), *_gates(report, MOST_CHARACTERS // 2), *_summary(report)]
     if not report.summary:
         head += _table(report.table, MOST_CHARACTERS)
     tail = _notes(report)
@@ -75,7 +77,8 @@ def _heading(report: Report) -> list[str]:
     return [*heading, text_of(report.answer), ""] if report.answer else heading
 
 
-def _gates(report: Report) -> list[str]:
+def _gates(report: Report, room: int) -> list[str]:
+    """Return a table of as many gates as there is room for, those that failed first."""
     checks = checks_of(report).all
     if not checks:
         return []
@@ -88,8 +91,16 @@ def _gates(report: Report) -> list[str]:
         for check in shortened(checks)
     ]
     lines = _grid(["", "gate", ""], rows, "lll")
-    if len(rows) < len(checks):
-        lines += ["", f"{len(checks) - len(rows)} more gates passed."]
+    kept = _fitting(lines, room)
+    lines = lines[: kept + 2]
+    if kept < len(checks):
+        counts = Counter(MARKS[check["verdict"]] for check in checks[kept:])
+        if counts["passed"] == len(checks) - kept:
+            told = f"{counts['passed']} more gates passed."
+        else:
+            parts = ", ".join(f"{count} {mark}" for mark, count in counts.items())
+            told = f"{len(checks) - kept} more gates are in the JSON report: {parts}."
+        lines += ["", told]
     return [*lines, ""]
 
 
@@ -136,19 +147,18 @@ def _table(table: Table, room: int) -> list[str]:
     rows = [_row(table.columns, row) for row in table.rows]
     if table.totals is not None:
         rows.append(_row(table.columns, table.totals))
-    kept = len(rows)
     lines = _grid(headings, rows, sides)
-    spare = room - 200
-    size = 0
-    for place, line in enumerate(lines):
-        size += len(line) + 1
-        if size > spare:
-            kept = max(place - 2, 0)
-            break
-    lines = lines[: kept + 2] if kept < len(rows) else lines
+    kept = _fitting(lines, room)
+    lines = lines[: kept + 2]
     if kept < len(rows):
         lines += ["", f"{len(rows) - kept} more rows are in the JSON report."]
     return [*lines, ""]
+
+
+def _fitting(lines: Sequence[str], room: int) -> int:
+    """Return the number of rows of a grid that fit, with a sentence about the others."""
+    sizes = accumulate(len(line) + 1 for line in lines)
+    return max(sum(1 for _ in takewhile(lambda size: size <= room - 200, sizes)) - 2, 0)
 
 
 def _row(columns: Sequence[Column], row: Mapping[str, Cell]) -> list[str]:

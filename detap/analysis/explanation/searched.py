@@ -1,0 +1,68 @@
+"""Presets that a search for a number scores, and why others are left out."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from detap.errors import UsageError
+from detap.protocols import Protocol
+
+_SHAPES = {
+    "mask": "masks",
+    "boundary": "boundaries",
+    "keypoints": "keypoints",
+    "polygon": "quadrilaterals",
+}
+
+
+class Skipped(NamedTuple):
+    """Presets that are not searched.
+
+    Attributes
+    ----------
+    reason : str
+        What they do.
+    presets : tuple of str
+    """
+
+    reason: str
+    presets: tuple[str, ...]
+
+
+def searched_presets(
+    changes: Mapping[str, Any], *, polygons: bool = False
+) -> tuple[list[Protocol], list[Skipped]]:
+    """Return the presets with some axes changed, and those that are left out.
+
+    Presets of the overlap in question come first: boxes, or what `changes` names.
+
+    Parameters
+    ----------
+    changes : mapping
+        Values of axes that all presets get.
+    polygons : bool
+        Whether presets that compare quadrilaterals are searched too.
+
+    Raises
+    ------
+    UsageError
+        If every preset rejects the changes.
+    """
+    overlap = changes.get("overlap", "box")
+    also = ("box", "polygon") if polygons and "overlap" not in changes else ("box",)
+    presets, skipped = [], dict[str, list[str]]()
+    rejected: UsageError | None = None
+    for name, rules in Protocol.presets.items():
+        if rules.overlap not in (overlap, *also):
+            shapes = _SHAPES[rules.overlap]
+            reason = f"compare {shapes}: --overlap {rules.overlap}"
+            skipped.setdefault(reason, []).append(name)
+            continue
+        try:
+            presets.append((rules.overlap != overlap, rules.with_changes(**changes)))
+        except UsageError as error:
+            rejected = rejected or error
+            skipped.setdefault("reject the options given", []).append(name)
+    if not presets and rejected is not None:
+        raise rejected
+    found = [rules for _, rules in sorted(presets, key=lambda pair: pair[0])]
+    return found, [Skipped(reason, tuple(names)) for reason, names in skipped.items()]

@@ -1,0 +1,114 @@
+"""Tables with some of their images and classes alone."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from detap.errors import UsageError
+from detap.spelling import near
+from detap.tables.detection import Detections, Flags, GroundTruth, Integers, Name
+
+Table = TypeVar("Table", GroundTruth, Detections)
+
+
+def select(
+    ground_truth: GroundTruth,
+    detections: Detections,
+    *,
+    classes: Iterable[str] | None = None,
+    images: Iterable[Name] | None = None,
+) -> tuple[GroundTruth, Detections]:
+    """Return both tables with only some classes and images, numbered anew.
+
+    Where rules look beyond a class (limits per image, KITTI's neighboring classes), scoring tables
+    without the other classes gives other numbers: ``evaluate(classes=...)`` selects afterwards.
+
+    Parameters
+    ----------
+    ground_truth, detections : GroundTruth, Detections
+        `detections` is renumbered as `ground_truth` first.
+    classes : iterable of str, optional
+        Names; the order is that of the tables.
+    images : iterable of int or str, optional
+        What the images are called.
+
+    Raises
+    ------
+    UsageError
+        Where a name is unknown, with near ones, or none is given.
+    """
+    detections = detections.numbered_as(ground_truth)
+    keep_class = wanted("class", detections.classes, classes)
+    keep_image = wanted("image", ground_truth.images, images)
+    return shrink(ground_truth, keep_image, keep_class), shrink(detections, keep_image, keep_class)
+
+
+def shrink(table: Table, keep_image: Flags, keep_class: Flags | None = None) -> Table:
+    """Return a table with only some of its images and classes, numbered anew.
+
+    Parameters
+    ----------
+    table : GroundTruth or Detections
+    keep_image : (I,) bool
+    keep_class : (K,) bool, optional
+        Of so many classes as the table has, or more; all by default.
+    """
+    rows: Flags = keep_image[table.image]
+    new_image = np.cumsum(keep_image, dtype=np.int32) - np.int32(1)
+    changes: dict[str, Any] = {"images": _names(table.images, keep_image)}
+    if keep_class is not None:
+        rows &= keep_class[table.label]
+        new_class = np.cumsum(keep_class, dtype=np.int32) - np.int32(1)
+        changes["classes"] = _names(table.classes, keep_class)
+        changes["class_ids"] = _names(table.class_ids, keep_class)
+    chosen = table if rows.all() else table.select(np.flatnonzero(rows))
+    if keep_class is not None:
+        changes["label"] = new_class[chosen.label]
+    if isinstance(table, GroundTruth):
+        new_numbers = new_image, new_class if keep_class is not None else None
+        changes["listed"] = {
+            name: _shrunk(pairs, (keep_image, keep_class), new_numbers)
+            for name, pairs in table.listed.items()
+        }
+        if table.image_sizes is not None:
+            changes["image_sizes"] = table.image_sizes[keep_image]
+    return replace(chosen, image=new_image[chosen.image], **changes)
+
+
+def _shrunk(
+    pairs: Integers,
+    keep: tuple[Flags, Flags | None],
+    numbers: tuple[Integers, Integers | None],
+) -> Integers:
+    """Return the pairs of image and class that are kept, by their new numbers."""
+    image, label = pairs.T
+    kept = keep[0][image]
+    if keep[1] is not None and numbers[1] is not None:
+        kept = kept & keep[1][label]
+        label = numbers[1][label]
+    both = np.stack([numbers[0][image], label], axis=1).astype(np.int32)
+    found: Integers = both[kept]
+    return found
+
+
+def _names(values: tuple[Any, ...], keep: Flags) -> tuple[Any, ...]:
+    return tuple(values[number] for number in np.flatnonzero(keep[: len(values)]).tolist())
+
+
+def wanted(
+    what: str, names: tuple[Name, ...] | tuple[str, ...], chosen: Iterable[Name] | None
+) -> Flags:
+    """Return which names are chosen, (n,) bool; errors are those of :func:`select`."""
+    if chosen is None:
+        return np.ones(len(names), np.bool_)
+    due = set(chosen)
+    if not due:
+        raise UsageError(f"no {what} is selected")
+    unknown = sorted(map(str, due - set(names)))
+    if unknown:
+        hint = near(unknown[0], map(str, names))
+        told = f"{what} {unknown[0]!r} is not in the ground truth"
+        raise UsageError("; ".join(filter(None, (told, hint))))
+    return np.array([name in due for name in names], np.bool_)

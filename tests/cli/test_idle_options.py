@@ -1,0 +1,195 @@
+"""Options that have no effect are rejected, and what the messages propose works."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from detap.errors import UsageError
+from detap.evaluation.detection import score_tables
+from detap.protocols import Protocol, protocol
+from detap.testing import assert_detections
+from tests.cases import Case, cases
+from tests.cli.conftest import CLASSES, Ended, Files, results, write_coco
+
+Run = Callable[..., Ended]
+
+COVERAGE = {
+    "ap": "11-point",
+    "recall-grid": "hundredths",
+    "precision-guard": "0",
+    "absent-class": "zero",
+    "candidate": "best",
+    "equal-iou": "first",
+    "limit-scope": "image",
+    "id-zero": "no-match",
+    "absorbing": "crowd",
+}
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Files:
+    """Return the small case, with names of its classes, in the working directory."""
+    monkeypatch.chdir(tmp_path)
+    Path("names.txt").write_text("\n".join(CLASSES.values()))
+    return write_coco(tmp_path)
+
+
+@pytest.mark.parametrize("name", COVERAGE)
+def test_proposals_have_recall_alone(detap: Run, coco: Files, name: str) -> None:
+    asked = (*coco.arguments, "--protocol", "proposals")
+    ended = detap(*asked, f"--{name}", COVERAGE[name])
+    assert ended.status == 2
+    assert f"--{name} has no effect: pairing by coverage gives recall alone" in ended.err
+    assert f"leave out --{name}" in ended.err
+    assert detap(*asked).status == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "works"),
+    [
+        (
+            ["--protocol", "voc2012", "--recall-grid", "hundredths"],
+            "--recall-grid has no effect: --ap all-point takes all points",
+            ["--protocol", "voc2012", "--recall-grid", "hundredths", "--ap", "101-point"],
+        ),
+        (
+            ["--ap", "all-point", "--recall-grid", "float32"],
+            "--recall-grid has no effect",
+            ["--ap", "all-point"],
+        ),
+        (
+            ["--protocol", "voc2012", "--limit-scope", "image"],
+            "--limit-scope has no effect: there is no limit: give --max-dets too",
+            ["--protocol", "voc2012", "--limit-scope", "image", "--max-dets", "1"],
+        ),
+        (
+            ["--protocol", "voc2012", "--area-source", "box"],
+            "--area-source has no effect: there is one range, of all areas: give --area-ranges too",
+            ["--protocol", "voc2012", "--area-source", "box", "--area-ranges", "coco"],
+        ),
+        (
+            ["--empty-images", "left-out"],
+            "--empty-images has no effect: it is for proposals",
+            ["--protocol", "proposals", "--empty-images", "left-out"],
+        ),
+        (
+            ["--first-category-id", "1"],
+            "(--first-category-id) has no effect without class names: give class_names",
+            ["--first-category-id", "1", "--class-names", "names.txt"],
+        ),
+        (
+            ["--fail-under", "0.1", "--min-ground-truths", "5"],
+            "--min-ground-truths is of no use without --max-drop or --max-rise",
+            [
+                *("--fail-under", "0.1", "--min-ground-truths", "5", "--max-drop", "0"),
+                *("--baseline", "base.json"),
+            ],
+        ),
+    ],
+)
+def test_what_has_no_effect_is_rejected(
+    detap: Run, here: Files, words: list[str], message: str, works: list[str]
+) -> None:
+    assert detap(*here.arguments, "-o", "base.json").status == 0
+    ended = detap(*here.arguments, *words)
+    assert ended.status == 2
+    assert message in ended.err
+    ended = detap(*here.arguments, *works)
+    assert ended.status == 0, ended.err
+
+
+def test_what_a_preset_has_may_be_spelled_out(detap: Run, coco: Files) -> None:
+    """The signature is that of the preset, so nothing would be refused later."""
+    asked = ("--protocol", "proposals", "--candidate", "best-free", "--output-format", "json")
+    ended = detap(*coco.arguments, *asked)
+    assert ended.status == 0, ended.err
+    assert json.loads(ended.out)["signature"].startswith("protocol:proposals|detap:")
+
+
+def test_json_lines_take_no_first_category_id_without_names(detap: Run, tmp_path: Path) -> None:
+    coco = write_coco(tmp_path)
+    lines: dict[int, list[dict[str, object]]] = {}
+    for found in results():
+        bbox, score, label = found["bbox"], found["score"], found["category_id"]
+        lines.setdefault(found["image_id"], []).append(
+            {"bbox": bbox, "score": score, "category_id": label}
+        )
+    dt = tmp_path / "dt.jsonl"
+    dt.write_text(
+        "".join(json.dumps({"image_id": i, "objects": rows}) + "\n" for i, rows in lines.items())
+    )
+    ended = detap("eval", "--gt", coco.gt, "--dt", dt, "--first-category-id", "0")
+    assert ended.status == 2
+    assert "(--first-category-id) has no effect without class names" in ended.err
+
+
+@pytest.mark.parametrize("option", ["--divisor=hits", "--no-relevant=left-out"])
+def test_classification_without_k(detap: Run, tmp_path: Path, option: str) -> None:
+    name = option.split("=", maxsplit=1)[0]
+    (tmp_path / "scores.csv").write_text("sample,cat,dog\na,0.9,0.1\nb,0.2,0.8\n")
+    (tmp_path / "labels.csv").write_text("sample,cat,dog\na,1,0\nb,0,1\n")
+    files = ("--scores", tmp_path / "scores.csv", "--labels", tmp_path / "labels.csv")
+    asked = ("rank", "classification", *files)
+    ended = detap(*asked, option)
+    assert ended.status == 2
+    assert f"{name} has no effect: it is for measures at k: give --k" in ended.err
+    assert detap(*asked, option, "--k", "1").status == 0
+    ended = detap(*asked, "--recall-grid", "arange")
+    assert ended.status == 2
+    assert "--recall-grid has no effect: --ap all-point takes no recall levels" in ended.err
+    assert detap(*asked, "--recall-grid", "arange", "--ap", "11-point").status == 0
+
+
+def test_python_rejects_them_too(coco: Files) -> None:
+    with pytest.raises(UsageError, match="min_ground_truths is of no use without max_drop or"):
+        assert_detections(coco.gt, coco.dt, fail_under=0.1, min_ground_truths=5)
+
+
+IDLE: list[tuple[Protocol, dict[str, Any]]] = [
+    (protocol("proposals"), {"interpolation": "all-point"}),
+    (protocol("proposals"), {"precision_guard": 0.0}),
+    (protocol("proposals"), {"absent_class": "zero"}),
+    (protocol("proposals"), {"candidate": "best"}),
+    (protocol("proposals"), {"equal_iou": "first"}),
+    (protocol("proposals"), {"limit_scope": "image"}),
+    (protocol("proposals"), {"id_zero": "no-match"}),
+    (protocol("proposals"), {"absorbing": ("crowd",)}),
+    (protocol("proposals"), {"recall_grid": "hundredths"}),
+    (protocol("voc2012"), {"recall_grid": "hundredths"}),
+    (protocol("voc2012"), {"limit_scope": "image"}),
+    (protocol("voc2012"), {"area_source": "box"}),
+    (protocol("coco"), {"empty_images": "left-out"}),
+]
+
+
+@given(cases(), st.sampled_from(IDLE))
+def test_none_of_them_changes_a_number(case: Case, idle: tuple[Protocol, dict[str, Any]]) -> None:
+    rules, changes = idle
+    other = replace(rules, **changes)
+    with pytest.raises(UsageError, match="has no effect"):
+        other.check_effect(changes)
+    truth, found = case.tables()
+    one, two = (score_tables(truth, found, made) for made in (rules, other))
+    assert repr(one.summary) == repr(two.summary)
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("confidence", "0.9"), ("seed", "3"), ("min-ground-truths", "5"), ("resolve-drop", "0.01")],
+)
+def test_compare_has_no_intervals_without_resamples(
+    detap: Run, coco: Files, option: str, value: str
+) -> None:
+    words = [str(coco.dt), str(coco.dt), "--gt", str(coco.gt), f"--{option}", value]
+    ended = detap("compare", *words, "--resamples", "0")
+    assert ended.status == 2
+    assert ended.err.rstrip().endswith(f"--{option} needs resamples: leave --resamples 0 out"), (
+        ended.err
+    )
+    assert detap("compare", *words).status == 0

@@ -1,0 +1,50 @@
+"""Categories take memory by what is known of them, not by the recall levels of a curve."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CATEGORIES = 20_000
+MOST = 250 << 10  # KiB
+
+# A small process starts it: what a large one holds when it forks would count as the peak.
+RUN = """
+import resource, subprocess, sys
+
+status = subprocess.run([sys.executable, "-m", "detap", *sys.argv[1:]]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss, file=sys.stderr)
+sys.exit(status)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the peak is in other units")
+@pytest.mark.parametrize("step", [1, 10], ids=["each-with-an-object", "one-in-ten-with-an-object"])
+def test_twenty_thousand_categories_take_250_mb(tmp_path: Path, step: int) -> None:
+    labels = range(0, CATEGORIES, step)
+    rows: list[dict[str, Any]] = [
+        {"image_id": k // step % 1000, "category_id": k, "bbox": [k % 300, k % 200, 40 + k % 9, 50]}
+        for k in labels
+    ]
+    truth = {
+        "images": [{"id": n, "width": 640, "height": 480} for n in range(1000)],
+        "categories": [{"id": k, "name": f"category {k}"} for k in range(CATEGORIES)],
+        "annotations": [
+            row | {"id": n, "area": 50.0 * row["bbox"][2], "iscrowd": 0}
+            for n, row in enumerate(rows, 1)
+        ],
+    }
+    # Each is found by its only detection, but for those of every fourth object.
+    found = [row | {"score": (n % 97) / 97} for n, row in enumerate(rows) if n % 4]
+    (tmp_path / "gt.json").write_text(json.dumps(truth), "utf-8")
+    (tmp_path / "dt.json").write_text(json.dumps(found), "utf-8")
+    line = ["eval", "--format", "coco", "--gt", "gt.json", "--dt", "dt.json", "-o", "report.json"]
+    command = [sys.executable, "-c", RUN, *line]
+    run = subprocess.run(command, check=False, cwd=tmp_path, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    report = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert report["summary"]["AP"] == pytest.approx(0.75, abs=1e-12)
+    assert int(run.stderr.split()[-1]) < MOST

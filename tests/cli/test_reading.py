@@ -1,0 +1,129 @@
+"""Options of reading are recorded, compared with a baseline's, and explained."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap.evaluation.partial import Partial
+from detap.formats import read_ground_truth
+from detap.formats.registry import FORMATS, options
+from tests.cli.conftest import Ended
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def yolo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Write two images with a box each: found exactly, and missed by half its width."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("gt", "dt", "shifted"):
+        Path(folder).mkdir()
+    Path("names.txt").write_text("cat\n")
+    for name, left in (("a", 0.3), ("b", 0.3)):
+        Path(f"gt/{name}.txt").write_text(f"0 {left} 0.5 0.1 0.1\n")
+        Path(f"dt/{name}.txt").write_text(f"0 {left} 0.5 0.1 0.1 0.9\n")
+    Path("shifted/a.txt").write_text("0 0.3 0.5 0.1 0.1 0.9\n")
+    Path("shifted/b.txt").write_text("0 0.35 0.5 0.1 0.1 0.9\n")
+    return ["--format", "yolo", "--class-names", "names.txt", "--gt", "gt"]
+
+
+def record_of(path: str) -> dict[str, Any]:
+    record: dict[str, Any] = json.loads(Path(path).read_text())
+    return record
+
+
+def test_a_baseline_of_another_image_size_is_refused(detap: Run, yolo: list[str]) -> None:
+    asked = ("eval", *yolo, "--dt", "dt")
+    first = detap(*asked, "--image-size", "640x480", "-o", "base.json")
+    assert first.status == 0, first.err
+    (truth, *_), found = record_of("base.json")["inputs"], record_of("base.json")["inputs"][-1]
+    assert truth["reading"] == found["reading"] == {"image_size": "640x480"}
+    gate = ("--baseline", "base.json", "--max-drop", "0")
+    same = detap(*asked, "--image-size", "640x480", *gate)
+    assert same.status == 0, same.err
+    other = detap(*asked, "--image-size", "1280x960", *gate)
+    assert other.status == 2
+    assert "reading: --image-size 640x480 there, 1280x960 here" in other.err
+    assert "insist with --allow-different" in other.err
+    assert detap(*asked, "--image-size", "1280x960", *gate, "--allow-different").status == 0
+
+
+def test_partials_keep_the_options(detap: Run, yolo: list[str]) -> None:
+    asked = ("eval", *yolo, "--dt", "dt", "--image-size", "640x480")
+    assert detap(*asked, "-o", "one.json", "--partial", "p").status == 0
+    assert detap("merge", "p", "-o", "merged.json").status == 0
+    for name in ("one", "merged"):
+        inputs = record_of(f"{name}.json")["inputs"]
+        assert {entry["role"] for entry in inputs} == {"ground_truth", "detections"}
+        assert all(entry["reading"] == {"image_size": "640x480"} for entry in inputs)
+    assert Partial.from_bytes(Path("p").read_bytes()).to_bytes() == Path("p").read_bytes()
+
+
+def test_python_records_what_the_command_does(yolo: list[str]) -> None:
+    reading: dict[str, Any] = {"class_names": "names.txt", "image_size": (640, 480)}
+    truth = read_ground_truth("gt", format="yolo", **reading)
+    assert {file.reading for file in truth.files} == {(("image_size", "640x480"),)}
+
+
+def test_what_is_accepted_as_is_is_recorded_and_no_difference(
+    detap: Run,
+    yolo: list[str],
+) -> None:
+    asked = ("eval", *yolo, "--dt", "dt", "--image-size", "640x480")
+    assert detap(*asked, "--as-is", "-o", "base.json").status == 0
+    reading = record_of("base.json")["inputs"][0]["reading"]
+    assert reading == {"as_is": "yes", "image_size": "640x480"}
+    assert detap(*asked, "--baseline", "base.json", "--max-drop", "0").status == 0
+
+
+def test_a_default_that_is_spelled_out_is_no_difference() -> None:
+    shapes = next(option for option in options() if option.name == "shapes")
+    assert (shapes.recorded("boxes"), shapes.recorded("bounds")) == (None, "bounds")
+
+
+def test_every_option_is_recorded_but_those_that_name_files() -> None:
+    for option in options():
+        assert (option.recorded("x") is None) == (option.is_path or option.may_be_path)
+    assert {option for entry in FORMATS.values() for option in entry.options} == {*options()}
+
+
+def test_explain_attributes_to_the_options_of_reading(
+    detap: Run,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The new detector finds one of two cats: half of AP. Its corners read as x y w h, neither."""
+    monkeypatch.chdir(tmp_path)
+    for folder in ("Annotations", "old", "new"):
+        Path(folder).mkdir()
+    for image in (1, 2):
+        Path(f"Annotations/{image}.xml").write_text(
+            "<annotation><size><width>200</width><height>200</height><depth>3</depth></size>"
+            "<object><name>cat</name><difficult>0</difficult><bndbox><xmin>60</xmin>"
+            "<ymin>60</ymin><xmax>119</xmax><ymax>119</ymax></bndbox></object></annotation>"
+        )
+    for name, second in (("old", "60 60 119 119"), ("new", "1 1 20 20")):
+        rows = f"1 0.9 60 60 119 119\n2 0.8 {second}\n"
+        Path(f"{name}/comp4_det_test_cat.txt").write_text(rows)
+    gt = ("--gt", "Annotations", "--format", "voc")
+    new = (*gt, "--dt", "new", "--boxes", "xywh", "--as-is")
+    assert detap("eval", *gt, "--dt", "old", "-o", "a.json").status == 0
+    ended = detap("eval", *new, "-o", "b.json")
+    assert ended.status == 0, ended.err
+    assert [record_of(f"{name}.json")["summary"]["mAP"] for name in ("a", "b")] == [1.0, 0.0]
+    told = detap("explain", "a.json", "b.json", "--output-format", "json")
+    causes = json.loads(told.out)["causes"]
+    assert causes["reading"] == {
+        "name": "reading",
+        "differs": True,
+        "first": "by default",
+        "second": "--boxes xywh",
+    }
+    told = detap("explain", "a.json", "b.json", *new, "--output-format", "json")
+    assert told.status == 0, told.err
+    portions = {row["name"]: row["portion"] for row in json.loads(told.out)["portions"]}
+    assert portions == {"reading": -0.5, "detections": -0.5}
+    assert "50 % that files were read with other options" in json.loads(told.out)["answer"]

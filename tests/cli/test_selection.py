@@ -1,0 +1,51 @@
+"""--classes and --images: everything is scored, then selected."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import Ended, Files, write_coco
+from tests.cli.test_shards import JSON, numbers
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def limited(tmp_path: Path) -> Files:
+    """Return a cat and a dog on one image, both found, the cat with the higher score."""
+    box = [0, 0, 100, 100]
+    truth = {
+        "images": [{"id": 1, "width": 640, "height": 480}],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": [
+            {"id": n, "image_id": 1, "category_id": n, "bbox": box, "area": 1e4, "iscrowd": 0}
+            for n in (1, 2)
+        ],
+    }
+    found = [
+        {"image_id": 1, "category_id": n, "bbox": box, "score": score}
+        for n, score in ((1, 0.9), (2, 0.8))
+    ]
+    return write_coco(tmp_path, truth, found)
+
+
+LIMIT = ("--max-dets", "1", "--limit-scope", "image")
+
+
+def test_a_limit_per_image_is_over_all_classes(detap: Run, limited: Files) -> None:
+    """The cat takes the one place of the image, be it shown or not: the dog's AP is 0."""
+    both = numbers(detap(*limited.arguments, *LIMIT, *JSON))
+    dog = numbers(detap(*limited.arguments, *LIMIT, "--classes", "dog", *JSON))
+    assert [row["AP"] for row in both["classes"]] == [pytest.approx(1.0), 0.0]
+    assert dog["classes"] == both["classes"][1:]
+    assert dog["summary"]["AP"] == 0.0
+
+
+def test_as_one_class_only_the_selected_are_pooled(detap: Run, limited: Files) -> None:
+    asked = (*limited.arguments, *LIMIT, "--class-agnostic", "--classes", "dog", *JSON)
+    record = numbers(detap(*asked))
+    assert record["summary"]["AP"] == pytest.approx(1.0)
+    assert record["selection"]["signature"] == ["classes:1-of-2-cd6357ef"]
+    detap(*asked, "--partial", limited.folder / "p")
+    assert numbers(detap("merge", limited.folder / "p", *JSON))["signature"] == record["signature"]
