@@ -1,5 +1,5 @@
 # The one task runner. Each target runs with the tools of the environment that is active.
-.PHONY: build test lint types docs site format check mutate sanitize audit fuzz reliability bench clean
+.PHONY: build test lint types docs site format check mutate sanitize sweep audit fuzz reliability bench clean
 
 build:  ## compile the core in place, after a change to a .pyx or .pxd file
 	python setup.py --quiet build_ext --inplace
@@ -25,7 +25,7 @@ site:  ## the pages as a site, in build/site; any warning fails
 docs:  ## links, options, examples and names in the docs
 	pytest --quiet tests/docs
 
-check: lint types test docs  ## all that .ci/run asks, but the wheel
+check: lint types test docs site  ## lint, types, the suite, the docs and their site; needs `.[dev,site]`
 
 # GROUPS: of mutation/modules.toml, or `compiled`; ALL=1: every change, not a sample.
 mutate: build  ## would the tests notice a defect? single changes, each in a copy; half an hour
@@ -50,6 +50,13 @@ sanitize:  ## the suite over a core with AddressSanitizer and UndefinedBehaviorS
 	    ASAN_OPTIONS=$(ASAN) UBSAN_OPTIONS=print_stacktrace=1 \
 	    python -m pytest --quiet -p no:cacheprovider -k "$(UNPRELOADED)" $(TESTS)
 
+COUNT = 1000
+SEED = 0
+
+# SWEEPS: names of modules in tests/parity/sweep, by default all whose reference is installed.
+sweep: build  ## random cases against the references (pycocotools, lvis, ...): COUNT of each from SEED on
+	python -W ignore -m tests.parity.sweep $(SWEEPS) --count $(COUNT) --seed $(SEED)
+
 audit:  ## known vulnerabilities of what is installed; asks a service on the network
 	python -m pip install --quiet pip-audit
 	python -m pip_audit --skip-editable || \
@@ -72,4 +79,5 @@ bench:  ## the benchmark behind docs/performance.md; takes a while
 	python -m benchmarks
 
 clean:
-	rm -rf build dist detap/*/*.c detap/*/*.so
+	rm -rf build dist
+	find detap -name '*.c' -delete -o -name '*.so' -delete -o -name '*.pyd' -delete

@@ -116,11 +116,9 @@ def coco_results(
 
 
 def _results(value: Any, images: tuple[int | str, ...], categories: dict[int | str, str]) -> Rows:
-    named: Any = []
     if isinstance(value, dict):
         lists = [key for key in ("annotations", "predictions") if isinstance(value.get(key), list)]
         _need(len(lists) == 1)
-        named = value.get("categories")
         value = value[lists[0]]
     _need(isinstance(value, list))
     rows: Rows = []
@@ -133,13 +131,6 @@ def _results(value: Any, images: tuple[int | str, ...], categories: dict[int | s
         rows.append((image, category, *_box(record), _score(record.get("score"))))
         _need(image in images)
         _need(isinstance(category, str) == isinstance(next(iter(categories)), str))
-    used = {row[1] for row in rows}
-    for category in named if isinstance(named, list) else []:
-        if not isinstance(category, dict):
-            continue
-        identifier, name = category.get("id"), category.get("name")
-        if isinstance(identifier, int | str) and isinstance(name, str) and identifier in used:
-            _need(categories.get(identifier, name) == name)
     return rows
 
 

@@ -342,7 +342,7 @@ def _resolve(word: str) -> str:
     return word
 
 
-FORM = lines.LineForm("image", True, "corners", _resolve, IMAGES)
+FORM = lines.LineForm("image", True, "xyxy", _resolve, IMAGES)
 
 
 def _number(word: str) -> str:

@@ -6,18 +6,21 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.depth import PROFILE, sampled
+
 ROOT = Path(__file__).resolve().parent.parent
 
 _QUIET = (HealthCheck.too_slow, HealthCheck.data_too_large)
 settings.register_profile(
     "ci", derandomize=True, deadline=None, max_examples=60, suppress_health_check=_QUIET
 )
+settings.register_profile("sample", settings.get_profile("ci"), max_examples=sampled(60))
 # Without the search for a smallest failing example, which can take minutes.
 settings.register_profile(
     "unshrunk", settings.get_profile("ci"), phases=(Phase.explicit, Phase.generate)
 )
 settings.register_profile("long", deadline=None, max_examples=3000, suppress_health_check=_QUIET)
-settings.load_profile(os.environ.get("DETAP_HYPOTHESIS", "ci"))
+settings.load_profile(PROFILE)
 
 
 @pytest.fixture(scope="session")

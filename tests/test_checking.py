@@ -342,7 +342,7 @@ def test_an_evaluation_suspects_only_where_nothing_is_found() -> None:
     found = detector(table)
     assert suspicions_of(score_tables(table, found)) == ()
     wrong = with_corners(found, as_sides(found.corners))
-    assert [note.code for note in suspicions_of(score_tables(table, wrong))] == [
+    assert [note.code for note in suspicions_of(score_tables(table, wrong, judge=False))] == [
         "detections-look-like-corners"
     ]
 

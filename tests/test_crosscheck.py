@@ -21,7 +21,7 @@ def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
     """Return 200 noisy detections of 60 boxes of 3 classes on 8 images."""
     random = np.random.default_rng(5)
     corner, side = random.uniform(0, 500, (60, 2)), random.uniform(5, 150, (60, 2))
-    boxes = np.hstack([corner, corner + side if encoding == "corners" else side])
+    boxes = np.hstack([corner, corner + side if encoding == "xyxy" else side])
     image, label = random.integers(0, 8, 60), random.integers(0, 3, 60)
     truth = GroundTruth.from_arrays(
         image=image,
@@ -37,7 +37,7 @@ def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
         image=image[chosen],
         label=label[chosen],
         boxes=boxes[chosen] * random.normal(1, 0.01, (200, 4)),
-        encoding="xywh",
+        encoding=encoding,
         score=random.integers(0, 20, 200) / 20,
     )
     return truth, found
@@ -59,7 +59,7 @@ def tables(encoding: str = "xywh") -> tuple[GroundTruth, Detections]:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("encoding", ["xywh", "corners"])
+@pytest.mark.parametrize("encoding", ["xywh", "xyxy"])
 def test_pycocotools_agrees(changes: dict[str, Any], encoding: str) -> None:
     result = evaluate(*tables(encoding), replace(protocol("coco"), **changes))
     check = cross_check(result)

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ def sources() -> list[Path]:
     return sorted(p for kind in ("*.py", "*.pyi", "*.pyx", "*.pxd") for p in PACKAGE.rglob(kind))
 
 
+@cache
 def imports_of(path: Path, *, running: bool = False) -> set[str]:
     """Return the dotted names that a source file imports, those under a function too.
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import detap
@@ -18,6 +18,7 @@ from detap.evaluation.detection import score_tables
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.depth import examples
 
 AREAS = (ALL_AREAS, AreaRange("small", 0, 60, "s"), AreaRange("large", 60, 1e5, "l"))
 tie_range_module = import_module("detap.evaluation.contests")
@@ -152,7 +153,7 @@ def outside(
 
 @pytest.mark.parametrize("rules", RULES)
 @pytest.mark.parametrize("states", [4096, 3])
-@settings(max_examples=30, deadline=None)
+@examples(30, least=8)
 @given(seed=st.integers(0, 2**32 - 1))
 def test_no_order_goes_beyond(rules: str, states: int, seed: int) -> None:
     """By brute force: also where the states are too many to be followed."""

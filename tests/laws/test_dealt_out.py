@@ -42,6 +42,7 @@ def assert_dealing_changes_nothing(
             "class_agnostic": True,
             "verified": "all",
             "not_exhaustive": "counted",
+            "class_groups": "none",
         }
         rules = replace(rules, **every)
     scene = score_tables(truth, found, rules)._scene

@@ -5,7 +5,7 @@ every object was annotated (not exhaustive). One loop per axis, over records of 
 """
 
 from collections import defaultdict
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 Box = tuple[float, float, float, float]
 Place = tuple[int, int]
@@ -31,6 +31,9 @@ class Claimed(NamedTuple):
     label: int
     box: Box
     score: float
+
+
+Row = TypeVar("Row", Labelled, Claimed)
 
 
 class Lists(NamedTuple):
@@ -62,8 +65,13 @@ def judged(
         for image in sorted(by_image)
         for claim in sorted(by_image[image], key=lambda each: -each.score)[:limit]
     ]
-    known = lists.negative | {(truth.image, truth.label) for truth in truths}
-    return [claim for claim in best if (claim.image, claim.label) in known]
+    known = lists.negative | {(truth.image, truth.label) for truth in with_area(truths)}
+    return [claim for claim in with_area(best) if (claim.image, claim.label) in known]
+
+
+def with_area(rows: list[Row]) -> list[Row]:
+    """Return the objects or detections that have an area."""
+    return [row for row in rows if row.box[2] * row.box[3] > 0]
 
 
 def fates(
@@ -103,6 +111,7 @@ def average_precision(
     truths: list[Labelled], claims: list[Claimed], lists: Lists, label: int
 ) -> float | None:
     """Return the AP of a class from those that are judged; None where there is nothing to find."""
+    truths = with_area(truths)
     positives = sum(truth.label == label and not truth.ignored for truth in truths)
     if not positives:
         return None

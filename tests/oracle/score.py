@@ -35,6 +35,7 @@ class Scores:
 def score(truth: GroundTruth, detections: Detections, protocol: Protocol) -> Scores:
     """Return what the protocol makes of the detections, numbered as the truth."""
     detections = that_count(detections, protocol)
+    truth = with_area(truth, protocol)
     names = detections.classes if len(detections.classes) > len(truth.classes) else truth.classes
     K = 1 if protocol.class_agnostic else len(names)  # noqa: N806 - the letter of the axis
     T, A = len(protocol.iou_thresholds), len(protocol.area_ranges)  # noqa: N806
@@ -125,7 +126,10 @@ class _OneClass:
 
     def within(self, limit: int | None) -> list[int]:
         """Return the ranked detections that count under a limit."""
-        return [row for row in self.ranked if limit is None or self.places[row] < limit]
+        rows = [row for row in self.ranked if limit is None or self.places[row] < limit]
+        if self.protocol.zero_area == "dropped":
+            rows = [row for row in rows if area(self.detection_boxes[row], self.protocol) > 0]
+        return rows
 
     def outcomes(self, threshold: float) -> dict[int, Outcome]:
         """Return what becomes of each detection within the largest limit."""
@@ -249,6 +253,17 @@ def that_count(detections: Detections, protocol: Protocol) -> Detections:
         x1, y1, x2, y2 = detections.corners.T.tolist() if rows else ([], [], [], [])
         rows = [row for row in rows if x1[row] < x2[row] and y1[row] < y2[row]]
     return detections.select(np.array(rows, np.intp))
+
+
+def with_area(truth: GroundTruth, protocol: Protocol) -> GroundTruth:
+    """Return the ground truths that are scored at all."""
+    if protocol.zero_area == "counted":
+        return truth
+    areas = [area(box, protocol) for box in boxes(truth)]
+    if protocol.area_source == "annotation":
+        areas = truth.area.tolist()
+    rows = [row for row, value in enumerate(areas) if value > 0]
+    return truth.select(np.array(rows, np.intp))
 
 
 def _through_text(detections: Detections, protocol: Protocol) -> Detections:

@@ -7,16 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from detap.evaluation.detection import Result, evaluate
+from detap.evaluation.subset import select
 from detap.formats.coco import tables as coco
 from detap.formats.voc import tables as voc
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import Case, Found, Truth, cases, crowded_cases
+from tests.depth import examples, some
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits
 from tests.parity.reference import Reference
@@ -86,7 +88,7 @@ SEVERAL = Case(
 
 
 @given(cases())
-@settings(max_examples=250)
+@examples(250)
 @example(SEVERAL)
 @example(Case())
 @example(SEVERAL.with_found(()))
@@ -95,7 +97,7 @@ def test_small_cases(case: Case) -> None:
 
 
 @given(crowded_cases(), st.sampled_from(THREADS))
-@settings(max_examples=12)
+@examples(12)
 def test_more_than_100_detections_in_an_image(case: Case, threads: int) -> None:
     check(case, threads=threads)
 
@@ -131,14 +133,14 @@ def other_axes(draw: st.DrawFn) -> Protocol:
 
 
 @given(cases(), other_axes())
-@settings(max_examples=250)
+@examples(250)
 @example(SEVERAL, replace(COCO, class_agnostic=True))
 def test_other_thresholds_limits_areas_and_without_classes(case: Case, rules: Protocol) -> None:
     check(case, rules)
 
 
 @given(cases(), st.integers(0, 9), st.booleans())
-@settings(max_examples=200)
+@examples(200)
 @example(SEVERAL, 0, False)
 def test_an_annotation_with_the_id_0(case: Case, row: int, class_agnostic: bool) -> None:
     """coco-strict is pycocotools as it is, where an annotation has the id 0."""
@@ -262,6 +264,7 @@ def test_voc2007_test_the_coco_way_is_bit_equal(real_data: Path) -> None:
     folder = real_data / "voc2007-test"
     truth = voc.read_ground_truth(folder / "Annotations", image_set="test")
     detections = voc.read_detections(folder / "detections", truth)
+    truth, detections = select(truth, detections, images=frozenset(some(truth.images)))
     instances, results, truth, detections = reference.as_coco(truth, detections)
     ours = evaluate(truth, detections, "coco", threads=2, matches=True)
     compare(ours, reference.run(instances, results), truth, detections)

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.evaluation.detection import Result, evaluate
@@ -19,6 +19,7 @@ from detap.protocols import (
 )
 from detap.tables.detection import Detections, GroundTruth
 from tests.cases import BY_IMAGE, RANKED, Case, cases, crowded_cases
+from tests.depth import examples
 from tests.oracle import score
 from tests.oracle.score import that_count
 from tests.parity.compare import assert_same_bits
@@ -97,6 +98,7 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
         "class_agnostic": st.booleans(),
         "group_of_weight": st.sampled_from((None, 0, 1)),
         "flat_boxes": st.sampled_from(("counted", "dropped")),
+        "zero_area": st.sampled_from(("counted", "dropped")),
         "score_decimals": st.sampled_from((None, 0, 1)),
         "id_zero": st.sampled_from(("name", "no-match")),
         "box_decimals": st.sampled_from((None, 0, 1)),
@@ -114,13 +116,13 @@ def any_protocol(draw: st.DrawFn) -> Protocol:
 
 @pytest.mark.parametrize("name", BY_IMAGE)
 @given(cases(), st.sampled_from(THREADS))
-@settings(max_examples=40)
+@examples(40)
 def test_every_preset(name: str, case: Case, threads: int) -> None:
     compare(protocol(name), *case.tables(), threads)
 
 
 @given(cases(), any_protocol(), st.sampled_from(THREADS))
-@settings(max_examples=400)
+@examples(400)
 def test_any_axes(case: Case, rules: Protocol, threads: int) -> None:
     truth, detections = case.tables()
     first = np.arange(len(truth)) == 0  # the annotation with the id 0, where that matters
@@ -128,7 +130,7 @@ def test_any_axes(case: Case, rules: Protocol, threads: int) -> None:
 
 
 @given(crowded_cases(), any_protocol(), st.sampled_from(THREADS))
-@settings(max_examples=20)
+@examples(20)
 def test_any_axes_with_many_detections(case: Case, rules: Protocol, threads: int) -> None:
     compare(rules, *case.tables(), threads)
 
@@ -140,7 +142,7 @@ def test_any_axes_with_many_detections(case: Case, rules: Protocol, threads: int
     st.booleans(),
     st.booleans(),
 )
-@settings(max_examples=150)
+@examples(150)
 def test_proposals(
     case: Case,
     empty_images: Literal["counted", "left-out"],
@@ -159,7 +161,7 @@ def test_proposals(
 
 
 @given(crowded_cases())
-@settings(max_examples=10)
+@examples(10)
 def test_threads_change_no_bit(case: Case) -> None:
     truth, detections = case.tables()
     for name in BY_IMAGE:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.core.polygons import bounds, polygon_areas, polygon_overlaps, rectangles
@@ -19,6 +19,7 @@ from detap.evaluation.detection import Result, evaluate
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, Floats, GroundTruth
+from tests.depth import examples
 
 SQUARE = np.array([[0, 0, 10, 0, 10, 10, 0, 10]], float)
 DIAMOND = np.array([[5, 0, 10, 5, 5, 10, 0, 5]], float)
@@ -170,7 +171,7 @@ def plain_ap(truth: GroundTruth, detections: Detections, rules: Protocol) -> flo
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12), st.integers(1, 30))
-@settings(max_examples=60)
+@examples(60)
 def test_any_quadrilaterals_as_a_plain_evaluator_has_them(seed: int, due: int, count: int) -> None:
     made = np.random.default_rng(seed)
     centres = made.integers(0, 3, (due, 1, 2)) * 6.0

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from detap.core import choosing
@@ -18,6 +18,7 @@ from detap.evaluation.partial.partial import Partial
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import AreaRange, Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth
+from tests.depth import examples
 from tests.oracle import kitti
 from tests.oracle.kitti import Found, Image, Label
 
@@ -163,7 +164,7 @@ IMAGES = st.lists(
 
 
 @given(IMAGES, st.sampled_from((1, 3, 1 << 20)))
-@settings(max_examples=300)
+@examples(300)
 @example(
     # A ground truth that a low detection of another class is the best on, by score.
     [Image([cyclist((0, 0, 50, 26))], [claim(0.9, (0, 0, 50, 24), "Car"), claim(0.5)])],

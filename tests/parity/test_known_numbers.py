@@ -91,12 +91,12 @@ def test_voc2007_test_is_what_our_own_voc_eval_says(voc2007: Tables, label: int)
 
 def _voc_100(folder: Path, boxes: str, ground_truth: str = "voc_xml") -> Tables:
     truth = voc.read_ground_truth(folder / "gt" / ground_truth)
-    found = {"corners": "abs_xyx2y2", "xywh": "abs_xywh"}[boxes]
+    found = {"xyxy": "abs_xyx2y2", "xywh": "abs_xywh"}[boxes]
     names = folder / "voc.names"
     return truth, voc.read_detections(folder / "dt" / found, truth, class_names=names, boxes=boxes)
 
 
-@pytest.mark.parametrize("boxes", ["corners", "xywh"])
+@pytest.mark.parametrize("boxes", ["xyxy", "xywh"])
 @pytest.mark.parametrize(
     ("preset", "neutral", "due"),
     [
@@ -171,7 +171,7 @@ def test_voc_toy_in_coco_form(real_data: Path) -> None:
 
 
 @pytest.mark.parametrize("names", ["classid", "classname"])
-@pytest.mark.parametrize(("encoding", "boxes"), [("xyx2y2", "corners"), ("xywh", "xywh")])
+@pytest.mark.parametrize(("encoding", "boxes"), [("xyx2y2", "xyxy"), ("xywh", "xywh")])
 def test_voc_toy_as_xml_and_text(real_data: Path, names: str, encoding: str, boxes: str) -> None:
     folder = real_data / "voc-toy"
     truth = voc.read_ground_truth(folder / "gts_vocpascal_format")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.analysis.bootstrap import draw_weights, resampled
@@ -26,10 +26,13 @@ from detap.evaluation.tie_range import tie_range
 from detap.formats.coco import careful, prefetch
 from detap.formats.coco.tables import read_detections, read_ground_truth, scanned_truth
 from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.gates.names import resolve
+from detap.gates.scored import Scored
 from detap.protocols import Protocol, protocol
 from detap.report.sections.image import image_report
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.joining import join_ground_truths
+from tests.depth import examples
 from tests.formats.coco_files import assert_equal_columns
 from tests.oracle import lvis
 from tests.oracle.lvis import Claimed, Labelled, Lists
@@ -270,7 +273,7 @@ def test_an_annotation_of_id_0_is_a_name_unless_asked() -> None:
 
 NUMBERS_OF = {"x": st.integers(0, 3), "score": st.sampled_from([0.2, 0.4, 0.6, 0.8])}
 BOXES = st.builds(
-    lambda x, w: (20.0 * x, 0.0, 20.0 + 2.0 * w, 20.0), NUMBERS_OF["x"], st.integers(0, 3)
+    lambda x, w: (20.0 * x, 0.0, w, 20.0), NUMBERS_OF["x"], st.sampled_from([0, 20, 22, 24, 26])
 )
 PLACES = st.frozensets(st.tuples(st.integers(1, 2), st.integers(1, 3)))
 SCENES = st.tuples(
@@ -288,7 +291,7 @@ SCENES = st.tuples(
 )
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(SCENES, st.sampled_from([1, 2, 3, 300]))
 def test_any_scene_scores_as_the_oracle_says(
     scene: tuple[list[Labelled], list[Claimed], Lists], limit: int
@@ -307,7 +310,7 @@ def test_any_scene_scores_as_the_oracle_says(
         assert math.isnan(ours) if due is None else ours == pytest.approx(due, abs=1e-9)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(SCENES)
 def test_parts_that_are_merged_give_the_very_numbers(
     scene: tuple[list[Labelled], list[Claimed], Lists],
@@ -336,7 +339,7 @@ def test_parts_that_are_merged_give_the_very_numbers(
     assert loop.compute().summary == pytest.approx(whole.summary, nan_ok=True)
 
 
-@settings(max_examples=40)
+@examples(40)
 @given(SCENES, st.sampled_from([1, 3, 300]), st.randoms(use_true_random=False))
 def test_no_order_of_the_ties_leaves_their_range(
     scene: tuple[list[Labelled], list[Claimed], Lists], limit: int, random: Any
@@ -348,6 +351,49 @@ def test_no_order_of_the_ties_leaves_their_range(
         found = run(truths, claims, lists, limit).summary
         for name, (low, _, high) in ends.items():
             assert math.isnan(found[name]) or low - 1e-9 <= found[name] <= high + 1e-9, name
+
+
+FLAT = (10.0, 10.0, 0.0, 50.0)
+
+
+@pytest.mark.parametrize("limit", [1, 2])
+def test_a_detection_without_area_takes_its_place_in_the_limit_alone(limit: int) -> None:
+    result = run([Labelled(1, 1, BOX)], [Claimed(1, 1, FLAT, 0.9), Claimed(1, 1, BOX, 0.8)])
+    assert result.summary["AP"] == pytest.approx(1.0)
+    assert result.false_positives.tolist() == [0, 0, 0]
+    assert {note.code: note.count for note in result.notes}["zero-area-detections-dropped"] == 1
+    claims = [Claimed(1, 1, FLAT, 0.9), Claimed(1, 1, BOX, 0.8)]
+    limited = run([Labelled(1, 1, BOX)], claims, NOTHING, limit)
+    assert limited.summary["AP"] == pytest.approx(limit - 1.0)
+    found = verdicts(result, 1)
+    assert [entry.verdict for entry in found.detections] == ["zero-area", "true-positive"]
+    why = "it has no area, and the protocol leaves it out"
+    assert next(row["why"] for row in image_report(result, found).table.rows) == why
+    counted = replace(RULES, zero_area="counted")
+    kept = evaluate(result.ground_truth, result.detections, counted)
+    assert kept.summary["AP"] == pytest.approx(0.5)
+
+
+def test_a_ground_truth_without_area_is_left_out_and_no_longer_names_its_class() -> None:
+    truths = [Labelled(1, 1, BOX), Labelled(1, 1, FLAT), Labelled(2, 1, FLAT)]
+    claims = [Claimed(2, 1, ELSEWHERE, 0.95), Claimed(1, 1, BOX, 0.9)]
+    result = run(truths, claims)
+    assert result.summary["AP"] == pytest.approx(1.0)
+    assert len(result.ground_truth) == 1
+    notes = {note.code: note.count for note in result.notes}
+    assert notes["zero-area-ground-truth-dropped"] == 2
+    assert notes["unverified"] == 1
+    # Listed as absent, the class of the second image is verified by that.
+    listed = run(truths, claims, Lists(frozenset({(2, 1)}), frozenset()))
+    assert listed.summary["AP"] == pytest.approx(0.5)
+
+
+def test_the_annotated_area_decides_and_not_that_of_the_box() -> None:
+    truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    zero = replace(truth, area=np.zeros(1))
+    assert math.isnan(evaluate(zero, detections, RULES).summary["AP"])
+    by_box = replace(RULES, area_source="box")
+    assert evaluate(zero, detections, by_box).summary["AP"] == pytest.approx(1.0)
 
 
 def test_images_taken_from_a_result_keep_what_they_list() -> None:
@@ -375,6 +421,16 @@ def test_resamples_of_a_group_are_of_its_classes() -> None:
     assert found.overall["APc"] == pytest.approx(np.zeros(20))
     assert found.overall["AP"] == pytest.approx(np.full(20, 0.5))
     assert np.isnan(found.overall["APf"]).all()
+
+
+def test_a_group_counts_the_ground_truths_of_its_classes() -> None:
+    truths = [Labelled(n, k, BOX) for n in (1, 2) for k in (1, 2)]
+    result = run([*truths, Labelled(2, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
+    numbers = Scored(result).numbers()
+    counts = {text: resolve(text, numbers)[0].ground_truths(numbers) for text in ("AP", "APr")}
+    assert counts == {"AP": 5, "APr": 3}
+    assert resolve("APc", numbers)[0].ground_truths(numbers) == 2
+    assert resolve("APf", numbers)[0].ground_truths(numbers) == 0
 
 
 # --- files

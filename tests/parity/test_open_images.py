@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import detap
@@ -22,6 +22,7 @@ from detap.formats.openimages.tables import read_detections, read_ground_truth
 from detap.protocols import Protocol, protocol
 from detap.tables.detection import Detections, GroundTruth, Name
 from tests.cases import Case, Found, Truth, cases
+from tests.depth import examples
 from tests.parity.compare import assert_same_bits
 
 V2, CHALLENGE = protocol("open-images-v2"), protocol("open-images-challenge")
@@ -192,7 +193,7 @@ def test_only_verified_classes_count() -> None:
 
 
 @given(cases(), st.sets(st.tuples(st.integers(0, 2), st.integers(0, 2))))
-@settings(max_examples=100)
+@examples(100)
 def test_what_is_unverified_might_as_well_not_be_there(
     case: Case, pairs: set[tuple[int, int]]
 ) -> None:
@@ -214,7 +215,7 @@ def test_what_is_unverified_might_as_well_not_be_there(
 
 
 @given(cases(), st.sampled_from(["open-images-v2", "open-images-challenge"]), st.integers(1, 8))
-@settings(max_examples=60)
+@examples(60)
 def test_evidence_has_all_of_it(case: Case, rules: str, threads: int) -> None:
     """Finished again, in parts and put together, on some images: the same bits."""
     result = evaluate(*tables(case), rules, threads=threads)

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.protocols import ALL_AREAS, AreaRange, Protocol, protocol
 from tests.cases import Case, cases, crowded_cases, on_integers
+from tests.depth import examples
 from tests.oracle import score
 from tests.parity import reference
 from tests.parity.compare import assert_same_bits
@@ -31,7 +32,7 @@ def test_the_oracle_is_pycocotools_on_small_cases(case: Case) -> None:
 
 
 @given(crowded_cases())
-@settings(max_examples=6)
+@examples(6)
 def test_the_oracle_is_pycocotools_on_many_detections(case: Case) -> None:
     _compare(case, protocol("coco"))
 
@@ -52,7 +53,7 @@ def test_the_oracle_is_pycocotools_with_other_axes(case: Case, agnostic: bool) -
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("pixel", [0.0, 1.0])
 @given(cases(crowds=False))
-@settings(max_examples=25)
+@examples(25)
 def test_the_oracle_is_voc_eval(
     eleven_points: bool, strict: bool, pixel: float, case: Case
 ) -> None:

@@ -72,7 +72,7 @@ ROWS: dict[str, tuple[str, tuple[str, ...]]] = {
     "mask-counts": ("run lengths that do not sum to h * w, or are no whole numbers: error", COCO),
     "mask-string": ("run lengths in a string that is garbage, or cut: error", COCO),
     "mask-size": ("size the wrong way round, missing, none, not the image's: error", COCO),
-    "mask-polygon": ("polygon of less than three points, odd, not of numbers: error", COCO),
+    "mask-polygon": ("polygon of less than three points first, odd, not of numbers: error", COCO),
     "no-mask": ("segmentation missing, null, empty, something else: error", COCO),
     "mask-mixed": ("results of which some have boxes, masks, or both: each by what it has", COCO),
     "mask-beyond-image": ("mask beyond the image: cut off", COCO),

@@ -175,6 +175,13 @@ scored(
     BASE,
     gt=edit("annotations", 0, segmentation=polygon(BOX) + polygon([15, 15, 5, 5])),
 )
+# Two points have no pixel, as pycocotools draws them.
+scored(
+    "mask-forms",
+    "part-of-two-points",
+    BASE,
+    gt=edit("annotations", 0, segmentation=[*polygon(BOX), [1, 2, 30, 40]]),
+)
 scored(
     "mask-forms",
     "whole-floats",
@@ -314,7 +321,7 @@ for _name, _rings, _says in (
     ("two-numbers", [[10, 10]], r"segmentation\[0\] has 2 numbers"),
     ("no-numbers", [[]], r"segmentation\[0\] has 0 numbers"),
     ("odd", [[10, 10, 10, 30, 30, 30, 30]], r"segmentation\[0\] has 7 numbers"),
-    ("second-part", [*polygon(BOX), [1, 2, 3, 4]], r"segmentation\[1\] has 4 numbers"),
+    ("odd-second-part", [*polygon(BOX), [1, 2, 3]], r"segmentation\[1\] has 3 numbers"),
     ("flat", polygon(BOX)[0], r"segmentation\[0\] is 10"),
     ("points", [[[10, 10], [10, 30], [30, 30], [30, 10]]], r"segmentation\[0\]\[0\] is \[10"),
     ("text", [[10, 10, 10, "30", 30, 30]], r'segmentation\[0\]\[3\] is "30"'),

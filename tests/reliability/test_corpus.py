@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.depth import some
 from tests.reliability import coco_cases, keypoint_cases, mask_cases, voc_cases
 from tests.reliability.cases import ROWS, Case, Refused, Scored
 from tests.reliability.judge import faults, universal_faults
@@ -16,6 +17,9 @@ CASES = [
 ]
 
 FIRST_OF_ROW = list({(case.format, case.row, type(case.expect)): case for case in CASES}.values())
+
+SOME = some(CASES)
+"""What is run in other ways too: a sample of the cases in the suite, all in `.ci/run`."""
 
 
 @pytest.fixture(scope="module")
@@ -31,13 +35,13 @@ def test_case(case: Case, worker: Worker, tmp_path: Path) -> None:
     assert faults(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
 
 
-@pytest.mark.parametrize("case", FIRST_OF_ROW, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", some(FIRST_OF_ROW), ids=lambda case: case.id)
 def test_case_in_a_process_of_its_own(case: Case, tmp_path: Path) -> None:
     outcome = run_command(case, tmp_path)
     assert faults(case, outcome) == [], outcome.stderr.decode("utf-8", "replace")[:2000]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", SOME, ids=lambda case: case.id)
 def test_check_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> None:
     """What eval refuses check refuses, and nothing else, whatever the target of a report."""
     outcome = worker.run(case, tmp_path, "check")
@@ -48,7 +52,7 @@ def test_check_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> N
         assert outcome.stderr.startswith(b"Error: ") or b"\nError: " in outcome.stderr
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
+@pytest.mark.parametrize("case", SOME, ids=lambda case: case.id)
 def test_compare_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) -> None:
     """A detector against itself; standard input cannot be read twice, and is refused or empty."""
     outcome = worker.run(case, tmp_path, "compare")
@@ -58,7 +62,7 @@ def test_compare_agrees_with_eval(case: Case, worker: Worker, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    "case", [case for case in CASES if isinstance(case.expect, Scored)], ids=lambda case: case.id
+    "case", [case for case in SOME if isinstance(case.expect, Scored)], ids=lambda case: case.id
 )
 def test_strict_refuses_each_warning_and_nothing_else(
     case: Case, worker: Worker, tmp_path: Path

@@ -4,6 +4,7 @@ Reads one JSON object a line from stdin, writes one a line to stdout. Started by
 """
 
 import contextlib
+import importlib
 import json
 import os
 import resource
@@ -11,15 +12,43 @@ import signal
 import sys
 from typing import Any, NoReturn
 
+NEEDED = (
+    "detap.analysis.bootstrap",
+    "detap.analysis.comparison",
+    "detap.analysis.examination",
+    "detap.analysis.examination.conventions",
+    "detap.analysis.examination.facts",
+    "detap.analysis.examination.sample",
+    "detap.analysis.examination.suspicions",
+    "detap.cli.commands.check",
+    "detap.cli.commands.compare",
+    "detap.cli.commands.eval",
+    "detap.evaluation.detection",
+    "detap.evaluation.overlaps.keypoints",
+    "detap.evaluation.overlaps.masks",
+    "detap.formats.coco.aside",
+    "detap.formats.coco.careful",
+    "detap.formats.coco.shaping",
+    "detap.formats.coco.tables",
+    "detap.formats.reading.digest",
+    "detap.formats.voc.aside",
+    "detap.formats.voc.tables",
+    "detap.report.sections.comparison",
+    "detap.report.sections.examination",
+    "detap.report.sections.resolution",
+    "detap.report.sinks.json",
+    "detap.report.sinks.text",
+    "lxml.etree",
+    "numpy.ma",
+    "numpy.random",
+)
+"""Modules that most commands import; a child imports only what else its case needs."""
+
 
 def serve() -> None:
     """Answer jobs until stdin ends."""
-    import detap.cli
-    import detap.cli.commands.eval
-    import detap.evaluation.detection
-    import detap.formats.coco.tables
-    import detap.formats.voc.tables  # noqa: F401 - imported once, here, and not in each child
-
+    for name in NEEDED:  # imported once, here, and not in each child
+        importlib.import_module(name)
     for line in sys.stdin:
         print(json.dumps(answer(json.loads(line))), flush=True)
 

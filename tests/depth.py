@@ -1,0 +1,41 @@
+"""How much a test tries, of random examples and of real data: all in `.ci/run`, else a share."""
+
+import os
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from hypothesis import settings
+
+PROFILE = os.environ.get("DETAP_HYPOTHESIS", "sample")
+"""The suite tries a sample of what ``ci`` tries, which `.ci/run` asks for."""
+
+SHARE = 4
+"""One in so many."""
+
+Item = TypeVar("Item")
+
+
+def examples(count: int, least: int = 15) -> settings:
+    """Decorate a test to try so many examples."""
+    return settings(max_examples=sampled(count, least))
+
+
+def sampled(count: int, least: int = 15) -> int:
+    """Return how many examples are tried of so many: no fewer than the least in any case."""
+    return min(count, max(count // SHARE, least)) if PROFILE == "sample" else count
+
+
+def some(items: Sequence[Item], share: int = SHARE) -> Sequence[Item]:
+    """Return one in so many items, beginning with the first, or all."""
+    return items[::share] if PROFILE == "sample" else items
+
+
+def on_some_images(
+    truth: dict[str, Any], results: list[dict[str, Any]], share: int = SHARE
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return the contents of COCO files on some images, or on all."""
+    images = some(truth["images"], share)
+    kept = {image["id"] for image in images}
+    annotations = [record for record in truth["annotations"] if record["image_id"] in kept]
+    truth = truth | {"images": images, "annotations": annotations}
+    return truth, [record for record in results if record["image_id"] in kept]

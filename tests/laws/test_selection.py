@@ -1,0 +1,262 @@
+"""What must hold of a selection of classes: it changes none of their numbers."""
+
+import tarfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import detap
+from detap.analysis.breakdowns import breakdowns
+from detap.analysis.comparison import mistakes
+from detap.analysis.confusion import confusion
+from detap.analysis.errors import TYPES, errors
+from detap.analysis.examples import REASONS, suspects
+from detap.analysis.outcome import Outcome
+from detap.errors import UsageError
+from detap.evaluation.detection import on_images, score_tables
+from detap.evaluation.partial import Partial, merge
+from detap.evaluation.results import Result, class_rows
+from detap.evaluation.tie_range import tie_range
+from detap.protocols import Protocol
+from detap.tables.detection import Detections, GroundTruth
+from tests.analysis.data import fixture
+from tests.cases import MORE, Case, cases
+from tests.parity.compare import assert_same_bits
+
+PRESETS = {name: rules for name, rules in Protocol.presets.items() if not rules.class_agnostic}
+COUNTS = (
+    "ground_truths",
+    "neutral",
+    "detections_count",
+    "true_positives",
+    "false_positives",
+    "duplicates",
+    "within",
+)
+FREE_OF_KEYPOINTS = [rules for rules in PRESETS.values() if rules.overlap != "keypoints"]
+ANY = st.one_of(
+    st.sampled_from(FREE_OF_KEYPOINTS),
+    st.sampled_from([rules for rules in MORE.values() if not rules.class_agnostic]),
+    st.just(replace(PRESETS["coco"], limit_scope="image", detection_limits=(1, 2, 3))),
+    st.just(replace(PRESETS["voc2012"], absent_class="zero-if-detected")),
+)
+
+
+def tables_of(case: Case, rules: Protocol) -> tuple[GroundTruth, Detections]:
+    """Return tables with what the rules ask for, KITTI's columns and names of classes too."""
+    truth, found = case.tables_for(rules)
+    if rules.pairing != "ground-truth":
+        return truth, found
+    extra = {name: np.zeros(len(truth)) for name in ("truncated", "occluded")}
+    names = ("Car", "Van", "Pedestrian")[: len(truth.classes)]
+    return replace(truth, extra=extra, classes=names), replace(found, classes=names)
+
+
+def assert_classes_of(part: Result, whole: Result, names: list[str]) -> None:
+    """Assert that a part has some of the classes of the whole, with their very numbers."""
+    labels = [whole.classes.index(name) for name in names]
+    assert part.classes == tuple(names)
+    assert part.class_ids == tuple(whole.class_ids[label] for label in labels)
+    assert_same_bits(part.average_precision, whole.average_precision[:, labels], "AP")
+    assert_same_bits(part.recall, whole.recall[:, labels], "recall")
+    assert_same_bits(part.precision, whole.precision[:, :, labels], "precision")
+    for name in COUNTS:
+        assert_same_bits(getattr(part, name), getattr(whole, name)[labels], name)
+    rows = class_rows(whole)
+    assert repr(class_rows(part)) == repr([rows[label] for label in labels])
+
+
+def drawn(data: st.DataObject, names: tuple[str, ...]) -> list[str]:
+    kept = data.draw(st.lists(st.sampled_from(names), min_size=1, unique=True))
+    return [name for name in names if name in kept]
+
+
+@given(cases(), ANY, st.data())
+def test_each_selected_class_has_the_numbers_of_the_whole_run(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    truth, found = tables_of(case, rules)
+    whole = score_tables(truth, found, rules)
+    names = drawn(data, whole.classes)
+    for evidence in (False, True):
+        part = score_tables(truth, found, rules, classes=names, evidence=evidence)
+        assert_classes_of(part, whole, names)
+        if rules.pairing == "ranked":
+            labels = [whole.classes.index(name) for name in names]
+            assert_same_bits(
+                part.full_precision(), whole.full_precision()[:, :, labels], "full precision"
+            )
+    images = data.draw(st.lists(st.sampled_from(case.images), min_size=1, unique=True))
+    assert_classes_of(on_images(part, images), on_images(whole, images), names)
+    chosen = score_tables(truth, found, rules, classes=names, images=images)
+    assert_classes_of(chosen, score_tables(truth, found, rules, images=images), names)
+
+
+@given(cases(), ANY, st.data())
+def test_partials_of_shards_select_as_one_run_does(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    assume(rules.pairing == "ranked")
+    truth, found = case.tables_for(rules)
+    found = found.select(np.argsort(found.image, kind="stable"))
+    one = score_tables(truth, found, rules)
+    names = drawn(data, truth.classes)
+    part = score_tables(truth, found, rules, classes=names)
+    owner = np.array([data.draw(st.integers(0, 2)) for _ in case.images])
+    images = [
+        [name for name, at in zip(truth.images, owner.tolist(), strict=True) if at == shard]
+        for shard in range(3)
+    ]
+    whole_shards, chosen_shards = [], []
+    for names_of in filter(None, images):
+        alone = score_tables(truth, found, rules, images=names_of)
+        whole_shards.append(Partial.of(alone, truth=truth).to_bytes())
+        alone = score_tables(truth, found, rules, images=names_of, classes=names)
+        chosen_shards.append(Partial.of(alone, truth=truth).to_bytes())
+    union = merge(whole_shards)
+    assert_classes_of(union.select(names).compute(), one, names)
+    assert merge(chosen_shards).to_bytes() == union.select(names).to_bytes()
+    again = Partial.from_bytes(merge(chosen_shards).to_bytes()).compute()
+    assert_classes_of(again, one, names)
+    assert again.signature == part.signature
+    assert repr(again.summary) == repr(part.summary)
+
+
+@given(cases(), ANY, st.data())
+def test_errors_of_selected_classes_are_those_among_all(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    assume(rules.pairing == "ranked")
+    truth, found = case.tables_for(rules)
+    whole = score_tables(truth, found, rules)
+    names = drawn(data, whole.classes)
+    labels = [whole.classes.index(name) for name in names]
+    part = score_tables(truth, found, rules, classes=names)
+    conventions: list[Any] = ["protocol"]
+    if rules.overlap == "box" and rules.verified == "all" and rules.not_exhaustive == "counted":
+        conventions.append("tidecv")
+    for convention in conventions:
+        ours, theirs = errors(part, convention), errors(whole, convention)
+        assert ours.classes == tuple(names)
+        for name in ("change_by_class", "count_by_class"):
+            assert_same_bits(getattr(ours, name), getattr(theirs, name)[:, labels], name)
+        assert len(ours.kind) == len(part.detections)
+        assert len(ours.missed) == len(part.ground_truth)
+        assert (np.bincount(ours.kind[ours.kind >= 0], minlength=5) == ours.count[:5]).all()
+    kept = [*labels, len(whole.classes)]
+    cells = confusion(part)
+    assert (cells.matrix == confusion(whole).matrix[np.ix_(kept, kept)]).all()
+    assert len(cells.detection) == len(cells.ground_truth) == cells.matrix.sum()
+    each = [score_tables(truth, found, rules, classes=[name]) for name in whole.classes]
+    crowding = np.array([breakdowns(one).crowding.ground_truths for one in each])
+    assert crowding.sum(axis=0).tolist() == breakdowns(whole).crowding.ground_truths.tolist()
+    kinds = mistakes(part)
+    assert (kinds.by_class == mistakes(whole).by_class[labels]).all()
+    assert (kinds.by_image.sum(axis=0) == kinds.by_class.sum(axis=0)).all()
+
+
+@given(cases(), ANY, st.data())
+def test_ties_of_selected_classes_are_those_among_all(
+    case: Case, rules: Protocol, data: st.DataObject
+) -> None:
+    assume(rules.pairing == "ranked" and rules.group_of_weight is None)
+    truth, found = case.tables_for(rules)
+    found = found.select(np.argsort(found.image, kind="stable"))
+    names = drawn(data, truth.classes)
+    part = score_tables(truth, found, rules, classes=names)
+    ends = tie_range(part)
+    union = Partial.of(score_tables(truth, found, rules), truth=truth, tie_range=True)
+    assert repr(tie_range(union.select(names).compute())) == repr(ends)
+    union = Partial.of(part, truth=truth, tie_range=True)
+    assert repr(tie_range(Partial.from_bytes(union.to_bytes()).compute())) == repr(ends)
+
+
+def test_the_errors_worked_by_hand_with_a_class_selected() -> None:
+    """fixtures/error-types: a cat found as a dog stays a classification error without the cats."""
+    result = fixture()
+    whole = errors(result)
+    kind = TYPES.index("classification")
+    of_class = whole.count_by_class[kind]
+    name = result.classes[int(of_class.argmax())]
+    part = detap.evaluate(result.ground_truth, result.detections, classes=[name]).errors()
+    assert part.of_type("classification")[1] == of_class.max() > 0
+    outcome = Outcome.of(detap.evaluate(result.ground_truth, result.detections, classes=[name]))
+    found = suspects(outcome, part)
+    assert (found.reason != REASONS.index("other-class")).all()  # that annotation is not shown
+
+
+@pytest.mark.parametrize("keep_boxes", [True, False])
+def test_an_evaluator_reports_some_classes(keep_boxes: bool) -> None:
+    """One detection an image: the dog of .8 is beyond the limit that the cat of .9 has taken."""
+    rules = replace(PRESETS["coco"], limit_scope="image", detection_limits=(1,))
+    box = [[0.0, 0.0, 10.0, 10.0]]
+    truth = GroundTruth.from_arrays(image=[1, 1, 2], label=["cat", "dog", "dog"], boxes=box * 3)
+    evaluator = detap.Evaluator(truth, rules, "xyxy", images=[1], keep_boxes=keep_boxes)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("detap.evaluation.loop.evaluator._MANY", 1)
+        evaluator.update([1], [box * 2], [[0.9, 0.8]], [["cat", "dog"]])
+    result = evaluator.compute(classes=["dog"])
+    assert result.classes == ("dog",)
+    assert result.summary["AP"] == 0.0
+    assert evaluator.compute().by_class["AP"].tolist() == [pytest.approx(1.0), 0.0]
+    assert result.signature.split("|")[3:5] == ["classes:1-of-2-cd6357ef", "images:1-of-2-6b86b273"]
+
+
+def test_cars_of_kitti_as_in_the_kit(real_data: Path, tmp_path: Path) -> None:
+    """R40 of the kit: moderate .766823, easy .868199, hard .604959 (kitti_expected.json)."""
+    with tarfile.open(real_data / "measures" / "kitti_kittibox.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    truth = detap.read_ground_truth(tmp_path / "val_gt", format="kitti")
+    found = detap.read_detections(tmp_path / "val_pred", truth, format="kitti")
+    with pytest.warns(detap.DetapWarning):
+        result = detap.evaluate(truth, found, "kitti", classes=["Car"])
+    assert result.classes == ("Car",)
+    assert [result.measure(f"mAP-{level}") for level in ("moderate", "easy", "hard")] == [
+        pytest.approx(value, abs=1e-6) for value in (0.766823, 0.868199, 0.604959)
+    ]
+    assert "|classes:1-of-9-" in result.signature
+
+
+def test_lvis_classes_with_20_detections_an_image(real_data: Path) -> None:
+    """Five of these eight classes have other numbers where the other classes are removed before."""
+    truth = detap.read_ground_truth(real_data / "lvis-val-100" / "lvis_val_100.json")
+    results = real_data / "lvis-val-100-results" / "lvis_results_bbox.json"
+    found = detap.read_detections(results, truth)
+    rules = replace(PRESETS["lvis"], detection_limits=(20,))
+    whole = score_tables(truth, found, rules)
+    most = np.argsort(-whole.ground_truths, kind="stable")[:8]
+    names = [whole.classes[label] for label in sorted(most.tolist())]
+    part = score_tables(truth, found, rules, classes=names)
+    assert_classes_of(part, whole, names)
+    alone = score_tables(*detap.select(truth, found, classes=names), rules)
+    changed = np.count_nonzero(alone.by_class["AP"] != part.by_class["AP"])
+    assert changed > 0
+
+
+def test_the_signature_names_what_was_selected() -> None:
+    """The digest is that of ``printf 'bird\\ncat' | sha256sum``."""
+    truth = GroundTruth.from_arrays(
+        image=[1, 2, 3], label=["cat", "dog", "bird"], boxes=[[0, 0, 9, 9]] * 3
+    )
+    found = detap.Detections.from_arrays(
+        image=[1, 2, 3], label=["cat", "dog", "bird"], boxes=[[0, 0, 9, 9]] * 3, score=[1.0] * 3
+    )
+    result = detap.evaluate(truth, found, classes=["cat", "bird"], images=[3, 1])
+    assert result.signature.split("|")[1:3] == ["classes:2-of-3-07fb7c93", "images:2-of-3-e9348026"]
+    assert Protocol.spelt(result.signature) == Protocol.preset("coco")
+
+
+def test_unknown_classes_and_text_are_refused() -> None:
+    truth = GroundTruth.from_arrays(image=[1], label=["cat"], boxes=[[0, 0, 9, 9]])
+    found = detap.Detections.from_arrays(
+        image=[1], label=["cat"], boxes=[[0, 0, 9, 9]], score=[1.0]
+    )
+    with pytest.raises(UsageError, match=r"class 'cst' is not in the ground truth; .*cat"):
+        detap.evaluate(truth, found, classes=["cst"])
+    with pytest.raises(UsageError, match="classes is 'cat': give a list of names"):
+        detap.evaluate(truth, found, classes="cat")

@@ -1,0 +1,42 @@
+"""Which plain implementation each compiled module is held to, and where.
+
+The second implementation is a module of the oracle, a reference, a reader in plain Python, or a few
+lines of the test itself; the test imports it, or a helper does that the test imports.
+`tests/test_oracles.py` holds this table to the compiled modules that there are.
+"""
+
+ORACLES: dict[str, tuple[str, str]] = {
+    "detap.compat.pycocotools._runs": ("pycocotools", "tests.compat.test_mask_module"),
+    "detap.compat.pycocotools._walks": ("pycocotools", "tests.compat.test_patterns"),
+    "detap.core._curves": ("tests.oracle.curves", "tests.parity.test_core_is_oracle"),
+    "detap.core._finishing": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
+    "detap.core._interpolated": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
+    "detap.core._keypoints": ("tests.oracle.keypoints", "tests.core.test_keypoints"),
+    "detap.core._masks": ("tests.oracle.masks", "tests.core.test_masks"),
+    "detap.core._matching": ("tests.oracle.matching", "tests.parity.test_core_is_oracle"),
+    "detap.core._nearest": ("tests.core.test_nearest", "tests.core.test_nearest"),
+    "detap.core._ordering": ("tests.oracle.score", "tests.parity.test_core_is_oracle"),
+    "detap.core._overlap": ("tests.oracle.overlap", "tests.parity.test_core_is_oracle"),
+    "detap.core._packing": ("tests.oracle.packing", "tests.core.test_packing"),
+    "detap.core._polygons": ("tests.oracle.polygons", "tests.core.test_polygons"),
+    "detap.core._proposals": ("tests.oracle.proposals", "tests.parity.test_core_is_oracle"),
+    "detap.core._ranking": ("tests.core.test_ranking", "tests.core.test_ranking"),
+    "detap.core._resampling": ("tests.oracle.resampling", "tests.gate.test_resampling"),
+    "detap.formats.coco._scan": ("detap.formats.coco.careful", "tests.formats.test_coco_readers"),
+    "detap.formats.openimages._scan": (
+        "detap.formats.openimages.rows",
+        "tests.formats.test_openimages",
+    ),
+    "detap.formats.reading._id_tables": ("pycocotools", "tests.compat.test_patterns"),
+    "detap.formats.reading._numbers": ("tests.formats.test_numbers", "tests.formats.test_numbers"),
+    "detap.formats.reading._surveys": ("tests.oracle.columns", "tests.formats.test_columns"),
+    "detap.formats.text._scan": ("detap.formats.text.lines", "tests.formats.test_yolo_scan"),
+    "detap.formats.voc._scan": ("detap.formats.voc.annotations", "tests.formats.test_voc_scan"),
+    "detap.tables._boxes": ("tests.oracle.columns", "tests.formats.test_columns"),
+    "detap.tables._columns": ("tests.formats.test_columns", "tests.formats.test_columns"),
+    "detap.tables._runs": ("tests.oracle.masks", "tests.core.test_masks"),
+}
+"""Compiled module: its second implementation, and the test that compares them."""
+
+NO_NUMBERS = {"detap.cli._giving_up": "tests.reliability.test_faults"}
+"""Compiled modules that compute nothing, and the test of what they do."""

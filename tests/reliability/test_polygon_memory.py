@@ -1,0 +1,155 @@
+"""Polygons of few bytes take little memory, or are refused by name."""
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pycocotools import mask as reference
+
+from detap.compat.pycocotools import mask as dropin
+from detap.core.masks import runs_of
+from detap.errors import MaskError
+from detap.tables.masks import Masks
+from tests.reliability.runner import SANITIZED
+from tests.reliability.test_faults import ENVIRONMENT, check_said
+
+pytestmark = pytest.mark.skipif(SANITIZED, reason="AddressSanitizer takes terabytes of addresses")
+
+GIBIBYTE = 1 << 30
+SQUARE = [10, 10, 10, 90, 90, 90, 90, 10]
+
+
+def zigzag(points: int, width: int, height: int) -> list[int]:
+    """Return a polygon whose every edge crosses all columns."""
+    rows = np.linspace(0, height - 1, points).astype(int).tolist()
+    return [value for i, row in enumerate(rows) for value in (width * (i % 2), row)]
+
+
+def scattered(points: int, width: int, height: int) -> list[int]:
+    drawn = np.random.default_rng(5).integers(0, [width, height], (points, 2))
+    return [int(value) for value in drawn.ravel()]
+
+
+CASES: dict[str, tuple[int, int, list[int]]] = {
+    "1e7 x 1e7": (10**7, 10**7, [0, 0, 0, 10**7, 10**7, 10**7, 10**7, 0]),
+    "1e8 x 1e8": (10**8, 10**8, [0, 0, 0, 10**8, 10**8, 10**8, 10**8, 0]),
+    "2 x 2e9": (2, 2 * 10**9, [0, 0, 10**8, 2, 10**8, 0]),
+    "22 KB": (65_000, 65_000, zigzag(2200, 65_000, 65_000)),
+}
+REFUSED = {
+    "1e7 x 1e7": "lies on an image 10000000 high and 10000000 wide: 100000000000000 pixels; masks "
+    "have at most 4294967295; give the image its size",
+    "1e8 x 1e8": "lies on an image 100000000 high and 100000000 wide: 10000000000000000 pixels",
+    "2 x 2e9": "segmentation may become 200000001 runs of pixels, and all of its image 200000001: "
+    "above the limit of 8388608; simplify the polygons, or raise the limit (--max-mask-runs) if "
+    "that is meant",
+    "22 KB": "above the limit of 8388608; simplify the polygons, or raise the limit",
+}
+
+
+def write(folder: Path, height: int, width: int, gt: list[Any], dt: list[Any]) -> None:
+    """Write a ground truth and results, of one object each."""
+    truth = {
+        "images": [{"id": 1, "height": height, "width": width}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [
+            {
+                "id": 1,
+                "image_id": 1,
+                "category_id": 1,
+                "bbox": [0, 0, 90, 90],
+                "area": 8100,
+                "iscrowd": 0,
+                "segmentation": [gt],
+            }
+        ],
+    }
+    result = {"image_id": 1, "category_id": 1, "score": 0.9, "segmentation": [dt]}
+    (folder / "gt.json").write_text(json.dumps(truth))
+    (folder / "dt.json").write_text(json.dumps([result]))
+
+
+def evaluate(
+    folder: Path, *options: str, limit: int = GIBIBYTE
+) -> "subprocess.CompletedProcess[bytes]":
+    line = ["eval", "--iou-type", "segm", "--gt", "gt.json", "--dt", "dt.json", *options]
+    return subprocess.run(
+        [sys.executable, "-m", "detap", *line],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+
+
+@pytest.mark.parametrize("side", ["ground truth", "results"])
+@pytest.mark.parametrize("case", CASES)
+def test_a_polygon_that_takes_much_memory_is_refused(case: str, side: str, tmp_path: Path) -> None:
+    height, width, polygon = CASES[case]
+    if side == "ground truth":
+        write(tmp_path, height, width, polygon, SQUARE)
+    else:
+        write(tmp_path, height, width, SQUARE, polygon)
+    if "e7" in case or "e8" in case:  # any polygon on it is refused
+        side = "ground truth"
+    said = check_said(evaluate(tmp_path), {2})
+    where = {"ground truth": "gt.json: annotations[0]", "results": "dt.json: [0]"}[side]
+    assert where in said
+    assert REFUSED[case] in " ".join(said.split())
+
+
+@pytest.mark.parametrize("side", ["ground truth", "results"])
+def test_many_points_on_a_usual_image_take_no_more_than_its_pixels(
+    side: str, tmp_path: Path
+) -> None:
+    polygon = scattered(100_000, 640, 480)
+    polygon[::2] = [0, 640] * 50_000  # every edge crosses all columns
+    pair = (polygon, SQUARE) if side == "ground truth" else (SQUARE, polygon)
+    write(tmp_path, 480, 640, *pair)
+    done = evaluate(tmp_path, limit=3 * GIBIBYTE // 4)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_limit_is_of_all_polygons_of_an_image_and_can_be_raised(tmp_path: Path) -> None:
+    write(tmp_path, 1000, 1000, SQUARE, SQUARE)
+    # 80 columns, twice, and an end
+    said = check_said(evaluate(tmp_path, "--max-mask-runs", "160"), {2})
+    assert "may become 161 runs of pixels, and all of its image 161: above the limit of 160" in said
+    done = evaluate(tmp_path, "--max-mask-runs", "161", "--output-format", "json")
+    assert json.loads(done.stdout)["summary"]["AP"] == pytest.approx(1, abs=1e-12)
+
+
+def as_pycocotools(polygon: list[int], height: int, width: int) -> Any:
+    return reference.frPyObjects([polygon], height, width)[0]
+
+
+@pytest.mark.parametrize("height", [1, 7, 100])
+def test_crossings_that_cancel_out_leave_the_runs_of_pycocotools(height: int) -> None:
+    polygon = scattered(6_000, 97, height)  # 200,000 crossings: more than are kept uncancelled
+    expected = as_pycocotools(polygon, height, 97)
+    assert dropin.frPyObjects([polygon], height, 97)[0] == expected
+    masks = Masks(
+        np.array([[height, 97]], np.int32),
+        np.zeros(2, np.int64),
+        np.zeros(0, np.uint32),
+        np.array([0, 1]),
+        np.array([6_000]),
+        np.array(polygon, float).reshape(-1, 2),
+    )
+    runs = runs_of(masks.arrays, 0)
+    listed = {"size": [height, 97], "counts": runs.tolist()}
+    assert reference.frPyObjects(listed, height, 97) == expected
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_drop_in_refuses_them_too(case: str) -> None:
+    height, width, polygon = CASES[case]
+    with pytest.raises(MaskError, match=r"cannot be drawn|may become more than 8388608 runs"):
+        dropin.frPyObjects([polygon], height, width)

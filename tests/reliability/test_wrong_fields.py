@@ -1,0 +1,188 @@
+"""Reports and partials any field of which has a wrong type: refused by name, or harmless."""
+
+import copy
+import json
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from detap.errors import InputError
+from detap.evaluation.partial import Partial
+from detap.formats.reading.problems import FaultError
+from detap.formats.text.class_names import ClassNames
+from tests.cli.conftest import Ended, detap
+from tests.conftest import ROOT
+from tests.partial.test_bytes import WHOLE, closed, opened, survives
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+Place = tuple[str | int, ...]
+
+SAMPLE = 60
+"""How many of the reports are tried, each with every command."""
+
+QUICKSTART = ROOT / "fixtures" / "quickstart" / "coco"
+SIDES = ["--gt", QUICKSTART / "instances.json", "--dt", QUICKSTART / "results.json"]
+HALF = "\ud800"
+WRONG: list[Any] = [
+    None, True, 0, 1, -1, 1.5, 10**400, float("nan"), "", "x", HALF, "\udcff", [], [[]], {},
+    {"a": [HALF]},
+]  # fmt: skip
+
+
+def places(record: Any, place: Place = ()) -> Iterator[Place]:
+    """Yield the place of every value of a JSON record; of a list, those of the first two."""
+    if place:
+        yield place
+    if isinstance(record, dict):
+        for key, value in record.items():
+            yield from places(value, (*place, key))
+    elif isinstance(record, list):
+        for at, value in enumerate(record[:2]):
+            yield from places(value, (*place, at))
+
+
+def replaced(record: Any, place: Place, value: Any) -> Any:
+    """Return a copy of a record with another value at a place."""
+    found = copy.deepcopy(record)
+    target = found
+    for key in place[:-1]:
+        target = target[key]
+    target[place[-1]] = value
+    return found
+
+
+def mutants(record: Any, count: int, seed: int) -> list[tuple[Place, Any]]:
+    """Return a sample of what may be replaced by what."""
+    pairs = [(place, value) for place in places(record) for value in WRONG]
+    return random.Random(seed).sample(pairs, min(count, len(pairs)))
+
+
+@pytest.fixture
+def good(tmp_path: Path, detap: Run) -> Path:
+    """Return a report with every part that is read again."""
+    path, tags = tmp_path / "good.json", tmp_path / "tags.csv"
+    tags.write_text("image,tag\n1,night\n2,day\n")
+    asked = ["--slices", tags, "--score-threshold", "0.5", "--fail-under", "AP50=0.1"]
+    ended = detap("eval", *SIDES, *asked, "--classes", "cat", "-o", path)
+    assert ended.status == 0, ended.err
+    assert json.loads(path.read_text()).keys() >= {"gates", "slices", "operating_point"}
+    return path
+
+
+def commands(wrong: Path, good: Path, spare: Path) -> Iterator[list[Any]]:
+    """Yield the command lines that read a report; `spare` is written to."""
+    yield ["explain", wrong, good]
+    yield ["explain", good, wrong]
+    yield ["badge", wrong]
+    yield ["history", wrong, good]
+    yield ["baseline", "update", "--allow-different", spare, wrong]
+    yield ["baseline", "update", wrong, good]
+    yield ["eval", *SIDES, "--classes", "cat", "--baseline", wrong, "--max-drop", "0.5"]
+
+
+def test_reports_with_a_field_of_a_wrong_type(good: Path, detap: Run) -> None:
+    wrong, spare = good.with_name("wrong.json"), good.with_name("spare.json")
+    report = json.loads(good.read_text())
+    refused = 0
+    for place, value in mutants(report, SAMPLE, 24):
+        text = json.dumps(replaced(report, place, value))
+        for line in commands(wrong, good, spare):
+            wrong.write_text(text)
+            spare.write_text(good.read_text())
+            ended = detap(*line)
+            assert ended.status in (0, 1, 2), (place, value, line, ended.err)
+            assert "Traceback" not in ended.err
+            refused += ended.status == 2
+    assert refused > SAMPLE
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        (("inputs", 0, "sha256"), [[]], "is a report of detap that lacks its numbers"),
+        (("classes", 0, "name"), HALF, "surrogates not allowed"),
+        (("gates", "passed"), "no", "is a report of detap that lacks its numbers"),
+        (("slices", "day", "images"), [], "is a report of detap that lacks its numbers"),
+    ],
+)
+def test_such_a_report_is_refused_by_name(
+    place: Place, value: Any, message: str, good: Path, detap: Run
+) -> None:
+    wrong = good.with_name("wrong.json")
+    wrong.write_text(json.dumps(replaced(json.loads(good.read_text()), place, value)))
+    ended = detap("explain", wrong, good)
+    assert ended.status == 2
+    said = " ".join(ended.err.split())
+    assert "wrong.json: " in said
+    assert message in said
+    assert "make it with detap eval -o FILE.json" in said
+    assert detap("explain", good, good).status == 0  # the hint was followed
+
+
+def test_partials_with_a_field_of_a_wrong_type() -> None:
+    for number, data in enumerate(WHOLE):
+        record, columns = opened(data)
+        for place, value in mutants(record, 150, number):
+            survives(closed(replaced(record, place, value), columns))
+
+
+@pytest.mark.parametrize("value", [float("nan"), 1, None, HALF, ["s"]])
+@pytest.mark.parametrize("field", ["suffix", "name"])
+def test_area_ranges_of_a_partial_have_names(field: str, value: Any) -> None:
+    record, columns = opened(WHOLE[0])
+    wrong = replaced(record, ("protocol", "area_ranges", 1, field), value)
+    with pytest.raises(InputError, match="is damaged: heading"):
+        Partial.from_bytes(closed(wrong, columns))
+
+
+@pytest.mark.parametrize("place", [("classes", 0, 1), ("sources", 0), ("notes",)])
+def test_half_of_a_surrogate_pair_in_a_partial(place: Place) -> None:
+    record, columns = opened(WHOLE[1])
+    value: Any = [[HALF, HALF, 1, True]] if place == ("notes",) else HALF
+    with pytest.raises(InputError, match="surrogates not allowed"):
+        Partial.from_bytes(closed(replaced(record, place, value), columns))
+
+
+LONG = "9" * 5000
+"""An integer of more digits than Python converts."""
+
+
+@pytest.mark.parametrize("kind", ["coco", "jsonl"])
+def test_an_integer_of_many_digits_that_nobody_asks_for(
+    kind: str, tmp_path: Path, detap: Run
+) -> None:
+    gt = tmp_path / f"gt.{kind}"
+    box = '"bbox": [0, 0, 9, 9]'
+    if kind == "coco":
+        gt = tmp_path / "gt.json"
+        gt.write_text(
+            f'{{"info": {LONG}, "images": [{{"id": 1, "width": 9, "height": 9, "tag": "day"}}], '
+            '"categories": [{"id": 1, "name": "cat"}], "annotations": [{"id": 1, "image_id": 1, '
+            f'"category_id": 1, "area": 81, "iscrowd": 0, {box}}}]}}'
+        )
+        found = f'[{{"image_id": 1, "category_id": 1, "score": 0.9, {box}}}]'
+    else:
+        text = (
+            '{{"file_name": "a.jpg", "tag": "day", "info": {}, '
+            '"objects": [{{"category": "cat", {}}}]}}'
+        )
+        gt.write_text(text.format(LONG, box))
+        found = text.format(LONG, f'"score": 0.9, {box}')
+    dt = gt.with_name(f"dt{gt.suffix}")
+    dt.write_text(found)
+    line = ["eval", "--gt", gt, "--dt", dt, *(["--boxes", "xywh"] if kind == "jsonl" else [])]
+    ended = detap(*line, "--slice-by", "tag", "--fail-under", "slice:tag=day.AP=0.9")
+    assert ended.status == 0, ended.err
+
+
+@pytest.mark.parametrize("zeros", [18, 5000])
+def test_a_class_number_of_many_zeros(zeros: int) -> None:
+    names = ClassNames("names.txt", ("cat", "dog"))
+    assert names.resolve("0" * zeros + "1") == "dog"
+    with pytest.raises(FaultError, match=r"is beyond the 2 of names\.txt"):
+        names.resolve("0" * zeros + "2")
