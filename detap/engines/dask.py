@@ -65,6 +65,9 @@ def _deaf_to_interrupts() -> Iterator[None]:
 RETRIES = 2
 """How often a function is called again that has raised."""
 
+NO_WORKERS = 60.0
+"""Seconds after which a run fails that has lost all workers it began, and got none again."""
+
 
 class Engine:
     """Runs functions by Dask; see :class:`detap.engines.Engine`.
@@ -131,10 +134,14 @@ class Engine:
 
     def gather(self, submitted: Sequence[Any]) -> list[Any]:
         """Return the values of what was submitted."""
-        from distributed.scheduler import KilledWorker
+        from distributed.scheduler import KilledWorker, NoWorkerError
 
         try:
             values: list[Any] = self._client.gather(list(submitted))
+        except NoWorkerError as error:
+            message = f"--engine dask: for {error.timeout:.0f} s there was no worker left to run on"
+            remedy = "see the workers' logs; they may need more memory than there is"
+            raise UsageError(f"{message}; {remedy}") from None
         except KilledWorker as error:
             name = self._names.get(str(error.task), str(error.task))
             message = "was given up: every worker that was to evaluate it died"
@@ -154,11 +161,15 @@ class Engine:
 
     def _begin_workers(self) -> Any:
         """Start a worker for each core; start all again if one dies before it is ready."""
+        import dask
         from distributed import LocalCluster
 
+        # Dask does not replace a worker that dies while it starts: without a limit, a run that has
+        # lost all of them so would wait for ever.
+        limit = {"distributed.scheduler.no-workers-timeout": NO_WORKERS}
         for _ in range(1 + RETRIES):
             try:
-                with _undisturbed():
+                with _undisturbed(), dask.config.set(limit):
                     return LocalCluster(
                         n_workers=os.cpu_count() or 1,
                         threads_per_worker=1,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,17 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def scheduler() -> Iterator[str]:
+@contextmanager
+def two_workers() -> Iterator[Any]:
     """Run two workers, which are begun again when they die."""
     import logging
 
     import dask
 
-    settings = {"distributed.scheduler.allowed-failures": 2}
+    settings = {
+        "distributed.scheduler.allowed-failures": 2,
+        "distributed.scheduler.no-workers-timeout": 60,
+    }
     with (
         dask.config.set(settings),
         distributed.LocalCluster(
@@ -46,7 +49,36 @@ def scheduler() -> Iterator[str]:
             silence_logs=logging.CRITICAL,
         ) as cluster,
     ):
-        yield cluster.scheduler_address
+        yield cluster
+
+
+class Cluster:
+    """Two workers, and another two once one is lost.
+
+    Dask does not begin a worker again that a test kills while it starts.
+    """
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.stack = stack
+        self.now = stack.enter_context(two_workers())
+
+    def address(self) -> str:
+        try:
+            self.now.wait_for_workers(2, timeout=20)
+        except TimeoutError:
+            self.now = self.stack.enter_context(two_workers())
+        return str(self.now.scheduler_address)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with ExitStack() as stack:
+        yield Cluster(stack)
+
+
+@pytest.fixture
+def scheduler(cluster: Cluster) -> str:
+    return cluster.address()
 
 
 @pytest.mark.parametrize("files", [SHARDS, PAIRS], ids=["one-truth", "pairs"])
@@ -113,14 +145,16 @@ def die() -> None:
     os._exit(9)
 
 
-def test_a_shard_that_kills_its_workers_fails_the_run_by_name(scheduler: str) -> None:
+def test_a_shard_that_kills_its_workers_fails_the_run_by_name() -> None:
+    """On workers of its own: Dask may lose one for good that dies while it starts again."""
     from detap.engines.dask import Engine
     from detap.errors import InputError
 
-    engine = Engine(scheduler)
-    with pytest.raises(InputError) as caught:
-        engine.gather([engine.submit("shards/7.json", die)])
-    engine.close()
+    with two_workers() as cluster:
+        engine = Engine(cluster.scheduler_address)
+        with pytest.raises(InputError) as caught:
+            engine.gather([engine.submit("shards/7.json", die)])
+        engine.close()
     assert str(caught.value) == (
         "shards/7.json: was given up: every worker that was to evaluate it died; see their logs; "
         "it may need more memory than they have"
@@ -264,6 +298,28 @@ def test_workers_that_never_start_end_the_run(
     assert len(begun) == 3
     again = detap("eval", *SHARDS, "--engine", "dask", "--scheduler", scheduler, *JSON)
     assert numbers(again) == numbers(detap("eval", *WHOLE, *JSON))
+
+
+def test_a_run_whose_workers_are_all_gone_ends(
+    shards: Path, detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from detap.engines.dask import Engine
+
+    begin_workers = Engine._begin_workers
+
+    def begin_and_lose(self: Engine) -> Any:
+        cluster = begin_workers(self)
+        cluster.scale(0)
+        return cluster
+
+    monkeypatch.setattr("detap.engines.dask.NO_WORKERS", 1.0)
+    monkeypatch.setattr(Engine, "_begin_workers", begin_and_lose)
+    ended = detap("eval", *SHARDS, "--engine", "dask", *JSON)
+    assert ended.status == 2
+    assert ended.err == (
+        "Error: --engine dask: for 1 s there was no worker left to run on; see the workers' logs; "
+        "they may need more memory than there is\n"
+    )
 
 
 def children(pid: int) -> list[str]:
