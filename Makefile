@@ -35,20 +35,21 @@ mutate: build  ## would the tests notice a defect? single changes, each in a cop
 # is not instrumented and keeps memory to its end: leaks are not looked for.
 # pytrec_eval, an oracle of the ranking tests, frees what it made with new[]: none of ours does.
 ASAN = detect_leaks=0:allocator_may_return_null=1:alloc_dealloc_mismatch=0
-# These start processes without the preloaded library, or measure memory, which it multiplies.
+# These start processes without the preloaded library, or measure memory or time, which it multiplies.
 # pycocotools' own rleMerge reads beyond its buffer where run lengths end early: the oracle stops the run, not detap.
-UNPRELOADED = not in_any_locale_and_home and not the_same_bytes_again and not peak_memory and not is_timed_whole and not run_lengths_as_lists
+UNPRELOADED = not in_any_locale_and_home and not the_same_bytes_again and not peak_memory and not is_timed_whole and not run_lengths_as_lists and not take_250_mb and not takes_linear_time
 SANITIZE = -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -g
 LIBRARY = $(shell gcc -print-file-name=lib$(1).so)
 
 sanitize:  ## the suite over a core with AddressSanitizer and UndefinedBehaviorSanitizer (gcc)
-	rm -rf build/sanitized && mkdir -p build/sanitized
+	rm -rf build/sanitized build/sanitizer.* && mkdir -p build/sanitized
 	git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t build/sanitized
 	cd build/sanitized && DETAP_BUILD_FLAGS="$(SANITIZE)" python setup.py --quiet build_ext --inplace
 	cd build/sanitized && DETAP_DATA=$${DETAP_DATA:-$(CURDIR)/../shared/data} \
 	    LD_PRELOAD="$(call LIBRARY,asan) $(call LIBRARY,ubsan)" PYTHONMALLOC=malloc \
-	    ASAN_OPTIONS=$(ASAN) UBSAN_OPTIONS=print_stacktrace=1 \
-	    python -m pytest --quiet -p no:cacheprovider -k "$(UNPRELOADED)" $(TESTS)
+	    ASAN_OPTIONS=$(ASAN):log_path=$(CURDIR)/build/sanitizer UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/sanitizer \
+	    python -m pytest --quiet -p no:cacheprovider -k "$(UNPRELOADED)" $(TESTS) \
+	    || { cat $(CURDIR)/build/sanitizer.* 2>/dev/null; exit 1; }
 
 COUNT = 1000
 SEED = 0

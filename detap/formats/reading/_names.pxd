@@ -77,7 +77,7 @@ cdef inline bint _names_reserve(Names *names, size_t length) noexcept nogil:
     """Make room for one more word; False when out of memory."""
     cdef void *larger
     cdef size_t room
-    if names.used + length > names.room:
+    if names.used + length >= names.room:  # so that there is text, even of an empty word
         room = 2 * (names.used + length) + 1024
         larger = realloc(names.text, room)
         if larger == NULL:
