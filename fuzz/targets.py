@@ -351,7 +351,7 @@ def _number(word: str) -> str:
     return word
 
 
-YOLO = YoloForm("class", True, "fractions", _number)
+YOLO = YoloForm("class", True, "cxcywh", _number)
 
 
 def voc_text(inputs: Sequence[bytes]) -> list[str]:

@@ -141,6 +141,11 @@ class Format(NamedTuple):
         Whether it looks into files too, of its suffixes.
     beside : tuple of str
         What its readers give beside boxes where they are asked for it: ``masks=True``.
+    boxes : tuple of str
+        The values of ``boxes`` that its readers accept.
+    coordinates : str
+        What its files call the coordinates of a box, where they name them: its readers then have
+        no ``boxes``, whose only value is the one of the format.
     """
 
     name: str
@@ -157,6 +162,8 @@ class Format(NamedTuple):
     sniff: str = ""
     sniffs_files: bool = False
     beside: tuple[str, ...] = ()
+    boxes: tuple[str, ...] = ("xyxy", "xywh")
+    coordinates: str = ""
 
     def reader(self) -> Any:
         """Import the module that reads it."""
@@ -276,7 +283,23 @@ class Format(NamedTuple):
         for option in own:
             if option.keyword and option.name in given:
                 given[option.keyword] = given.pop(option.name)
+        if BOXES in own and given.get(BOXES.name) in BOXES.choices:
+            self._check_boxes(side, given[BOXES.name])
+        if self.coordinates:
+            given.pop(BOXES.name, None)
         return given
+
+    def _check_boxes(self, side: str, value: str) -> None:
+        """Raise UsageError if the files of this format have no such boxes."""
+        if value in self.boxes:
+            return
+        if self.coordinates:
+            raise UsageError(named_coordinates(self.title, self.coordinates, side, value))
+        option = GT_BOXES if side == TRUTH else DT_BOXES
+        choices = " or ".join(self.boxes)
+        raise UsageError(
+            f"{self.title} files have no {value} boxes: use {option.spelling} {choices}"
+        )
 
 
 IMAGE_SET = Option(
@@ -294,9 +317,11 @@ LAYOUT = Option(
 )
 BOXES = Option(
     "boxes",
-    "What the four numbers of a box are: x1 y1 x2 y2 (of a text line the default), or x y width "
-    "height (of COCO's bbox the default); of a column bbox, where its metadata do not say.",
-    choices=("xyxy", "xywh"),
+    "What the four numbers of a box are: x1 y1 x2 y2 (of a text line the default), x y width "
+    "height (of COCO's bbox the default), or, of YOLO alone and its default, center x, center y, "
+    "width and height; of a column bbox, where its metadata do not say. Files that name their "
+    "coordinates, or hold four corners, accept no other value than their own.",
+    choices=("xyxy", "xywh", "cxcywh"),
 )
 GT_BOXES = Option(
     "gt_boxes",
@@ -313,6 +338,17 @@ DT_BOXES = Option(
     keyword="boxes",
 )
 _BOX_OPTIONS = (BOXES, GT_BOXES, DT_BOXES)
+
+
+def named_coordinates(title: str, coordinates: str, side: str, value: str) -> str:
+    """Return the message that boxes cannot be read as `value`, since files name coordinates."""
+    option, other = (GT_BOXES, DT_BOXES) if side == TRUTH else (DT_BOXES, GT_BOXES)
+    return (
+        f"{title} files name their coordinates ({coordinates}): {option.spelling} {value} does not "
+        f"apply to them; use {other.spelling} for the other side"
+    )
+
+
 CLASS_NAMES = Option(
     "class_names",
     "Class names where files number the classes, text files from 0: one a line, or a data.yaml.",
@@ -437,10 +473,14 @@ _FORMATS = (
         "coco",
         suffixes=(".yaml", ".yml", ".txt"),
         folders=True,
-        options=(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK),
+        options=(
+            *_BOX_OPTIONS,
+            *(CLASS_NAMES, DT_CLASS_NAMES, SPLIT, IMAGE_SIZE, IMAGE_SIZES, COLUMNS, TASK),
+        ),
         aside="detap.formats.yolo.aside",
         sniff="detap.formats.yolo.sniff",
         sniffs_files=True,
+        boxes=BOXES.choices,
     ),
     Format(
         "arrow",
@@ -471,10 +511,12 @@ _FORMATS = (
         "coco",
         suffixes=(".xml", ".xml.gz"),
         folders=True,
-        options=(SHAPES, ATTRIBUTE_FLAGS),
+        options=(*_BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS),
         aside="detap.formats.cvat.aside",
         sniff="detap.formats.cvat.sniff",
         sniffs_files=True,
+        boxes=("xyxy",),
+        coordinates="xtl, ytl, xbr, ybr",
     ),
     Format(
         "labelme",
@@ -483,10 +525,12 @@ _FORMATS = (
         "coco",
         suffixes=(".json",),
         folders=True,
-        options=(SHAPES, ATTRIBUTE_FLAGS),
+        options=(*_BOX_OPTIONS, SHAPES, ATTRIBUTE_FLAGS),
         aside="detap.formats.labelme.aside",
         sniff="detap.formats.labelme.sniff",
         sniffs_files=True,
+        boxes=("xyxy",),
+        coordinates="points",
     ),
     Format(
         "openimages",
@@ -495,8 +539,10 @@ _FORMATS = (
         "coco",
         suffixes=(".csv", ".csv.gz"),
         heads=(b"ImageID,",),
-        options=(IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
+        options=(*_BOX_OPTIONS, IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
         aside="detap.formats.openimages.aside",
+        boxes=("xyxy",),
+        coordinates="XMin, XMax, YMin, YMax",
     ),
     Format(
         "kitti",
@@ -516,9 +562,11 @@ _FORMATS = (
         "dota",
         suffixes=(".txt",),
         folders=True,
-        options=(IMAGE_SET, ANGLE_UNIT),
+        options=(*_BOX_OPTIONS, IMAGE_SET, ANGLE_UNIT),
         aside="detap.formats.dota.aside",
         sniff="detap.formats.dota.sniff",
+        boxes=(),
+        coordinates="x1 y1 x2 y2 x3 y3 x4 y4",
     ),
 )
 

@@ -109,7 +109,7 @@ def test_explain_attributes_to_the_options_of_reading(
         rows = f"1 0.9 60 60 119 119\n2 0.8 {second}\n"
         Path(f"{name}/comp4_det_test_cat.txt").write_text(rows)
     gt = ("--gt", "Annotations", "--format", "voc")
-    new = (*gt, "--dt", "new", "--boxes", "xywh", "--as-is")
+    new = (*gt, "--dt", "new", "--dt-boxes", "xywh", "--as-is")
     assert detap("eval", *gt, "--dt", "old", "-o", "a.json").status == 0
     ended = detap("eval", *new, "-o", "b.json")
     assert ended.status == 0, ended.err
@@ -120,7 +120,7 @@ def test_explain_attributes_to_the_options_of_reading(
         "name": "reading",
         "differs": True,
         "first": "by default",
-        "second": "--boxes xywh",
+        "second": "--dt-boxes xywh",
     }
     told = detap("explain", "a.json", "b.json", *new, "--output-format", "json")
     assert told.status == 0, told.err

@@ -377,7 +377,7 @@ def test_numbers_of_another_list_beside_yolo_are_told_apart(
         *truth,
         "--dt",
         str(real_data / path),
-        "--boxes",
+        "--dt-boxes",
         options.get("boxes", "xyxy"),
     )
     refused = command(*call)
@@ -428,7 +428,7 @@ def test_text_with_the_score_in_the_last_column_is_named(
         text = "".join(" ".join([name, *box, score]) + "\n" for name, score, *box in lines)
         (tmp_path / path.name).write_text(text)
     names = ("--class-names", str(real_data / "voc-100/voc.names"))
-    boxes = ("--boxes", FOUND[found][1].get("boxes", "xyxy"))
+    boxes = ("--dt-boxes", FOUND[found][1].get("boxes", "xyxy"))
     truth = ("--gt", str(real_data / TRUTHS["voc"][0]))
     ended = command("eval", *truth, "--dt", str(tmp_path), *names, *boxes)
     assert ended.status == 2

@@ -60,8 +60,9 @@ def test_an_option_of_another_format_is_refused(files: Path) -> None:
     ended = run(files, "eval", "--gt", "gt.boxes", "--dt", "dt.boxes", "--boxes", "xywh")
     assert ended.returncode == 2
     assert (
-        "--boxes is for COCO and VOC and Parquet/Arrow and JSON Lines and KITTI files; these are "
-        "read as made-up" in ended.stderr
+        "--boxes is for COCO and VOC and YOLO and Parquet/Arrow and JSON Lines and CVAT and "
+        "LabelMe and Open Images and KITTI and DOTA files; these are read as made-up"
+        in ended.stderr
     )
 
 

@@ -1,5 +1,6 @@
 """YOLO's data sets and predictions: small cases worked by hand."""
 
+import os
 import struct
 import time
 import warnings
@@ -573,6 +574,45 @@ def test_paths_outside_the_data_set_are_noted(tmp_path: Path) -> None:
     notes = {note.code: note for note in truth.notes}
     assert str(tmp_path / "elsewhere" / "images")[:50] in notes["paths-outside-data-set"].message
     assert "paths-outside-data-set" not in codes(truth_of(dataset(tmp_path / "inside")))
+
+
+@pytest.mark.parametrize(
+    ("yaml", "text"),
+    [
+        ("val: ../elsewhere/images\n", "password = hunter2\n"),
+        ("val: ../elsewhere/images\n", "0 .5 .5 .25 hunter2\n"),
+        ("val: ../elsewhere/images\n", "hunter2 .5 .5 .25 .5\n"),
+        ("val: ../elsewhere/images\n", "0 .5 .5 .25 4711\n"),
+        ("path: ../elsewhere\nval: images\n", "hunter2\x01\n"),
+        ("val: ../list.txt\n", "hunter2 .5 .5 .25 .5\n"),
+    ],
+)
+def test_labels_outside_the_data_set_are_not_quoted(tmp_path: Path, yaml: str, text: str) -> None:
+    """The labels counterpart of a path that data.yaml gives; inside, the line is quoted."""
+    files: dict[str, str | bytes] = {"images/a.png": png(9, 9), "labels/a.txt": text}
+    write(tmp_path / "elsewhere", files)
+    write(tmp_path, {"list.txt": "elsewhere/images/a.png\n"})
+    write(tmp_path, {"data/data.yaml": f"{yaml}names: [cat]\n"})
+    with pytest.raises(InputError, match="lies outside the data set, and nothing of it") as error:
+        truth_of(tmp_path / "data" / "data.yaml")
+    (problem,) = error.value.problems
+    assert os.path.abspath(problem.file) == str(tmp_path / "elsewhere" / "labels" / "a.txt")
+    assert not problem.place
+    assert not any(word in str(error.value) for word in ("hunter2", "password", "4711", "line 1"))
+    with pytest.raises(InputError, match="line 1"):  # as the hint says
+        truth_of(tmp_path / "elsewhere" / "labels")
+
+
+def test_a_list_of_names_outside_the_data_set_is_not_quoted(tmp_path: Path) -> None:
+    files: dict[str, str | bytes] = {"images/a.png": png(9, 9), "labels/a.txt": BOX}
+    write(tmp_path / "elsewhere", {**files, "classes.txt": "hunter2\n"})
+    write(tmp_path, {"data/data.yaml": "val: ../elsewhere/images\nnames: [cat]\n"})
+    with pytest.raises(InputError, match="lies outside the data set") as error:
+        truth_of(tmp_path / "data" / "data.yaml")
+    assert "hunter2" not in str(error.value)
+    write(tmp_path, {"mine.txt": "dog\n"})
+    with pytest.raises(InputError, match="class 0 is 'cat', not 'dog'"):
+        truth_of(tmp_path / "data" / "data.yaml", class_names=tmp_path / "mine.txt")
 
 
 def test_a_folder_of_other_files_is_not_walked(tmp_path: Path) -> None:

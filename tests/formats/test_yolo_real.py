@@ -125,6 +125,30 @@ def test_every_file_is_scanned(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
             assert column.tobytes() == same.columns()[name].tobytes(), name
 
 
+@pytest.mark.parametrize("encoding", ["xywh", "xyxy"])
+def test_boxes_in_another_encoding(folder: Path, tmp_path: Path, encoding: str) -> None:
+    """The same boxes by their first corner, or by two, give the known numbers."""
+    for side, path in (("labels", "labels/val"), ("found", "predictions/labels")):
+        for file in (folder / path).iterdir():
+            lines = [line.split() for line in file.read_text().splitlines()]
+            text = "".join(f"{_by_corner(line, encoding)}\n" for line in lines)
+            write(tmp_path, {f"{side}/{file.name}": text})
+    reading: Any = {"image_sizes": folder / "sizes.csv", "boxes": encoding, "format": "yolo"}
+    names = {"class_names": folder / "data.yaml"}
+    found = summary_of(tmp_path / "labels", tmp_path / "found", reading | names, reading)
+    expected = json.loads((folder / "expected_coco.json").read_text())
+    assert found["AP"] == pytest.approx(expected["AP"], abs=1e-4)  # last bits at a threshold
+    assert found["AP50"] == pytest.approx(expected["AP50"], abs=1e-12)
+
+
+def _by_corner(line: list[str], encoding: str) -> str:
+    name, *box = line
+    x, y, width, height = map(float, box[:4])
+    low = [x - width / 2, y - height / 2]
+    second = [width, height] if encoding == "xywh" else [x + width / 2, y + height / 2]
+    return " ".join([name, *(repr(value) for value in [*low, *second]), *box[4:]])
+
+
 # --- the command
 
 
@@ -134,18 +158,16 @@ def test_what_the_error_used_to_advise(
     """Fractions taken for pixels gave mAP .4002, status 0 and no warning."""
     names = str(voc / "gt" / "yolo" / "obj.names")
     labels, found = str(folder / "labels" / "val"), str(folder / "predictions" / "labels")
-    words = ("eval", "--gt", labels, "--dt", found, "--boxes", "xywh", "--class-names", names)
-    told = command(*words)
-    assert told.status == 2
-    assert "--boxes is for" in told.err
-    insisted = command(*words, "--format", "voc")
+    words = ("eval", "--gt", labels, "--dt", found, "--class-names", names)
+    insisted = command(*words, "--boxes", "xywh", "--format", "voc")
     assert insisted.status == 2
     assert "look like fractions of the image's size" in insisted.err
     for remedy in ("--gt-format yolo", "--dt-format yolo"):
         assert remedy in insisted.err
     annotations = str(voc / "gt" / "voc_xml")
     mixed = ("eval", "--gt", annotations, *words[3:-2], "--class-names", str(folder / "data.yaml"))
-    assert "--dt-format yolo" in command(*mixed, "--dt-format", "voc").err
+    as_pixels = (*mixed, "--dt-format", "voc", "--dt-boxes", "xywh")
+    assert "--dt-format yolo" in command(*as_pixels).err
     done = command(*mixed, "--dt-format", "yolo", "--protocol", "coco", "--output-format", "json")
     assert json.loads(done.out)["summary"]["AP"] == pytest.approx(0.3469581862666092, abs=1e-12)
 

@@ -85,7 +85,7 @@ def form(
     key, scored = "image" if known else "class", width % 2 == 1
     if encoding != "fractions":
         return LineForm(key, scored, encoding, str, known)
-    return YoloForm(key, scored, encoding, str, known, counts, width - scored)
+    return YoloForm(key, scored, "cxcywh", str, known, counts, width - scored)
 
 
 def check_lines(

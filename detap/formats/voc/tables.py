@@ -11,11 +11,13 @@ Electronics 10(3):279.
 
 import os
 
+from detap.errors import UsageError
 from detap.formats.named.objects import Objects, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.reading.paths import Path
 from detap.formats.reading.problems import check_choice
 from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.formats.registry import TRUTH, named_coordinates
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
 from detap.formats.text.folder import folder_notes, ground_truth_folder, select_images
@@ -55,7 +57,7 @@ def read_ground_truth(
     class_names : str or path, optional
         A file with one class a line, for text files that number their classes from 0.
     boxes : {"xyxy", "xywh"}
-        What the numbers of a text file are, in pixels. XML names its corners.
+        What the numbers of a text file are, in pixels. XML names its corners: always "xyxy".
     as_is : bool
         Whether boxes that end before they begin count however many there are: as boxes that
         overlap nothing. By default one in twenty is an error.
@@ -72,6 +74,8 @@ def read_ground_truth(
     ------
     InputError
         With every problem found, up to the limit.
+    UsageError
+        If boxes of XML are to be read as "xywh".
     """
     check_choice("boxes", boxes, BOX_ENCODINGS)
     path = os.fspath(path)
@@ -82,6 +86,9 @@ def read_ground_truth(
     problems.raise_any()
     form = None
     if folder.suffix == ".xml":
+        if boxes != "xyxy":
+            coordinates = "xmin, ymin, xmax, ymax"
+            raise UsageError(named_coordinates("VOC XML", coordinates, TRUTH, boxes))
         read = read_annotations(folder, selection.members, problems, limits)
     else:
         form = LineForm("class", False, boxes, names.resolve)

@@ -8,7 +8,7 @@ import numpy as np
 from detap.errors import InputError, Note, Problem
 from detap.formats.named.problems import Problems
 from detap.formats.text.rows import Rows
-from detap.formats.yolo.lines import BOX, COLUMNS
+from detap.formats.yolo.lines import COLUMNS, TITLES
 from detap.tables.detection import Flags, Floats
 from detap.tables.doubts import INSIST, too_many
 
@@ -53,7 +53,7 @@ class Columns(NamedTuple):
         return box, np.where(polygon, score, rows.values[:, 0])
 
 
-def order_of_columns(rows: Rows, *, named: bool) -> Columns:
+def order_of_columns(rows: Rows, *, named: bool, encoding: str) -> Columns:
     """Return where the confidence stands: last, unless boxes refute that and fit the other order.
 
     Parameters
@@ -62,11 +62,14 @@ def order_of_columns(rows: Rows, *, named: bool) -> Columns:
         Of five numbers each.
     named : bool
         Whether classes are given by name, as Padilla's tools do, which write the confidence first.
+    encoding : {"cxcywh", "xywh", "xyxy"}
     """
     values = rows.values[~rows.flag]
     if not len(values):
         return Columns(COLUMNS[0])
-    last, first = (int(np.count_nonzero(~_fits(b))) for b in (values[:, :4], values[:, 1:]))
+    last, first = (
+        int(np.count_nonzero(~_fits(b, encoding))) for b in (values[:, :4], values[:, 1:])
+    )
     if named:
         chosen = not first
         why = "classes are given by name"
@@ -119,11 +122,21 @@ def settle(chosen: Columns, last: Floats, first: Floats, path: str) -> Columns:
     return Columns(COLUMNS[0], (Note("columns-conf-last", message, len(last), warning=False),))
 
 
-def _fits(box: Floats) -> Flags:
-    """Return whether boxes (N, 4), centre and sides, lie in their images."""
-    low, high = box[:, :2] - box[:, 2:] / 2, box[:, :2] + box[:, 2:] / 2
-    inside: Flags = (low >= LOWEST) & (high <= HIGHEST) & (box[:, 2:] >= 0)
+def _fits(box: Floats, encoding: str) -> Flags:
+    """Return whether boxes (N, 4) lie in their images."""
+    low, high = _corners(box, encoding)
+    inside: Flags = (low >= LOWEST) & (high <= HIGHEST) & (high >= low)
     return inside[:, 0] & inside[:, 1]
+
+
+def _corners(box: Floats, encoding: str) -> tuple[Floats, Floats]:
+    """Return the first and the last corner, (N, 2) each, of boxes (N, 4)."""
+    first, second = box[:, :2], box[:, 2:]
+    if encoding == "xyxy":
+        return first, second
+    if encoding == "xywh":
+        return first, first + second
+    return first - second / 2, first + second / 2
 
 
 def check_fractions(
@@ -133,6 +146,7 @@ def check_fractions(
     problems: Problems,
     *,
     as_is: bool,
+    encoding: str,
     reach: float | None = None,
 ) -> None:
     """Refuse files of boxes and polygons, and numbers that are no fractions.
@@ -141,12 +155,13 @@ def check_fractions(
     ----------
     rows : Rows
     box : (N, 4) float64
-        Of a polygon its lowest and highest x and y, else centre and sides.
+        Of a polygon its lowest and highest x and y, else as encoded.
     place : callable
     problems : Problems
         Gets what is wrong.
     as_is : bool
         Whether boxes may reach beyond their images.
+    encoding : {"cxcywh", "xywh", "xyxy"}
     reach : float, optional
         How far polygons may reach beyond: as far as boxes, if not given.
     """
@@ -167,7 +182,7 @@ def check_fractions(
         )
     for row in at[: problems.limit].tolist():
         column = int(outside[row].argmax())
-        title = (_SIDES if rows.flag[row] else BOX)[column]
+        title = (_SIDES if rows.flag[row] else TITLES[encoding])[column]
         message = f"{title} {box[row, column]:.6g} is no fraction of the image, from 0 to 1"
         problems.add(*place(row), message, remedy)
     problems.count += max(0, len(at) - problems.limit)
@@ -185,7 +200,7 @@ def _refuse_mixed(rows: Rows, place: Place, problems: Problems) -> None:
         problems.add(*place(row), message, "write all objects of an image alike")
 
 
-def in_pixels(box: Floats, is_polygon: Flags, size: Floats) -> Floats:
+def in_pixels(box: Floats, is_polygon: Flags, size: Floats, encoding: str = "cxcywh") -> Floats:
     """Return x, y, width and height (N, 4) in pixels.
 
     The order of operations is that of writers of COCO's JSON, who go by way of the corners: another
@@ -198,12 +213,17 @@ def in_pixels(box: Floats, is_polygon: Flags, size: Floats) -> Floats:
     is_polygon : (N,) bool
     size : (N, 2) float64
         Of the image of each.
+    encoding : {"cxcywh", "xywh", "xyxy"}
+        What the four numbers are that are not of a polygon.
     """
+    polygon = is_polygon[:, None]
     with np.errstate(over="ignore", invalid="ignore"):
-        first, second = box[:, :2] * size, box[:, 2:] * size
-        low = np.where(is_polygon[:, None], first, first - second / 2)
-        high = np.where(is_polygon[:, None], second, first + second / 2)
-        pixels: Floats = np.concatenate([low, high - low], axis=1)
+        scaled = box * np.tile(size, (1, 2))
+        low, high = _corners(scaled, encoding)
+        sides = scaled[:, 2:] if encoding == "xywh" else high - low
+        low = np.where(polygon, scaled[:, :2], low)
+        sides = np.where(polygon, scaled[:, 2:] - scaled[:, :2], sides)
+    pixels: Floats = np.concatenate([low, sides], axis=1)
     return pixels
 
 

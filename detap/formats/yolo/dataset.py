@@ -13,15 +13,18 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from detap.errors import UsageError
+from detap.errors import InputError, Problem, UsageError
 from detap.formats.named.problems import Problems
 from detap.formats.reading import stream as files
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
+from detap.formats.reading.paths import Path
 from detap.formats.reading.stream import Limits
 from detap.formats.text.data_yaml import SPLITS, SUFFIXES, DataYaml, read_data_yaml
 from detap.formats.text.folder import Folder, is_regular
 from detap.formats.text.lines import plain_lines
 from detap.spelling import quoted
+
+_UNQUOTED = "is malformed; it lies outside the data set, and nothing of it is quoted"
 
 NAME_LISTS = ("classes.txt", "obj.names", "data.yaml")
 """Where classes are named, beside labels."""
@@ -67,6 +70,37 @@ class DataSet(NamedTuple):
     def labelled(self) -> tuple[int, ...]:
         """The numbers of the images that have a file of labels."""
         return tuple(number for number, member in enumerate(self.members) if member)
+
+    def unquoted(self, error: InputError, given: Path | None) -> InputError:
+        """Return an error that says nothing of files outside the data set but their paths.
+
+        A `data.yaml` may name any folder, and so have any text file read as labels.
+
+        Parameters
+        ----------
+        error : InputError
+        given : str, path or None
+            A list of names that the user gave, which is quoted wherever it is.
+        """
+        if self.data is None:
+            return error
+        own = os.path.dirname(self.data.file)
+        known = {self.data.file, "" if given is None else os.fspath(given)}
+        problems = dict.fromkeys(
+            Problem(problem.file, "", _UNQUOTED, "give its folder to see what is wrong")
+            if problem.file not in known
+            and problem.file.endswith((".txt", *NAME_LISTS))
+            and not is_below(problem.file, own)
+            else problem
+            for problem in error.problems
+        )
+        return InputError(problems, error.omitted + len(error.problems) - len(problems))
+
+
+def is_below(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or lies below it."""
+    full, top = os.path.abspath(path), os.path.abspath(folder)
+    return full == top or full.startswith(os.path.join(top, ""))
 
 
 def is_data_yaml(path: str) -> bool:
@@ -196,9 +230,8 @@ class _Search:
 
     def _report_outside(self, path: str, own: str) -> None:
         """Keep a path that is not below the folder of the data.yaml."""
-        full = os.path.abspath(path)
-        if full != own and not full.startswith(os.path.join(own, "")):
-            self.outside.setdefault(full)
+        if not is_below(path, own):
+            self.outside.setdefault(os.path.abspath(path))
 
     def _base(self, data: DataYaml) -> str:
         here = os.path.dirname(data.file) or "."

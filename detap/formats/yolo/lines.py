@@ -8,6 +8,8 @@ from detap.formats.reading.problems import FaultError
 from detap.formats.text.lines import LineForm, columns_of, numbers_of
 
 BOX = ("xc", "yc", "w", "h")
+TITLES = {"cxcywh": BOX, "xywh": ("x", "y", "w", "h"), "xyxy": ("x1", "y1", "x2", "y2")}
+"""The columns of a box in each of its encodings."""
 CORNERS = 8
 """How many coordinates a quadrilateral has."""
 COLUMNS = ("conf-last", "conf-first")
@@ -24,6 +26,8 @@ class YoloForm(LineForm):
 
     Attributes
     ----------
+    encoding : {"cxcywh", "xywh", "xyxy"}
+        What the four numbers of a box are.
     counts : tuple of int
         The numbers of coordinates that a line may have; empty for a box or any polygon.
     kept : int
@@ -47,7 +51,8 @@ class YoloForm(LineForm):
     def columns(self) -> tuple[str, ...]:
         """The names of the columns of a box, or of a polygon."""
         corners = range(1, self.kept // 2 + 1)
-        shape = BOX if self.kept == len(BOX) else [f"{axis}{at}" for at in corners for axis in "xy"]
+        polygon = [f"{axis}{at}" for at in corners for axis in "xy"]
+        shape = TITLES[self.encoding] if self.kept == len(BOX) else polygon
         return ("class", *shape, *(("conf",) if self.scored else ()))
 
     @property
@@ -89,10 +94,11 @@ class YoloForm(LineForm):
     def _titles(self, count: int) -> Sequence[str]:
         """Return what the numbers of a line of so many coordinates are called."""
         score = ("conf",) if self.scored else ()
+        box = TITLES[self.encoding]
         if count == len(BOX):
-            return (*BOX, *score)
+            return (*box, *score)
         if self.counts and self.kept == len(BOX):
-            return (*BOX, *(f"column {at}" for at in range(6, count + 2)), *score)
+            return (*box, *(f"column {at}" for at in range(6, count + 2)), *score)
         return (*(("x", "y") * (count // 2)), *score)
 
     def _other_count(self, count: int) -> tuple[str, str]:

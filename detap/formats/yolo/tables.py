@@ -82,6 +82,7 @@ def read_ground_truth(
     split: str | None = None,
     class_names: Path | None = None,
     task: str | None = None,
+    boxes: str = "cxcywh",
     image_size: Size | None = None,
     image_sizes: Path | None = None,
     as_is: bool = False,
@@ -99,6 +100,8 @@ def read_ground_truth(
         What the classes are called: a name a line, or a `data.yaml`. Without it, what the
         `data.yaml` says, or a ``classes.txt``, ``obj.names`` or ``data.yaml`` in the folder of the
         labels or the two above it; else the numbers are the names.
+    boxes : {"cxcywh", "xywh", "xyxy"}
+        What the four numbers of a box are, in fractions of its image.
     image_size : str or (float, float), optional
         Width and height of every image, in pixels: ``"640x480"``.
     image_sizes : str or path, optional
@@ -118,22 +121,38 @@ def read_ground_truth(
     Raises
     ------
     InputError
-        With every problem found, up to the limit.
+        With every problem found, up to the limit. Nothing is quoted of files that lie outside the
+        folder of the `data.yaml`.
     """
     path = described(os.fspath(path))
     data_set = find_images(path, split, limits)
-    names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
+    given = GivenSizes(data_set.images, image_size, image_sizes, limits)
+    try:
+        names = _names_of_truth(data_set, class_names, limits, as_is=as_is)
+        given_task = _Task(task, _keypoints([names, *_lists_of(data_set.data)]), as_is, boxes)
+        return _truth_of(path, data_set, names, given_task, given, limits=limits)
+    except InputError as error:
+        raise data_set.unquoted(error, class_names) from None
+
+
+def _truth_of(
+    path: str,
+    data_set: DataSet,
+    names: ClassNames,
+    task: "_Task",
+    given: GivenSizes,
+    *,
+    limits: Limits,
+) -> GroundTruth:
+    """Read the labels of a data set as ground truth."""
     members = [data_set.members[number] for number in data_set.labelled]
-    keypoints = _keypoints([names, *_lists_of(data_set.data)])
-    given_task = _Task(task, keypoints, as_is)
-    labels = _Files.read(data_set.folder, members, names, limits, given_task, scored=False)
+    labels = _Files.read(data_set.folder, members, names, limits, task, scored=False)
     rows = labels.rows
     what = f"object in the {len(members)} label files of its images"
     refuse_empty(path, len(rows), limits, what, "labels")
-    labels.check(rows.values, as_is=as_is)
+    labels.check(rows.values, as_is=task.as_is)
     image = np.array(data_set.labelled, np.int32)[rows.file]
-    given = GivenSizes(data_set.images, image_size, image_sizes, limits)
-    sizes = sizes_of_images(data_set, given, image, as_is=as_is)
+    sizes = sizes_of_images(data_set, given, image, as_is=task.as_is)
     classes = names.names or tuple(sorted(rows.names, key=lambda name: (len(name), name)))
     pixels = labels.pixels(rows.values, sizes[image])
     polygons = labels.polygons(pixels, sizes[image])
@@ -148,7 +167,7 @@ def read_ground_truth(
         sizes=sizes,
         polygons=None if polygons is None else polygons[kept],
     )
-    stand = Stand(path, limits, as_is, lambda row: labels.place(int(kept[row])), "xywh")
+    stand = Stand(path, limits, task.as_is, lambda row: labels.place(int(kept[row])), "xywh")
     own = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
     sources = _once((*own, *labels.source(), *names.source(), *given.source))
     notes = _truth_notes(data_set, names, image, len(rows) - len(kept))
@@ -163,6 +182,7 @@ class _Task:
     name: str | None
     keypoints: tuple[int, int] | None
     as_is: bool
+    boxes: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +217,14 @@ class _Files(Places):
         """Read them; raise InputError with every line that cannot be read."""
         kinds: set[bool] = set()
         resolve = _resolver(names, frozenset(known), kinds)
-        form = form_of(task.name, task.keypoints, scored=scored, resolve=resolve, path=folder.given)
+        form = form_of(
+            task.name,
+            task.keypoints,
+            scored=scored,
+            resolve=resolve,
+            path=folder.given,
+            encoding=task.boxes,
+        )
 
         def read(form: YoloForm) -> Rows:
             problems = Problems(limits.problems)
@@ -231,13 +258,16 @@ class _Files(Places):
         reach = None
         if self.corners is not None:
             reach = _PREDICTIONS_REACH if self.form.scored else _LABELS_REACH
-        check_fractions(self.rows, box, self.place, problems, as_is=as_is, reach=reach)
+        encoding = self.form.encoding
+        check_fractions(
+            self.rows, box, self.place, problems, as_is=as_is, encoding=encoding, reach=reach
+        )
         problems.raise_any()
 
     def pixels(self, box: Floats, size: Floats) -> Floats:
         """Return the boxes (N, 4) in pixels, in images of the sizes (N, 2)."""
         problems = Problems(self.limits.problems)
-        pixels = in_pixels(box, self.rows.flag, size)
+        pixels = in_pixels(box, self.rows.flag, size, self.task.boxes)
         check_areas(pixels, self.place, problems)
         problems.raise_any()
         return pixels
@@ -349,6 +379,7 @@ def read_detections(
     dt_class_names: Path | None = None,
     columns: str | None = None,
     task: str | None = None,
+    boxes: str = "cxcywh",
     image_size: Size | None = None,
     image_sizes: Path | None = None,
     as_is: bool = False,
@@ -373,6 +404,8 @@ def read_detections(
     task : {"detect", "segment", "pose", "obb"}, optional
         As :func:`read_ground_truth` has it; ``kpt_shape`` is that of the ground truth or of
         `class_names`.
+    boxes : {"cxcywh", "xywh", "xyxy"}
+        As :func:`read_ground_truth` has it.
     image_size, image_sizes : optional
         As :func:`read_ground_truth` has them; for images whose size the ground truth does not have.
     as_is, limits
@@ -399,7 +432,7 @@ def read_detections(
     members = tuple(folder.members.values())
     described = [_found(source.path, limits) for source in truth.files if is_data_yaml(source.path)]
     keypoints = _keypoints([names, ClassNames.given(class_names, limits), *described])
-    known, given_task = truth.classes, _Task(task, keypoints, as_is)
+    known, given_task = truth.classes, _Task(task, keypoints, as_is, boxes)
     found = _Files.read(folder, members, names, limits, given_task, scored=True, known=known)
     rows = found.rows
     if not names.names:
@@ -456,11 +489,11 @@ def _columns(
         return Columns("conf-last")
     if columns is not None:
         return Columns(columns)
-    order = order_of_columns(rows, named=found.by_name)
+    order = order_of_columns(rows, named=found.by_name, encoding=form.encoding)
     if not order.doubtful:
         return order
     last, first = (
-        _greatest_overlaps(found, truth, in_pixels(box, rows.flag, size))
+        _greatest_overlaps(found, truth, in_pixels(box, rows.flag, size, form.encoding))
         for box in (rows.values[:, :4], rows.values[:, 1:])
     )
     return settle(order, last, first, path)

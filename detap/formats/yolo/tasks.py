@@ -14,7 +14,7 @@ import numpy as np
 from detap.core.polygons import crossing
 from detap.errors import InputError, Problem
 from detap.formats.reading.problems import check_choice
-from detap.formats.yolo.lines import BOX, CORNERS, YoloForm
+from detap.formats.yolo.lines import BOX, CORNERS, TITLES, YoloForm
 from detap.tables.detection import Flags, Floats
 from detap.tables.doubts import too_many
 
@@ -34,6 +34,7 @@ def form_of(
     scored: bool,
     resolve: Callable[[str], str],
     path: str,
+    encoding: str,
 ) -> YoloForm:
     """Return the form of the rows, as far as a task or keypoints set it.
 
@@ -42,6 +43,7 @@ def form_of(
     InputError
         If the two disagree.
     """
+    check_choice("boxes", encoding, tuple(TITLES))
     if task is not None:
         check_choice("task", task, TASKS)
     boxes = len(BOX)
@@ -55,7 +57,7 @@ def form_of(
             raise InputError(Problem(path, "", message, remedy))
         counts: tuple[int, ...] = {"detect": (boxes,), "obb": (CORNERS,)}.get(task or "", ())
         if not counts:
-            return YoloForm("class", scored, "fractions", resolve)
+            return YoloForm("class", scored, encoding, resolve)
         kept, source, hint = counts[0], f"--task {task}", "correct the line, or leave out --task"
     else:
         shape = f"kpt_shape [{keypoints[0]}, {keypoints[1]}]"
@@ -71,7 +73,7 @@ def form_of(
         if task == "detect":
             counts = (boxes, *counts)
             hint = "correct kpt_shape or the row"
-    return YoloForm("class", scored, "fractions", resolve, None, counts, kept, source, hint)
+    return YoloForm("class", scored, encoding, resolve, None, counts, kept, source, hint)
 
 
 def has_keypoints(form: YoloForm) -> bool:
@@ -84,7 +86,7 @@ def keeping(form: YoloForm, kept: int, *counts: int) -> YoloForm:
 
     `counts` are the numbers of coordinates that rows may have; `kept` if not given.
     """
-    columns = ("class", form.scored, "fractions", form.resolve, None)
+    columns = ("class", form.scored, form.encoding, form.resolve, None)
     return YoloForm(*columns, counts or (kept,), kept)
 
 

@@ -1,0 +1,148 @@
+"""What the four numbers of a box are: `--boxes`, `--gt-boxes` and `--dt-boxes` of every format."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.cli import main
+from detap.errors import UsageError
+from detap.formats.registry import FORMATS
+from tests.formats.voc_files import item, write, xml
+
+SIZE: dict[str, Any] = {"image_size": "200x100", "format": "yolo"}
+# Of an image of 200 x 100, the box from (75, 25) to (125, 75): centre (100, 50), sides 50 and 50.
+ROWS = {"cxcywh": ".5 .5 .25 .5", "xywh": ".375 .25 .25 .5", "xyxy": ".375 .25 .625 .75"}
+POLYGON = "0 0 0 .5 0 .25 1"
+
+
+def labels(folder: Path, encoding: str) -> str:
+    return str(write(folder, {"gt/a.txt": f"0 {ROWS[encoding]}\n", "gt/b.txt": f"{POLYGON}\n"}))
+
+
+@pytest.mark.parametrize("encoding", ROWS)
+def test_rows_of_yolo(tmp_path: Path, encoding: str) -> None:
+    labels(tmp_path, encoding)
+    truth = detap.read_ground_truth(tmp_path / "gt", **SIZE, boxes=encoding)
+    assert truth.corners.tolist() == [[75, 25, 125, 75], [0, 0, 100, 100]]
+    assert truth.box_area.tolist() == [2500, 10_000]
+    write(tmp_path, {"dt/a.txt": f"0 {ROWS[encoding]} .75\n"})
+    found = detap.read_detections(tmp_path / "dt", truth, format="yolo", boxes=encoding)
+    assert found.corners.tolist() == [[75, 25, 125, 75]]
+    assert found.score.tolist() == [0.75]
+
+
+def test_both_sides_of_yolo_differ(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Labels by two corners, and predictions by their centre: AP 1 by --gt-boxes alone."""
+    labels(tmp_path, "xyxy")
+    polygon = f"{POLYGON} .5"
+    write(tmp_path, {"dt/a.txt": f"0 {ROWS['cxcywh']} .75\n", "dt/b.txt": f"{polygon}\n"})
+    call = ["eval", "--gt", str(tmp_path / "gt"), "--dt", str(tmp_path / "dt"), "--format", "yolo"]
+    call += ["--image-size", "200x100", "--output-format", "json"]
+    assert main([*call, "--gt-boxes", "xyxy"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["summary"]["AP"] == pytest.approx(1, abs=1e-12)
+
+
+def test_the_confidence_may_stand_before_two_corners(tmp_path: Path) -> None:
+    """Read as the last number, it would leave a box whose x2 is less than its x1."""
+    labels(tmp_path, "xyxy")
+    truth = detap.read_ground_truth(tmp_path / "gt", **SIZE, boxes="xyxy")
+    write(tmp_path, {"dt/a.txt": f"0 .75 {ROWS['xyxy']}\n" * 20})
+    found = detap.read_detections(tmp_path / "dt", truth, format="yolo", boxes="xyxy")
+    assert found.score.tolist() == [0.75] * 20
+    assert found.corners.tolist() == [[75, 25, 125, 75]] * 20
+    assert "columns-conf-first" in {note.code for note in found.notes}
+
+
+def test_an_error_names_the_columns_as_they_are_read(tmp_path: Path) -> None:
+    write(tmp_path, {"gt/a.txt": "0 .1 .1 .2\n", "dt/a.txt": "0 .1 .1 .2 1.5\n"})
+    with pytest.raises(detap.InputError, match=r"write `class x1 y1 x2 y2`"):
+        detap.read_ground_truth(tmp_path / "gt", **SIZE, boxes="xyxy")
+    with pytest.raises(detap.InputError, match=r"h 1\.5 is no fraction"):
+        detap.read_ground_truth(tmp_path / "dt", **SIZE, boxes="xywh")
+
+
+# --- formats that name their coordinates
+
+POINTS = {"label": "dog", "shape_type": "rectangle", "points": [[1, 2], [11, 22]], "flags": {}}
+NAMED: dict[str, tuple[str, str]] = {
+    "cvat": (
+        "gt.xml",
+        '<annotations><version>1.1</version><image id="0" name="a.jpg" width="50" height="40">'
+        '<box label="dog" occluded="0" xtl="1" ytl="2" xbr="11" ybr="22"></box></image>'
+        "</annotations>",
+    ),
+    "labelme": (
+        "gt/a.json",
+        json.dumps(
+            {
+                "version": "5.0",
+                "imagePath": "a.jpg",
+                "imageWidth": 50,
+                "imageHeight": 40,
+                "shapes": [POINTS],
+            }
+        ),
+    ),
+    "openimages": (
+        "gt.csv",
+        "ImageID,LabelName,XMin,XMax,YMin,YMax\na,/m/0bt9lr,0.02,0.22,0.05,0.55\n",
+    ),
+    "dota": ("gt/a.txt", "1 2 11 2 11 22 1 22 dog 0\n"),
+    "voc": ("gt/a.xml", xml(item("dog", (1, 2, 11, 22)))),
+}
+COORDINATES = {
+    "cvat": r"CVAT files name their coordinates \(xtl, ytl, xbr, ybr\)",
+    "labelme": r"LabelMe files name their coordinates \(points\)",
+    "openimages": r"Open Images files name their coordinates \(XMin, XMax, YMin, YMax\)",
+    "dota": r"DOTA files name their coordinates \(x1 y1 x2 y2 x3 y3 x4 y4\)",
+    "voc": r"VOC XML files name their coordinates \(xmin, ymin, xmax, ymax\)",
+}
+
+
+def named(folder: Path, name: str) -> tuple[Path, dict[str, Any]]:
+    file, text = NAMED[name]
+    write(folder, {file: text, "sizes.csv": "image,width,height\na,50,40\n"})
+    sizes = {"image_sizes": folder / "sizes.csv"} if name == "openimages" else {}
+    return folder / file.split("/")[0], {"format": name, **sizes}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_named_coordinates_are_read_as_they_are_named(tmp_path: Path, name: str) -> None:
+    path, reading = named(tmp_path, name)
+    values = ("xyxy",) if name != "dota" else ()
+    for boxes in values:
+        table = detap.read_ground_truth(path, **reading, boxes=boxes)
+        assert table.corners[0].tolist() == pytest.approx([1, 2, 11, 22], abs=1e-12)
+    for boxes in {"xyxy", "xywh"} - {*values}:
+        with pytest.raises(UsageError, match=COORDINATES[name]) as caught:
+            detap.read_ground_truth(path, **reading, boxes=boxes)
+        assert f"--gt-boxes {boxes} does not apply to them; use --dt-boxes" in str(caught.value)
+
+
+@pytest.mark.parametrize("option", ["--boxes", "--gt-boxes"])
+def test_the_command_refuses_them_and_its_hint_works(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, _ = named(tmp_path, "cvat")
+    write(tmp_path, {"dt/a.txt": "dog .5 1 2 10 20\n"})
+    call = ["eval", "--gt", str(path), "--dt", str(tmp_path / "dt"), "--dt-format", "voc"]
+    call += ["--output-format", "json", "--protocol", "coco"]
+    assert main([*call, option, "xywh"]) == 2
+    assert "use --dt-boxes for the other side" in capsys.readouterr().err
+    assert main([*call, "--dt-boxes", "xywh"]) == 0
+    assert json.loads(capsys.readouterr().out)["summary"]["AP"] == pytest.approx(1, abs=1e-12)
+
+
+def test_centres_are_yolo_alone(tmp_path: Path) -> None:
+    write(tmp_path, {"gt/a.txt": "dog 1 2 11 22\n"})
+    with pytest.raises(UsageError, match="VOC files have no cxcywh boxes: use --gt-boxes xyxy or"):
+        detap.read_ground_truth(tmp_path / "gt", format="voc", boxes="cxcywh")
+
+
+def test_every_format_accepts_the_option() -> None:
+    for entry in FORMATS.values():
+        assert {"boxes", "gt_boxes", "dt_boxes"} <= {option.name for option in entry.options}
