@@ -26,8 +26,6 @@ from detap.formats.labelme.shapes import Shapes
 from detap.formats.named.problems import Problems
 from detap.formats.openimages import rows as open_images
 from detap.formats.openimages._scan import Scanner
-from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import Limits, Stream
 from detap.formats.shapes.flags import FlagNames
 from detap.formats.text import lines
 from detap.formats.text import rows as _voc_rows
@@ -35,6 +33,9 @@ from detap.formats.text.folder import Folder
 from detap.formats.voc import _scan as scanner
 from detap.formats.voc import annotations
 from detap.formats.yolo.lines import YoloForm
+from detap.io.limits import Limits
+from detap.io.problems import FaultError
+from detap.io.stream import Stream
 from detap.tables.detection import GroundTruth
 from detap.tables.masks import Masks
 from fuzz import oracle, seeds

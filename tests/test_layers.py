@@ -42,6 +42,7 @@ FLOORS = (
     ("formats.text", "formats.named", "formats.json", "formats.reading"),
     ("core",),
     ("tables", "protocols"),
+    ("io",),
     ("errors", "records", "names", "decimals", "spelling", "_version"),
 )
 PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for room in floor)}
@@ -186,7 +187,7 @@ def _reads_no_file(path: Path) -> None:
         ("rich", {"report/sinks/text.py", "cli/progress.py"}),
         ("click", {"cli"}),
         ("pyarrow", {f"formats/arrow/{file}.py" for file in ("files", "gather", "shape")}),
-        ("fsspec", {"formats/reading/remote.py"}),
+        ("fsspec", {"io/remote.py"}),
         ("jinja2", {"report/page/assembly.py"}),
         ("PIL", {"report/page/pictures.py"}),
         ("pycocotools", {"analysis/crosscheck.py"}),

@@ -33,8 +33,8 @@ from detap.cli.command import Group
 from detap.cli.completing import answer
 from detap.cli.session import Session
 from detap.errors import DetapError, InputError
+from detap.io.writing import silence_stdout
 from detap.names import printable, printable_lines
-from detap.report.writing import silence_stdout
 
 COMMANDS = (
     "eval",

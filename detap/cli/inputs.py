@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, read_bytes
 from detap.formats.registry import DETECTIONS, TRUTH, Format, check_options, format_named, told
 from detap.formats.registry import options as format_options
 from detap.formats.several import (
@@ -17,6 +16,9 @@ from detap.formats.several import (
     members,
     part_limits,
 )
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import STDIN
+from detap.io.stream import read_bytes
 from detap.records import Record
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from detap.cli.completing import files
 from detap.cli.session import Session
 from detap.cli.values import Given, Path, Target, Value, Whole
 from detap.errors import UsageError
-from detap.formats.reading.stream import MOST_RECORDS
 from detap.formats.registry import FORMATS, Format
 from detap.formats.registry import Option as FormatOption
 from detap.formats.registry import options as format_options
+from detap.io.limits import MOST_RECORDS
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.records import Record
@@ -246,7 +246,7 @@ limit_options = stack(
         help="Runs of pixels that the polygons of one image may become; 8388608 by default.",
     ),
 )
-"""What is accepted at most: fields of `detap.formats.reading.stream.Limits`."""
+"""What is accepted at most: fields of `detap.io.limits.Limits`."""
 
 
 def _read_options(*sides: Decorator[Any]) -> Decorator[Any]:

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
+from detap.io.writing import STDOUT, check_target, write, write_stdout
 from detap.names import printable
 from detap.records import Record
 from detap.report.model import Report
 from detap.report.numbers import RULE, UNDEFINED
 from detap.report.sinks.registry import SINKS, Sink, Style
-from detap.report.writing import STDOUT, check_target, write, write_stdout
 
 if TYPE_CHECKING:
     from detap.tables.detection import SourceFile

@@ -17,7 +17,7 @@ from detap.cli.reporting import Evaluated, asked_blocks, make_folder
 from detap.cli.session import Session
 from detap.engines import ENGINES, engine
 from detap.errors import InputError, UsageError
-from detap.formats.reading.stream import STDIN
+from detap.io.paths import STDIN
 from detap.protocols import Protocol
 
 if TYPE_CHECKING:

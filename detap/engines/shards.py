@@ -25,13 +25,13 @@ from detap.core.finishing import Scores
 from detap.errors import InputError
 from detap.evaluation.partial import Partial, merge
 from detap.evaluation.partial.shards import no_detections, partial_of_images
-from detap.formats.reading.digest import sha256, sha256_of_source
-from detap.formats.reading.paths import is_url
-from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.formats.registry import FORMATS
 from detap.formats.several import ground_truth_of
+from detap.io.digest import sha256, sha256_of_source
+from detap.io.limits import DEFAULT_LIMITS
+from detap.io.paths import is_url
+from detap.io.writing import write
 from detap.protocols import Protocol
-from detap.report.writing import write
 from detap.tables.detection import Detections, Flags, GroundTruth, Name
 
 
@@ -175,7 +175,7 @@ def _stamp(reading: Reading) -> tuple[Any, ...]:
 
 def _look(path: str) -> Any:
     if is_url(path):
-        from detap.formats.reading.remote import RemoteFile  # seldom needed
+        from detap.io.remote import RemoteFile  # seldom needed
 
         with RemoteFile(path) as remote:
             return remote.stamp()

@@ -10,7 +10,7 @@ from detap.core.finishing import Scores
 from detap.errors import Note, UsageError
 from detap.evaluation.scene import Scene
 from detap.evaluation.subset import shrink, wanted
-from detap.formats.reading.digest import sha256_of_names
+from detap.io.digest import sha256_of_names
 from detap.records import Record
 from detap.tables.detection import Detections, GroundTruth, Integers, Name
 

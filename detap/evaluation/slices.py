@@ -113,7 +113,7 @@ def _in_order(tags: Mapping[str, set[str]], known: "Mapping[str, Name]") -> dict
 
 def _pairs(path: str, known: "Mapping[str, Name]") -> Iterator[tuple[str | None, str]]:
     """Yield each pair of image and tag; the image of a tag that lists none is None."""
-    from detap.formats.reading.stream import read_bytes
+    from detap.io.stream import read_bytes
 
     try:
         text = read_bytes(path).decode("utf-8-sig")

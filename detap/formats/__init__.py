@@ -9,9 +9,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
-from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.formats.registry import FORMATS, check_options, format_named, told
 from detap.formats.several import detections_of, ground_truth_of, matching, members, part_limits
+from detap.io.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth

@@ -34,8 +34,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.reading.paths import STDIN, Path, shown
-from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.io.limits import DEFAULT_LIMITS
+from detap.io.paths import STDIN, Path, shown
 from detap.spelling import near
 
 if TYPE_CHECKING:

@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.reading.paths import is_url, shown
-from detap.formats.reading.problems import Listed
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, refuse_os_error
 from detap.formats.registry import Format
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import STDIN, is_url, shown
+from detap.io.problems import Listed
+from detap.io.stream import refuse_os_error
 
 if TYPE_CHECKING:
     from detap.tables.detection import Detections, GroundTruth
@@ -43,7 +44,7 @@ def _matching(text: str) -> list[str]:
     if text == STDIN or not any(mark in text for mark in marks) or os.path.lexists(text):
         return [text]
     if is_url(text):
-        from detap.formats.reading.remote import matching_urls  # seldom needed
+        from detap.io.remote import matching_urls  # seldom needed
 
         found = matching_urls(text)
     else:

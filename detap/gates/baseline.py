@@ -36,8 +36,8 @@ def read_baseline(path: str) -> dict[str, Any]:
     InputError
         Where the file is none.
     """
-    from detap.formats.json.text import check_text
-    from detap.formats.reading.stream import read_bytes
+    from detap.io.json_text import check_text
+    from detap.io.stream import read_bytes
 
     try:
         record = json.loads(read_bytes(path).decode("utf-8-sig"), parse_constant=_refuse_constant)

@@ -11,12 +11,12 @@ from detap.analysis.resolution import LEVEL
 from detap.errors import UsageError
 from detap.evaluation.detection import on_images
 from detap.evaluation.results import Result, class_rows
-from detap.formats.reading.digest import sha256_of_names
 from detap.gates.baseline import rows_beside
 from detap.gates.culprits import Culprits, culprits
 from detap.gates.demands import CHANGES, Demands
 from detap.gates.names import Name, Numbers, escaped, resolve
 from detap.gates.verdicts import Gate, Interval, Limit
+from detap.io.digest import sha256_of_names
 from detap.protocols import Protocol
 from detap.protocols.measures import AT_THRESHOLD
 from detap.tables.detection import Floats

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from detap.formats.reading.paths import is_url, shown
+from detap.io.paths import is_url, shown
 
 if TYPE_CHECKING:
     from detap.evaluation.partial import Partial
@@ -50,7 +50,7 @@ def describe(
 ) -> list[dict[str, Any]]:
     """Return what a report says of the inputs of one role; `counts` are said besides."""
     if digests:
-        from detap.formats.reading.digest import sha256_of_source  # most reports want none
+        from detap.io.digest import sha256_of_source  # most reports want none
     return [
         {
             "role": role,

@@ -59,7 +59,7 @@ class SourceFile(NamedTuple):
     members : tuple of str
         For a folder: the files below it that were read, sorted by name, as paths relative to it.
     sha256 : str or UserString
-        As :func:`detap.formats.reading.digest.sha256` has it, where it was taken while reading;
+        As :func:`detap.io.digest.sha256` has it, where it was taken while reading;
         else empty. It may still be in the making: who looks at it waits for it.
     reading : tuple of (str, str)
         The options with which it was read, and their values, sorted.

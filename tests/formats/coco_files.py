@@ -11,7 +11,7 @@ import pytest
 from detap.errors import InputError, Note
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
 
 TRUTH: dict[str, Any] = {

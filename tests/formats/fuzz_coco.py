@@ -17,7 +17,7 @@ from detap.formats.coco import careful
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
-from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.detection import GroundTruth, Name
 from tests.formats.coco_files import assert_equal_columns
 

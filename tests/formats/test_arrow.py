@@ -13,7 +13,7 @@ import pytest
 
 import detap
 from detap.errors import InputError, UsageError
-from detap.formats.reading.stream import Limits
+from detap.io.limits import Limits
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.arrow_files import (
     SIDES,

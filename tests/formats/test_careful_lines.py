@@ -8,10 +8,10 @@ import pytest
 
 from detap.errors import InputError
 from detap.formats.named.problems import Problems
-from detap.formats.reading.problems import FaultError
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, Lines, plain_lines, read_lines
 from detap.formats.text.rows import Rows, merge
+from detap.io.problems import FaultError
 
 
 def resolve(word: str) -> str:

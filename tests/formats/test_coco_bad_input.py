@@ -16,7 +16,7 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
-from detap.formats.reading.stream import MOST_RECORDS, Limits
+from detap.io.limits import MOST_RECORDS, Limits
 from detap.tables.columns import MOST_ROWS
 from tests.formats.coco_files import (
     RESULTS,

@@ -13,7 +13,7 @@ from pycocotools.cocoeval import COCOeval
 from detap import read_detections, read_ground_truth
 from detap.errors import InputError, UsageError
 from detap.formats.coco import careful, prefetch, tables
-from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.io.limits import DEFAULT_LIMITS
 from tests.cli.conftest import Ended, detap
 
 __all__ = ["detap"]

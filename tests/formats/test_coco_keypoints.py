@@ -20,7 +20,7 @@ from detap.formats.coco.tables import (
     scanned_detections,
     scanned_truth,
 )
-from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.joining import join_detections, join_ground_truths
 from tests.formats.test_coco_masks import mutated, same

@@ -26,7 +26,7 @@ from detap.formats.coco.tables import (
     scanned_detections,
     scanned_truth,
 )
-from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.io.limits import DEFAULT_LIMITS
 from detap.tables.detection import Detections, GroundTruth
 
 SQUARE = [[2, 2, 6, 2, 6, 6, 2, 6]]  # 16 pixels

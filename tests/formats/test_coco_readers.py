@@ -15,7 +15,8 @@ from detap.errors import InputError
 from detap.formats.coco import careful, prefetch
 from detap.formats.coco import tables as coco
 from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
-from detap.formats.reading.stream import DEFAULT_LIMITS, Stream, read_bytes
+from detap.io.limits import DEFAULT_LIMITS
+from detap.io.stream import Stream, read_bytes
 from detap.tables.detection import GroundTruth
 from tests.depth import sampled
 from tests.formats import fuzz_coco as fuzz

@@ -13,8 +13,8 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.formats.cvat.sniff import fits
 from detap.formats.cvat.tables import read_detections, read_ground_truth
-from detap.formats.reading.stream import Limits
 from detap.formats.registry import FORMATS, told
+from detap.io.limits import Limits
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
 

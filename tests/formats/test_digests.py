@@ -13,9 +13,10 @@ import pytest
 from detap.errors import InputError
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
-from detap.formats.reading import awaited, digest
+from detap.formats.reading import awaited
 from detap.formats.reading.awaited import Awaited
-from detap.formats.reading.stream import Limits
+from detap.io import digest
+from detap.io.limits import Limits
 from detap.tables.detection import SourceFile
 
 WANTED = Limits(digests=True)

@@ -15,8 +15,8 @@ from detap.evaluation.detection import evaluate
 from detap.formats.dota.aside import named
 from detap.formats.dota.sniff import fits
 from detap.formats.dota.tables import read_detections, read_ground_truth
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.registry import told
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import Detections, GroundTruth
 from detap.tables.joining import join_detections, join_ground_truths
 from tests.cli.conftest import Ended, detap

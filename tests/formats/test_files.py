@@ -14,11 +14,12 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.formats.coco import prefetch
 from detap.formats.coco import tables as coco
-from detap.formats.reading import digest
-from detap.formats.reading.digest import sha256, sha256_of_stream
-from detap.formats.reading.stream import Limits, Stream, open_regular, read_bytes
 from detap.formats.registry import told
 from detap.formats.voc import tables as voc
+from detap.io import digest
+from detap.io.digest import sha256, sha256_of_stream
+from detap.io.limits import Limits
+from detap.io.stream import Stream, open_regular, read_bytes
 from tests.formats import voc_files
 from tests.formats.coco_files import RESULTS, TRUTH, as_bytes
 

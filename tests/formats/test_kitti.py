@@ -16,11 +16,11 @@ from detap.formats.kitti.lines import KittiForm
 from detap.formats.kitti.sniff import fits
 from detap.formats.kitti.tables import read_detections, read_ground_truth
 from detap.formats.named.problems import Problems
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.registry import told
 from detap.formats.text.folder import files_of
 from detap.formats.text.lines import read_lines
 from detap.formats.text.rows import read_text
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth
 from detap.tables.joining import join_ground_truths
 from tests.cli.conftest import Ended, detap

@@ -19,8 +19,8 @@ from detap.errors import InputError
 from detap.formats.named.problems import Problems
 from detap.formats.openimages.rows import Rows, read_rows
 from detap.formats.openimages.tables import read_detections, read_ground_truth
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.registry import told
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from tests.cli.conftest import Ended, detap
 from tests.formats.voc_100 import same_as_known
 
@@ -541,7 +541,7 @@ def same(one: Rows, other: Rows) -> bool:
 
 def test_blocks_meet_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A block that is declined stands between others, and lines are cut by the blocks' ends."""
-    from detap.formats.reading import stream
+    from detap.io import stream
 
     lines = [f"im{n % 7},dog {n % 3},0.{n:03},0.9,0.{n:03},0.95" for n in range(200)]
     lines[90] = 'im"90",dog,0,"1",0,1'

@@ -13,7 +13,7 @@ from detap.formats.named.problems import Problems
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.tables import read_detections, read_ground_truth
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth
 from tests.cli.conftest import Ended, detap
 

@@ -16,9 +16,10 @@ import pytest
 import detap
 from detap.cli import main
 from detap.errors import InputError, UsageError
-from detap.formats.reading.digest import sha256
-from detap.formats.reading.paths import is_url, shown
-from detap.formats.reading.stream import Limits, Stream, open_regular, read_bytes
+from detap.io.digest import sha256
+from detap.io.limits import Limits
+from detap.io.paths import is_url, shown
+from detap.io.stream import Stream, open_regular, read_bytes
 from tests.formats.coco_files import RESULTS, TRUTH
 
 fsspec = pytest.importorskip("fsspec")

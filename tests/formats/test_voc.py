@@ -11,9 +11,9 @@ import pytest
 from detap.errors import InputError, UsageError
 from detap.evaluation.detection import evaluate
 from detap.evaluation.results import class_rows
-from detap.formats.reading.stream import Limits
 from detap.formats.text import folder as _voc_folder
 from detap.formats.voc.tables import read_detections, read_ground_truth
+from detap.io.limits import Limits
 from detap.spelling import some
 from detap.tables.detection import Detections, GroundTruth
 from tests.formats.voc_files import item, same, tree, without_scanners, write, xml

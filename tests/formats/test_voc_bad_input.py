@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from detap.errors import InputError
-from detap.formats.reading.stream import Limits
 from detap.formats.voc.tables import read_detections, read_ground_truth
+from detap.io.limits import Limits
 from detap.tables.detection import GroundTruth
 from tests.formats.voc_files import item, problems_of, tree, write, xml
 

@@ -4,12 +4,12 @@ import math
 from collections.abc import Sequence
 
 from detap.formats.named.problems import Problems
-from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.lines import LineForm, read_lines
 from detap.formats.voc import _scan as _voc_xml
 from detap.formats.voc.annotations import read_annotation
 from detap.formats.yolo.lines import YoloForm
+from detap.io.limits import DEFAULT_LIMITS
 
 Row = tuple[str, bool, tuple[str, ...]]
 """Name, flag, and the numbers as float.hex() spells them."""

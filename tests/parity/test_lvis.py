@@ -25,9 +25,9 @@ from detap.evaluation.partial.partial import Partial
 from detap.evaluation.tie_range import tie_range
 from detap.formats.coco import careful, prefetch
 from detap.formats.coco.tables import read_detections, read_ground_truth, scanned_truth
-from detap.formats.reading.stream import DEFAULT_LIMITS
 from detap.gates.names import resolve
 from detap.gates.scored import Scored
+from detap.io.limits import DEFAULT_LIMITS
 from detap.protocols import Protocol, protocol
 from detap.report.sections.image import image_report
 from detap.tables.detection import Detections, GroundTruth, Name

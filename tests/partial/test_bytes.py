@@ -18,7 +18,7 @@ from detap.errors import DetapError, InputError, UsageError
 from detap.evaluation.partial import Partial
 from detap.evaluation.scene import rules_of
 from detap.evaluation.tie_range import tie_range
-from detap.formats.reading.stream import Limits
+from detap.io.limits import Limits
 from detap.protocols import Protocol
 from tests.cases import Case, Found, Truth
 

@@ -13,7 +13,7 @@ import pytest
 import detap
 from detap.evaluation.detection import score_tables
 from detap.evaluation.partial import Partial, merging
-from detap.formats.reading.stream import read_bytes
+from detap.io.stream import read_bytes
 from detap.tables.detection import Detections, GroundTruth
 
 partial_module = import_module("detap.evaluation.partial.partial")

@@ -15,7 +15,7 @@ from detap.cli import main
 from detap.errors import InputError, UsageError
 from detap.formats.ranking.runs import read_arrays, read_npz_retrieval, read_run
 from detap.formats.ranking.samples import read_npz_samples, read_samples, read_voc
-from detap.formats.reading.stream import Limits
+from detap.io.limits import Limits
 from detap.tables.ranking import Gallery
 from tests.ranking.cases import save
 

@@ -155,7 +155,7 @@ def run(folder: Path, count: int, seed: int = 1, how: signal.Signals = signal.SI
 
 WRITING = """
 import sys
-from detap.report.writing import write
+from detap.io.writing import write
 versions = [bytes([65 + n]) * size for n, size in ((0, 300_000), (1, 900_000))]
 print("ready", flush=True)
 for turn in range(10**9):

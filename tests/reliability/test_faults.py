@@ -351,7 +351,7 @@ def test_a_file_that_changes_gives_its_number_or_an_error(
 def test_a_file_that_changes_under_the_reader(tmp_path: Path) -> None:
     """At every block of the reading, surely: the reader asks for one, and the file changes."""
     from detap.errors import InputError
-    from detap.formats.reading.stream import Stream
+    from detap.io.stream import Stream
 
     for change in (truncate, grow, overwrite):
         write(tmp_path, padding=5_000_000)

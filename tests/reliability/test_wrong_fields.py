@@ -11,8 +11,8 @@ import pytest
 
 from detap.errors import InputError
 from detap.evaluation.partial import Partial
-from detap.formats.reading.problems import FaultError
 from detap.formats.text.class_names import ClassNames
+from detap.io.problems import FaultError
 from tests.cli.conftest import Ended, detap
 from tests.conftest import ROOT
 from tests.partial.test_bytes import WHOLE, closed, opened, survives

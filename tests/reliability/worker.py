@@ -30,7 +30,7 @@ NEEDED = (
     "detap.formats.coco.careful",
     "detap.formats.coco.shaping",
     "detap.formats.coco.tables",
-    "detap.formats.reading.digest",
+    "detap.io.digest",
     "detap.formats.voc.aside",
     "detap.formats.voc.tables",
     "detap.report.sections.comparison",

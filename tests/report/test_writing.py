@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from detap.errors import OutputError
-from detap.report import writing
-from detap.report.writing import check_target, write
+from detap.io import writing
+from detap.io.writing import check_target, write
 from detap.tables.detection import SourceFile
 
 

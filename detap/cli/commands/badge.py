@@ -9,8 +9,8 @@ from detap.cli.command import Command
 from detap.cli.completing import files
 from detap.cli.options import general_options, option, stack
 from detap.errors import UsageError
+from detap.io.writing import STDOUT, check_target, write
 from detap.names import printable
-from detap.report.writing import STDOUT, check_target, write
 
 _badge = partial(option, group="Badge")
 

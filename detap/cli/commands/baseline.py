@@ -12,9 +12,9 @@ from detap.cli.completing import files
 from detap.cli.options import general_options, option, stack
 from detap.cli.session import Session
 from detap.errors import UsageError
+from detap.io.writing import check_target, locked, write, write_stdout
 from detap.names import printable
 from detap.report.numbers import change
-from detap.report.writing import check_target, locked, write, write_stdout
 
 _SHOWN = 20
 

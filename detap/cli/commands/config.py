@@ -32,7 +32,7 @@ from detap.report.schemas import NAMES
 
 if TYPE_CHECKING:
     from detap.gates.names import Numbers
-from detap.report.writing import write_stdout
+from detap.io.writing import write_stdout
 
 _SETTINGS = "settings"
 

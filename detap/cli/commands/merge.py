@@ -31,8 +31,9 @@ from detap.cli.reporting import (
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.errors import UsageError
-from detap.formats.reading.stream import DEFAULT_LIMITS, read_bytes
 from detap.formats.several import matching
+from detap.io.limits import DEFAULT_LIMITS
+from detap.io.stream import read_bytes
 from detap.report.inputs import describe_partial
 
 if TYPE_CHECKING:

@@ -27,9 +27,9 @@ from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.values import Whole
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.reading.stream import STDIN
 from detap.gates.demands import Judged, Kept, Spelling
 from detap.gates.judging import judge
+from detap.io.paths import STDIN
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report.sinks.registry import Style
 

@@ -26,13 +26,13 @@ from detap.cli.options import (
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.errors import Note, UsageError
+from detap.io.writing import STDOUT, check_target, write
 from detap.names import printable
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
 from detap.report.page import check_installed
 from detap.report.sections.detection import detection_report
 from detap.report.sinks.registry import SINKS, Style
-from detap.report.writing import STDOUT, check_target, write
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from detap.errors import UsageError
-from detap.formats.reading.paths import is_url
+from detap.io.paths import is_url
 from detap.records import Record
 from detap.spelling import near
 
@@ -100,7 +100,7 @@ def find(folder: str | None = None) -> str | None:
 
 
 def _content(path: str) -> bytes:
-    from detap.formats.reading.stream import open_regular  # not where there is no file
+    from detap.io.stream import open_regular  # not where there is no file
 
     try:
         with os.fdopen(open_regular(path), "rb") as file:

@@ -20,7 +20,7 @@ from detap.errors import MaskError
 from detap.formats.coco._scan import ResultsScan, TruthScan, find_record
 from detap.formats.coco.prefetch import run_split
 from detap.formats.reading._id_tables import IdTable
-from detap.formats.reading.stream import DEFAULT_LIMITS
+from detap.io.limits import DEFAULT_LIMITS
 from detap.tables._columns import unfilled
 
 Floats = NDArray[np.float64]

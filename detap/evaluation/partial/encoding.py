@@ -28,8 +28,8 @@ from detap.evaluation.partial.blocks import Block, Kinds, Piece, Rowwise
 from detap.evaluation.partial.ties import COLUMNS, Ties
 from detap.evaluation.partial.truths import Input, Whole
 from detap.evaluation.scene import rules_of
-from detap.formats.json.text import check_text
-from detap.formats.reading.stream import Limits
+from detap.io.json_text import check_text
+from detap.io.limits import Limits
 from detap.protocols import Protocol
 from detap.tables.boxchecks import COUNTS, IMAGES, BoxEvidence
 from detap.tables.columns import MOST_ROWS, Name

@@ -48,7 +48,7 @@ from detap.evaluation.scene import (
     rules_of,
 )
 from detap.evaluation.subset import wanted
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
 from detap.tables.boxchecks import (
     NOTHING,

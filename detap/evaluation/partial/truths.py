@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
-from detap.formats.reading.paths import is_url, shown
+from detap.io.paths import is_url, shown
 from detap.tables.columns import Name
 from detap.tables.detection import GroundTruth, SourceFile
 from detap.tables.doubts import FACTS, NO_DETECTIONS

@@ -5,8 +5,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from detap.core.threads import memory_is_tight
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import STDIN, Path
 
 if TYPE_CHECKING:
     from detap.formats.arrow.table import Table

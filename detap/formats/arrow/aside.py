@@ -6,8 +6,8 @@ from typing import Any
 from detap.errors import InputError, Problem
 from detap.formats.arrow.files import check_installed, damage, opened
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, shown
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path, shown
 from detap.tables.columns import name_of
 from detap.tables.detection import GroundTruth, Name
 

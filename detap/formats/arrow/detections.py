@@ -8,7 +8,7 @@ import numpy as np
 from detap.formats.arrow.table import Table
 from detap.formats.coco.columns import DetectionColumns, misnamed
 from detap.formats.coco.values import describe_ids
-from detap.formats.json.text import spelt
+from detap.io.json_text import spelt
 from detap.tables.columns import places
 from detap.tables.detection import GroundTruth, Integers, Name
 from detap.tables.doubts import INSIST

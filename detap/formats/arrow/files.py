@@ -13,17 +13,11 @@ from typing import Any, BinaryIO, NoReturn
 from detap.core.threads import memory_is_tight
 from detap.errors import InputError, UsageError
 from detap.formats.arrow import ipc
-from detap.formats.json.text import looks_like
-from detap.formats.reading.digest import sha256_of_stream
-from detap.formats.reading.paths import Path, is_url
-from detap.formats.reading.stream import (
-    EXPANSION_FLOOR,
-    MORE_RECORDS,
-    STDIN,
-    Limits,
-    Stream,
-    refuse,
-)
+from detap.io.digest import sha256_of_stream
+from detap.io.json_text import looks_like
+from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.paths import STDIN, Path, is_url
+from detap.io.stream import EXPANSION_FLOOR, Stream, refuse
 
 PARQUET = b"PAR1"
 _FEATHER_1 = b"FEA1"

@@ -10,8 +10,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from detap.formats.arrow.shape import BOX, FLAGS, Shape, list_lengths
-from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import MORE_RECORDS
+from detap.io.limits import MORE_RECORDS
+from detap.io.problems import FaultError
 from detap.tables.columns import Name, name_of, places
 from detap.tables.detection import Floats
 

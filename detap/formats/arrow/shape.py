@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from detap.formats.reading.problems import FaultError, Problems
+from detap.io.problems import FaultError, Problems
 
 SHAPE_OF_DETECTIONS = (
     "detections have the columns image_id, category_id or category, score, and x, y, width, height "

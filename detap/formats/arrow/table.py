@@ -10,10 +10,10 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.arrow.files import check_installed, damage, opened
 from detap.formats.coco.assembly import Source
-from detap.formats.json.text import spelt
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import FaultError, Problems, check_choice
-from detap.formats.reading.stream import Limits, shown
+from detap.io.json_text import spelt
+from detap.io.limits import Limits
+from detap.io.paths import Path, shown
+from detap.io.problems import FaultError, Problems, check_choice
 from detap.tables.detection import BOX_ENCODINGS, Floats, Integers, Name, SourceFile, encode_boxes
 
 _NONE = np.zeros(0, np.intp)

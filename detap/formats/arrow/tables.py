@@ -11,8 +11,8 @@ from detap.formats.arrow.table import Table
 from detap.formats.arrow.truth import truth_columns
 from detap.formats.coco.assembly import detection_table, refuse_same_file, truth_table
 from detap.formats.named.notes import images_without_objects, told
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
 from detap.tables.detection import Detections, GroundTruth
 
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from detap.formats.arrow.table import Table, said
 from detap.formats.coco.columns import TruthColumns
-from detap.formats.json.text import spelt
+from detap.io.json_text import spelt
 from detap.tables.columns import places
 from detap.tables.detection import Flags, Floats, Integers, Name
 

@@ -3,11 +3,12 @@
 import json
 from typing import Any
 
-from detap.formats.json.text import integer
-from detap.formats.reading.appearances import BYTE_ORDER_MARK
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.io.file_kinds import BYTE_ORDER_MARK
+from detap.io.json_text import integer
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 
 _NAMES = {"class_names", "dt_class_names", "first_category_id"}

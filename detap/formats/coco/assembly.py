@@ -13,8 +13,8 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.coco.columns import LISTS, DetectionColumns, Poses, TruthColumns
 from detap.formats.coco.shift import Sampled, sampled_classes
 from detap.formats.reading._surveys import survey_boxes, survey_values
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import STDIN, Limits, shown
+from detap.io.limits import Limits
+from detap.io.paths import STDIN, Path, shown
 from detap.records import Record
 from detap.spelling import some
 from detap.tables.boxchecks import warned
@@ -338,7 +338,7 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
         yield Note("no-detections", "there is no detection: every AP is 0")
         return
     if columns.unknown:
-        from detap.formats.json.text import spelt  # only for this
+        from detap.io.json_text import spelt  # only for this
 
         names = ", ".join(map(spelt, sorted(columns.unknown, key=str)[:5]))
         more = f" and {len(columns.unknown) - 5} more" if len(columns.unknown) > 5 else ""

@@ -16,10 +16,10 @@ from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.calling import by_stem, without_suffix
 from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.shift import sampled_classes
-from detap.formats.json.text import spelt
-from detap.formats.reading.paths import shown
 from detap.formats.registry import FORMATS
 from detap.formats.text.class_names import ClassNames
+from detap.io.json_text import spelt
+from detap.io.paths import shown
 from detap.spelling import is_whole, some
 from detap.tables.detection import GroundTruth, Name, distinct_name
 from detap.tables.doubts import INSIST

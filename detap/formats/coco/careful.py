@@ -38,9 +38,9 @@ from detap.formats.coco.values import (
     score_of,
     size_of,
 )
-from detap.formats.json.text import JsonText, NotJsonError, spelt, text_of
-from detap.formats.reading.problems import FaultError, Problems
-from detap.formats.reading.stream import DEFAULT_LIMITS, MORE_RECORDS, Limits
+from detap.io.json_text import JsonText, NotJsonError, spelt, text_of
+from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
+from detap.io.problems import FaultError, Problems
 from detap.tables.detection import GroundTruth, Name, encode_boxes
 
 _NO_BOX = (0.0, 0.0, np.nan, np.nan)

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.formats.coco.columns import Outlines
-from detap.formats.json.text import spelt
-from detap.formats.reading.problems import FaultError
+from detap.io.json_text import spelt
+from detap.io.problems import FaultError
 from detap.tables import _runs
 from detap.tables.columns import FARTHEST
 from detap.tables.masks import MOST_PIXELS

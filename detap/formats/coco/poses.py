@@ -10,8 +10,8 @@ import numpy as np
 
 from detap.formats.coco.columns import Poses
 from detap.formats.coco.values import Record, number_of
-from detap.formats.json.text import spelt
-from detap.formats.reading.problems import FaultError
+from detap.io.json_text import spelt
+from detap.io.problems import FaultError
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Floats
 

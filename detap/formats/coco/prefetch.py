@@ -14,8 +14,9 @@ from typing import Any, Generic, TypeVar
 from detap.core.threads import memory_is_tight
 from detap.formats.coco._scan import CAN_SPLIT, ListsScan, ResultsScan, TruthScan, find_record
 from detap.formats.reading.awaited import Awaited
-from detap.formats.reading.paths import Path, is_url
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, Stream
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import STDIN, Path, is_url
+from detap.io.stream import Stream
 
 SPLIT_FROM = 96 << 20
 """Bytes from which on a results file is read by two threads; below, joining costs what is won."""
@@ -105,7 +106,7 @@ class Handle(Generic[Scan]):
         elif isinstance(scan, ResultsScan) and scan.boxless:
             self._read_for_boxes()
         if once:
-            from detap.formats.reading.digest import new  # most runs read files
+            from detap.io.digest import new  # most runs read files
 
             digest = new()
             for block in self._blocks:
@@ -160,7 +161,7 @@ class Handle(Generic[Scan]):
 
 
 def _sha256_of(stream: Stream) -> str:
-    from detap.formats.reading.digest import sha256_of_stream  # most runs want none
+    from detap.io.digest import sha256_of_stream  # most runs want none
 
     return sha256_of_stream(stream)
 

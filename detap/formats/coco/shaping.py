@@ -11,7 +11,7 @@ from detap.core.masks import measured, most_runs
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.assembly import Source, detection_table, truth_table
 from detap.formats.coco.columns import DetectionColumns, Outlines, TruthColumns
-from detap.formats.reading.stream import shown
+from detap.io.paths import shown
 from detap.tables.columns import FARTHEST
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name
 from detap.tables.masks import MOST_PIXELS, Masks

@@ -27,9 +27,9 @@ from detap.formats.coco.columns import (
     listed_pairs,
 )
 from detap.formats.coco.prefetch import Handle
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import check_choice
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, shown
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import STDIN, Path, shown
+from detap.io.problems import check_choice
 from detap.tables.detection import (
     BOX_ENCODINGS,
     Detections,

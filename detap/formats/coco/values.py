@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from detap.formats.json.text import LongInteger, spelt
-from detap.formats.reading.problems import FaultError
+from detap.io.json_text import LongInteger, spelt
+from detap.io.problems import FaultError
 from detap.tables.detection import Name
 
 Record = dict[str, Any]

@@ -6,8 +6,8 @@ from detap.formats.cvat.tables import exported
 from detap.formats.cvat.xml import Annotations
 from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
 from detap.tables.detection import GroundTruth, Name
 
 

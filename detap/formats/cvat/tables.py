@@ -10,10 +10,10 @@ from detap.formats.named import objects
 from detap.formats.named.notes import images_without_objects, told
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
-from detap.formats.reading.paths import Path, shown
-from detap.formats.reading.problems import check_choice
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.shapes.flags import SHAPES, FlagNames
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path, shown
+from detap.io.problems import check_choice
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 EXPORTED = "annotations.xml"

@@ -14,13 +14,14 @@ from xml.parsers import expat
 
 from detap.formats.calling import without_suffix
 from detap.formats.named.problems import Problems
-from detap.formats.reading.digest import started
-from detap.formats.reading.paths import shown
-from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import Limits, Stream
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
 from detap.formats.shapes.gathering import Gathered, number_of
 from detap.formats.text.lines import looks_like
+from detap.io.digest import started
+from detap.io.limits import Limits
+from detap.io.paths import shown
+from detap.io.problems import FaultError
+from detap.io.stream import Stream
 from detap.spelling import quoted
 
 CORNERS = ("xtl", "ytl", "xbr", "ybr")

@@ -4,10 +4,10 @@ import os
 from typing import Any
 
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import Limits
 from detap.formats.text.folder import detections_folder
 from detap.formats.text.layout import class_of_stem
+from detap.io.limits import Limits
+from detap.io.paths import Path
 from detap.tables.detection import GroundTruth
 
 

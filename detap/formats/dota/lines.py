@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from detap.core.polygons import bounds, turned
-from detap.formats.reading.appearances import BYTE_ORDER_MARK
-from detap.formats.reading.problems import FaultError, check_choice
 from detap.formats.text.lines import LineForm, columns_of, numbers_of
+from detap.io.file_kinds import BYTE_ORDER_MARK
+from detap.io.problems import FaultError, check_choice
 from detap.spelling import quoted
 from detap.tables.detection import Flags, Floats
 

@@ -15,14 +15,14 @@ from detap.formats.named.notes import left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.detections import check_classes, image_resolver
 from detap.formats.text.folder import detections_folder, first_folder, folder_notes, select_images
 from detap.formats.text.layout import class_of_stem
 from detap.formats.text.lines import Lines, read_lines
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, no_rows, read_text, with_care
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
 from detap.tables.columns import renumbered
 from detap.tables.detection import Detections, Floats, GroundTruth
 

@@ -18,11 +18,11 @@ from detap.formats.coco.values import (
     score_of,
     size_of,
 )
-from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
-from detap.formats.reading.digest import read_hashed
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import FaultError, Problems
-from detap.formats.reading.stream import MORE_RECORDS, Limits
+from detap.io.digest import read_hashed
+from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.paths import Path
+from detap.io.problems import FaultError, Problems
 from detap.tables.detection import Name
 
 SHAPE = 'a line is {"file_name": ..., "objects": {"bbox": [[...], ...], "category": [...]}}'

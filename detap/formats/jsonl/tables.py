@@ -13,9 +13,9 @@ from detap.formats.coco.values import describe_ids
 from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
 from detap.formats.named.notes import images_without_objects, told
 from detap.formats.reading._surveys import survey_boxes
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
 from detap.tables.columns import ordered, places
 from detap.tables.detection import (
     Detections,

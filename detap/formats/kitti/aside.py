@@ -6,8 +6,8 @@ from typing import Any
 from detap.formats.kitti.lines import one_spelling
 from detap.formats.kitti.tables import results_folder
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import Limits
+from detap.io.limits import Limits
+from detap.io.paths import Path
 from detap.tables.detection import GroundTruth
 
 

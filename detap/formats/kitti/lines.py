@@ -6,8 +6,8 @@ from itertools import chain
 
 import numpy as np
 
-from detap.formats.reading.problems import FaultError
 from detap.formats.text.lines import NUMBER, LineForm, columns_of, numbers_of
+from detap.io.problems import FaultError
 from detap.tables.detection import Flags, Floats, encode_boxes
 
 _BOX = ("x1", "y1", "x2", "y2")

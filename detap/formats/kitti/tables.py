@@ -23,12 +23,12 @@ from detap.formats.named.notes import left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import check_choice
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import Folder, first_folder, folder_notes, select_images
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.problems import check_choice
 from detap.spelling import quoted
 from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth
 

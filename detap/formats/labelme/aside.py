@@ -9,8 +9,9 @@ from detap.formats.labelme.shapes import parsed
 from detap.formats.labelme.tables import folder_of
 from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 
 

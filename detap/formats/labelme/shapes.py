@@ -11,13 +11,13 @@ from detap.errors import InputError
 from detap.formats.calling import base_name, without_suffix
 from detap.formats.coco._scan import nesting
 from detap.formats.coco.values import check_text
-from detap.formats.json.text import LongInteger, NotJsonError, spelt, text_of
 from detap.formats.named.problems import Problems
-from detap.formats.reading.problems import FaultError
-from detap.formats.reading.problems import Problems as FileProblems
-from detap.formats.reading.stream import Limits
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
 from detap.formats.shapes.gathering import Gathered
+from detap.io.json_text import LongInteger, NotJsonError, spelt, text_of
+from detap.io.limits import Limits
+from detap.io.problems import FaultError
+from detap.io.problems import Problems as FileProblems
 from detap.spelling import quoted
 
 _POINTS = {"polygon": 3, "linestrip": 2, "line": 2, "points": 1, "point": 1, "mask": 2}

@@ -10,12 +10,13 @@ from detap.formats.named import objects
 from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
-from detap.formats.reading.digest import read_hashed
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import check_choice
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, refuse
 from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.folder import Folder, files_of, one_file
+from detap.io.digest import read_hashed
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import STDIN, Path
+from detap.io.problems import check_choice
+from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 

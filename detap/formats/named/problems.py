@@ -1,8 +1,9 @@
 """Collecting what is wrong with an input of many files, and quoting it."""
 
 from detap.errors import InputError, Problem
-from detap.formats.reading.problems import Listed
-from detap.formats.reading.stream import Limits, refuse
+from detap.io.limits import Limits
+from detap.io.problems import Listed
+from detap.io.stream import refuse
 
 
 def refuse_empty(path: str, records: int, limits: Limits, what: str, of: str) -> None:

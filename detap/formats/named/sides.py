@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
-from detap.formats.reading.stream import Limits
+from detap.io.limits import Limits
 from detap.tables.detection import Floats, encode_boxes
 from detap.tables.doubts import (
     backward,

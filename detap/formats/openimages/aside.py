@@ -8,8 +8,8 @@ from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.rows import read_rows
 from detap.formats.reading.image_sizes import stem_of
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import Limits
+from detap.io.limits import Limits
+from detap.io.paths import Path
 from detap.tables.detection import GroundTruth
 
 

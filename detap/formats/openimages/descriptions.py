@@ -5,9 +5,10 @@ import os
 from collections import Counter
 
 from detap.formats.named.problems import Problems
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.lines import looks_like
+from detap.io.limits import Limits
+from detap.io.paths import Path
+from detap.io.stream import read_bytes
 from detap.spelling import quoted
 from detap.tables.detection import SourceFile
 

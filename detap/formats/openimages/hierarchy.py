@@ -4,11 +4,12 @@ import os
 from typing import Any
 
 from detap.errors import InputError, Problem
-from detap.formats.json.text import JsonText, NotJsonError, decode, spelt
 from detap.formats.openimages.descriptions import Descriptions
-from detap.formats.reading.paths import Path, shown
-from detap.formats.reading.problems import Problems
-from detap.formats.reading.stream import Limits, read_bytes
+from detap.io.json_text import JsonText, NotJsonError, decode, spelt
+from detap.io.limits import Limits
+from detap.io.paths import Path, shown
+from detap.io.problems import Problems
+from detap.io.stream import read_bytes
 from detap.tables.detection import SourceFile
 
 _NAME, _BELOW = "LabelName", "Subcategory"

@@ -14,12 +14,13 @@ import numpy as np
 
 from detap.formats.named.problems import Problems
 from detap.formats.openimages._scan import Scanner
-from detap.formats.reading.appearances import BYTE_ORDER_MARK
-from detap.formats.reading.digest import started
-from detap.formats.reading.paths import shown
-from detap.formats.reading.stream import MORE_RECORDS, Limits, Stream
 from detap.formats.text.lines import looks_like, number_fault
 from detap.formats.text.rows import met
+from detap.io.digest import started
+from detap.io.file_kinds import BYTE_ORDER_MARK
+from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.paths import shown
+from detap.io.stream import Stream
 from detap.spelling import quoted
 from detap.tables.detection import Flags, Floats, Integers
 

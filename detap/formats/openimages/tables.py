@@ -19,8 +19,8 @@ from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of, stem_of
-from detap.formats.reading.paths import Path, shown
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path, shown
 from detap.spelling import quoted
 from detap.tables.columns import places
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, SourceFile

@@ -16,16 +16,10 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.json.text import looks_like
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import (
-    DEFAULT_LIMITS,
-    EXPANSION_FLOOR,
-    Limits,
-    Stream,
-    refuse,
-    refuse_os_error,
-)
+from detap.io.json_text import looks_like
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.stream import EXPANSION_FLOOR, Stream, refuse, refuse_os_error
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -10,11 +10,12 @@ from io import StringIO
 from math import isfinite
 from typing import Any
 
-from detap.formats.json.text import JsonText, NotJsonError, decode, looks_like, spelt
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import Problems
-from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.lines import number_fault
+from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.io.limits import Limits
+from detap.io.paths import Path
+from detap.io.problems import Problems
+from detap.io.stream import read_bytes
 from detap.spelling import is_whole, quoted
 
 

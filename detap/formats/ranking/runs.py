@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Note, Problem
 from detap.formats.ranking.arrays import Arrays, inexact, names_of, read_npy, read_npz
 from detap.formats.ranking.rows import QRELS, RUN, Rows, read_rows
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import Problems
-from detap.formats.reading.stream import DEFAULT_LIMITS, STDIN, Limits, refuse, shown
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import STDIN, Path, shown
+from detap.io.problems import Problems
+from detap.io.stream import refuse
 from detap.tables.columns import places
 from detap.tables.detection import SourceFile
 from detap.tables.ranking import Gallery, Run

@@ -13,19 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from detap.errors import Note, UsageError
-from detap.formats.json.text import JsonText, NotJsonError, decode, spelt
 from detap.formats.ranking.arrays import inexact, names_of, read_npz
 from detap.formats.ranking.rows import csv_table, name_of, refuse_others, text_fault, value_fault
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import Problems
-from detap.formats.reading.stream import (
-    DEFAULT_LIMITS,
-    Limits,
-    read_bytes,
-    refuse,
-    refuse_os_error,
-    shown,
-)
+from detap.io.json_text import JsonText, NotJsonError, decode, spelt
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path, shown
+from detap.io.problems import Problems
+from detap.io.stream import read_bytes, refuse, refuse_os_error
 from detap.spelling import quoted, some
 from detap.tables.columns import places
 from detap.tables.detection import SourceFile

@@ -9,8 +9,8 @@ import struct
 from typing import BinaryIO
 
 from detap.errors import InputError, Problem
-from detap.formats.reading.paths import shown
-from detap.formats.reading.stream import open_regular, refuse_os_error
+from detap.io.paths import shown
+from detap.io.stream import open_regular, refuse_os_error
 
 _COMMON = {".bmp", ".gif", ".jpe", ".jpeg", ".jpg", ".png", ".webp"}
 IMAGE_SUFFIXES = frozenset(_COMMON | {".avif", ".dng", ".heic", ".mpo", ".pfm", ".tif", ".tiff"})

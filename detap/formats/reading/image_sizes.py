@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from detap.formats.reading.appearances import BYTE_ORDER_MARK, kind_of
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import Problems
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
+from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.problems import Problems
+from detap.io.stream import read_bytes
 
 COLUMNS = ("image", "width", "height")
 

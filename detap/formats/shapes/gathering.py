@@ -7,9 +7,9 @@ import numpy as np
 
 from detap.formats.named.objects import Objects, numbered
 from detap.formats.named.problems import Problems
-from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import MORE_RECORDS, Limits
 from detap.formats.text.lines import box_fault, number_fault
+from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.problems import FaultError
 from detap.spelling import quoted
 from detap.tables.columns import places
 from detap.tables.detection import Floats

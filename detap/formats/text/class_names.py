@@ -5,11 +5,12 @@ from dataclasses import dataclass
 
 from detap.errors import InputError, Problem
 from detap.formats.named.problems import Problems
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.data_yaml import SUFFIXES, read_data_yaml
 from detap.formats.text.lines import plain_lines
+from detap.io.limits import Limits
+from detap.io.paths import Path
+from detap.io.problems import FaultError
+from detap.io.stream import read_bytes
 from detap.spelling import is_whole, quoted
 from detap.tables.detection import SourceFile
 

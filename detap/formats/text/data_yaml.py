@@ -16,9 +16,10 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from detap.formats.named.problems import Problems
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits, read_bytes
 from detap.formats.text.lines import decoded_lines, looks_like
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.stream import read_bytes
 from detap.spelling import is_whole, quoted
 
 SPLITS = ("val", "test", "train")

@@ -10,16 +10,16 @@ from detap.errors import Note, Problem
 from detap.formats.named.notes import images_without_file, left_aside, told, without_file
 from detap.formats.named.objects import Objects, detections, nothing_in_common
 from detap.formats.named.problems import Problems
-from detap.formats.reading import stream as files
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import FaultError, check_choice
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder, remedy_of
 from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
 from detap.formats.text.lines import LineForm, looks_like
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text
+from detap.io import stream as files
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.problems import FaultError, check_choice
 from detap.spelling import quoted
 from detap.tables.columns import places, renumbered
 from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth, Integers

@@ -9,10 +9,10 @@ from typing import Any
 from detap.errors import Note
 from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.problems import Problems
-from detap.formats.reading import stream as files
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import Limits
 from detap.formats.text.lines import plain_lines
+from detap.io import stream as files
+from detap.io.limits import Limits
+from detap.io.paths import STDIN, Path
 from detap.spelling import quoted, some
 from detap.tables.detection import Integers, SourceFile
 
@@ -57,7 +57,7 @@ class Folder:
         read = tuple(sorted(filter(None, names)))
         digest = ""
         if self.digests:
-            from detap.formats.reading.digest import sha256  # most runs want none
+            from detap.io.digest import sha256  # most runs want none
 
             known = {names[number]: digest for number, digest in self.digests.items()}
             digest = sha256(self.given, read, known)
@@ -137,7 +137,7 @@ def ground_truth_folder(path: str) -> Folder:
 
 def first_folder(path: str, inside: Sequence[str], whose: str, what: str) -> Folder:
     """Return the text files of the first of some folders below a path that has any."""
-    if path == files.STDIN:
+    if path == STDIN:
         files.refuse(path, f"cannot hold {whose} {what}: they are files", "give their folder")
     there = [name for name in inside if not name or os.path.isdir(os.path.join(path, name))]
     folders = (files_of(path, name, ".txt") for name in there)
@@ -151,7 +151,7 @@ def first_folder(path: str, inside: Sequence[str], whose: str, what: str) -> Fol
 
 def detections_folder(path: str) -> Folder:
     """Return the text files of a folder of detections, or the one file that is given."""
-    if path == files.STDIN:
+    if path == STDIN:
         files.refuse(path, "cannot hold VOC detections: the files' names count", "give a folder")
     folder = one_file(path) or files_of(path, "", ".txt")
     if not folder.members:

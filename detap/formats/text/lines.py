@@ -12,8 +12,8 @@ from typing import Any
 
 from detap.formats.named.problems import Problems
 from detap.formats.named.sides import CORNERS
-from detap.formats.reading.appearances import BYTE_ORDER_MARK, kind_of
-from detap.formats.reading.problems import FaultError
+from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
+from detap.io.problems import FaultError
 from detap.spelling import quoted
 
 NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")

@@ -7,10 +7,10 @@ import numpy as np
 
 from detap.formats.named.problems import Problems
 from detap.formats.named.sides import CORNERS, Stand
-from detap.formats.reading.stream import Limits
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, read_lines
 from detap.formats.text.rows import Rows, content, rows_of
+from detap.io.limits import Limits
 from detap.tables.detection import Flags
 
 _ELEMENTS = ("xmin", "ymin", "xmax", "ymax")

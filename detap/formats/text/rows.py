@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from detap.errors import InputError
 from detap.formats.named.problems import Problems
-from detap.formats.reading import stream as files
-from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import MORE_RECORDS, Limits
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, Lines, read_lines
+from detap.io import stream as files
+from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.problems import FaultError
 from detap.tables.columns import renumbered
 from detap.tables.detection import Flags, Floats, Integers
 

@@ -10,11 +10,11 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from detap.formats.named.problems import Problems
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import Lines, box_fault, looks_like, number_fault
 from detap.formats.text.rows import Rows, met, scannable, with_care
 from detap.formats.voc import _scan as _voc_xml
+from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.spelling import quoted
 from detap.tables.detection import Floats
 

@@ -6,13 +6,14 @@ from typing import Any
 from detap.errors import UsageError
 from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import FaultError
-from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import detections_folder
 from detap.formats.text.layout import class_of_stem, tell_layout
 from detap.formats.voc.annotations import element_text
+from detap.io.limits import Limits
+from detap.io.paths import Path
+from detap.io.problems import FaultError
+from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
 
 

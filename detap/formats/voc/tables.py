@@ -14,9 +14,6 @@ import os
 from detap.errors import UsageError
 from detap.formats.named.objects import Objects, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import check_choice
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.registry import TRUTH, named_coordinates
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
@@ -25,6 +22,9 @@ from detap.formats.text.lines import LineForm
 from detap.formats.text.places import Places
 from detap.formats.text.rows import in_order, read_text
 from detap.formats.voc.annotations import ReadObjects, read_annotations
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.problems import check_choice
 from detap.tables.detection import BOX_ENCODINGS, GroundTruth
 
 __all__ = ["read_detections", "read_ground_truth"]

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 from detap.errors import InputError, Note, UsageError
-from detap.formats.reading.paths import Path
 from detap.formats.registry import FORMATS
 from detap.formats.writing import coco, voc, yolo
 from detap.formats.writing.content import Content, lost_columns, lost_lists, lost_polygons
 from detap.formats.writing.folder import check_new, write_new
+from detap.io.paths import Path
 from detap.spelling import near
 from detap.tables.detection import Detections, GroundTruth, Name
 from detap.tables.doubts import of_unknown_size, unsized_problem

@@ -5,10 +5,11 @@ from typing import Any
 
 from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import Limits, read_bytes
 from detap.formats.text.class_names import ClassNames
 from detap.formats.yolo.tables import predictions_folder
+from detap.io.limits import Limits
+from detap.io.paths import Path
+from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth
 
 

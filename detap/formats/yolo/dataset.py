@@ -15,13 +15,13 @@ from typing import NamedTuple
 
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.named.problems import Problems
-from detap.formats.reading import stream as files
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import Limits
 from detap.formats.text.data_yaml import SPLITS, SUFFIXES, DataYaml, read_data_yaml
 from detap.formats.text.folder import Folder, is_regular
 from detap.formats.text.lines import plain_lines
+from detap.io import stream as files
+from detap.io.limits import Limits
+from detap.io.paths import Path
 from detap.spelling import quoted
 
 _UNQUOTED = "is malformed; it lies outside the data set, and nothing of it is quoted"

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.formats.reading.problems import FaultError
 from detap.formats.text.lines import LineForm, columns_of, numbers_of
+from detap.io.problems import FaultError
 
 BOX = ("xc", "yc", "w", "h")
 TITLES = {"cxcywh": BOX, "xywh": ("x", "y", "w", "h"), "xyxy": ("x1", "y1", "x2", "y2")}

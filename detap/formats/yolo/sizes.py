@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.reading.image_headers import image_size as size_of_file
 from detap.formats.reading.image_sizes import read_image_sizes, sizes_of
-from detap.formats.reading.paths import Path
-from detap.formats.reading.stream import Limits
 from detap.formats.yolo.dataset import DataSet
+from detap.io.limits import Limits
+from detap.io.paths import Path
 from detap.spelling import quoted
 from detap.tables.detection import Floats, Integers, Name, SourceFile
 from detap.tables.doubts import INSIST

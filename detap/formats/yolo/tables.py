@@ -23,10 +23,6 @@ from detap.formats.named.notes import images_without_file, images_without_object
 from detap.formats.named.objects import Objects, detections, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
-from detap.formats.reading import stream as files
-from detap.formats.reading.paths import Path
-from detap.formats.reading.problems import FaultError, check_choice
-from detap.formats.reading.stream import DEFAULT_LIMITS, Limits
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder, detections_folder
@@ -58,6 +54,10 @@ from detap.formats.yolo.tasks import (
     refuse_no_quadrilaterals,
     upright,
 )
+from detap.io import stream as files
+from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.paths import Path
+from detap.io.problems import FaultError, check_choice
 from detap.spelling import is_whole, quoted, some
 from detap.tables.columns import places, renumbered
 from detap.tables.detection import (

@@ -13,8 +13,8 @@ import numpy as np
 
 from detap.core.polygons import crossing
 from detap.errors import InputError, Problem
-from detap.formats.reading.problems import check_choice
 from detap.formats.yolo.lines import BOX, CORNERS, TITLES, YoloForm
+from detap.io.problems import check_choice
 from detap.tables.detection import Flags, Floats
 from detap.tables.doubts import too_many
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from PIL import Image, ImageOps
 
 from detap.errors import InputError
-from detap.formats.reading.stream import open_regular
+from detap.io.stream import open_regular
 from detap.names import printable
 
 SIDE = 480

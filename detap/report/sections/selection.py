@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from detap.formats.reading.digest import sha256_of_names
+from detap.io.digest import sha256_of_names
 from detap.report.model import Block
 
 if TYPE_CHECKING:

@@ -5,8 +5,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from detap.formats.reading.paths import STDIN, Path, is_url, shown
-from detap.formats.reading.stream import Limits, Stream, check_same, open_regular, refuse_os_error
+from detap.io.limits import Limits
+from detap.io.paths import STDIN, Path, is_url, shown
+from detap.io.stream import Stream, check_same, open_regular, refuse_os_error
 
 if TYPE_CHECKING:
     import hashlib
@@ -117,7 +118,7 @@ def _of_file(file: io.RawIOBase) -> str:
 
 def _file_digest(path: str, before: os.stat_result | None = None) -> str:
     if is_url(path):
-        from detap.formats.reading.remote import RemoteFile  # seldom needed
+        from detap.io.remote import RemoteFile  # seldom needed
 
         with RemoteFile(path) as remote:
             return _of_file(remote)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, NoReturn
 
 from detap.errors import InputError, Problem, UsageError
-from detap.formats.reading.paths import shown
+from detap.io.paths import shown
 
 _LOOKS = ("size", "ETag", "etag", "LastModified", "mtime", "updated", "created", "generation")
 """What tells one content of a URL from another, as far as its library says it."""

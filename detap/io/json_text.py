@@ -11,9 +11,9 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from detap.formats.reading.appearances import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
-from detap.formats.reading.problems import Problems
-from detap.formats.reading.stream import Limits
+from detap.io.file_kinds import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
+from detap.io.limits import Limits
+from detap.io.problems import Problems
 
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRUCTURE = re.compile(r"[,:\]}]|.{20}", re.DOTALL)
