@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from detap.errors import UnknownNameError, UsageError
+from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.detection import Result, finished_by, score_tables
 from detap.protocols import Measure, Protocol
 from detap.protocols.axes import axes
@@ -83,12 +83,15 @@ def _matching(rules: Protocol) -> Protocol:
 
 
 def stands(rules: Protocol, tables: Tables) -> bool:
-    """Return whether a protocol does not contradict itself: whether nothing can be scored by it."""
+    """Return True if tables can be scored by a protocol.
+
+    Not so if it contradicts itself, or counts pixels of images whose size is not known.
+    """
     nothing = np.zeros(0, np.int64)
     truth, detections = tables
     try:
         score_tables(truth.select(nothing), detections.select(nothing), rules, threads=1)
-    except UsageError:
+    except (InputError, UsageError):
         return False
     return True
 

@@ -1,0 +1,114 @@
+"""Numbers that presets give are planted, and `explain --number` names their presets."""
+
+import random
+import re
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import detap
+from detap.analysis.explanation.numbers import Tables, stands
+from detap.analysis.explanation.origin import origin
+from detap.analysis.explanation.wanted import Wanted
+from detap.evaluation.detection import score_tables
+from detap.protocols import PRESETS, Protocol
+from detap.report.sections.explanation import origin_report
+from tests.formats.voc_files import write
+
+_COCO = "coco-val2014-100/instances_val2014"
+_OBB = "formats2/ultralytics-obb"
+DATA: dict[str, tuple[str, str, str, dict[str, Any]]] = {
+    "coco": (f"{_COCO}_100.json", f"{_COCO}_fakebbox100_results.json", "box", {}),
+    "cartucho": ("cartucho-85/ground-truth", "cartucho-85/detection-results", "box", {}),
+    "kitti": ("kitti-from-voc/label_2", "kitti-from-voc/results", "box", {}),
+    "masks": (f"{_COCO}_100.json", f"{_COCO}_fakesegm100_results.json", "mask", {"masks": True}),
+    "boundaries": (
+        f"{_COCO}_100.json",
+        f"{_COCO}_fakesegm100_results.json",
+        "boundary",
+        {"masks": True},
+    ),
+    "keypoints": (
+        "keypoints/coco79_gt.json",
+        "keypoints/coco79_dt.json",
+        "keypoints",
+        {"keypoints": True},
+    ),
+    "rotated": (f"{_OBB}/data.yaml", f"{_OBB}/predictions", "polygon", {}),
+}
+SAMPLE = 6
+"""Numbers planted of each data set, of some 10 to 150 that there are."""
+
+
+def tables_of(folder: Path, name: str) -> Tables:
+    gt, dt, overlap, reading = DATA[name]
+    if overlap == "polygon":
+        reading = {"image_sizes": folder / _OBB / "sizes.csv"}
+    truth = detap.read_ground_truth(folder / gt, **reading)
+    return truth, detap.read_detections(folder / dt, truth, **reading)
+
+
+def answer(tables: Tables, value: float, at: str | None, overlap: str) -> str:
+    changes = {} if overlap == "box" else {"overlap": overlap}
+    return str(origin_report(origin(tables, Wanted.of(f"{value:.6f}"), at, changes=changes)).answer)
+
+
+def names(text: str, preset: str) -> bool:
+    return re.search(rf"(?<![-\w]){re.escape(preset)}(?![-\w])", text) is not None
+
+
+@pytest.mark.filterwarnings("ignore::detap.DetapWarning")
+@pytest.mark.parametrize("name", DATA)
+def test_the_preset_of_a_planted_number_is_named(real_data: Path, name: str) -> None:
+    """All 1,032 values that were planted once were found: .6f and .4f, with --at and without."""
+    overlap, tables = DATA[name][2], tables_of(real_data, name)
+    presets = [
+        rules for rules in PRESETS.values() if rules.overlap == overlap and stands(rules, tables)
+    ]
+    assert presets
+    draw = random.Random(32)
+    for rules in draw.sample(presets, min(SAMPLE, len(presets))):
+        summary = score_tables(*tables, rules).summary
+        metric = draw.choice([name for name, value in summary.items() if not isnan(value)])
+        for at in (None, metric):
+            text = answer(tables, summary[metric], at, overlap)
+            assert names(text, rules.name), (rules.name, metric, at, text)
+            assert "No preset" not in text
+
+
+def test_other_overlaps_are_said_not_to_be_searched(
+    real_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The AP50 of masks by pycocotools 2.0.11 is coco-segm's, and what compares boxes has none."""
+    tables = tables_of(real_data, "masks")
+    wanted = Wanted.of("0.562288")
+    monkeypatch.setattr("detap.analysis.explanation.origin.MOST_PAIRS", 10)
+    found = origin(tables, wanted, "AP50")
+    assert not found.equal
+    told = str(origin_report(found).answer)
+    assert told.startswith("No preset searched, and nothing tried")
+    skipped = {name for group in found.skipped for name in group.presets}
+    others = {name for name, rules in PRESETS.items() if rules.overlap != "box"}
+    assert others == skipped & others
+    again = answer(tables, 0.3195452758576433, None, "mask")
+    assert again.startswith("coco-segm gives AP 0.3195452758576433, equal to the 6 digits given")
+
+
+def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> None:
+    """Fractions of images of unknown size: 1 of 1 found by those that need no pixels."""
+    write(
+        tmp_path,
+        {
+            "gt.csv": "ImageID,LabelName,XMin,XMax,YMin,YMax\na,/m/0bt9lr,0.1,0.5,0.1,0.5\n",
+            "dt.csv": "ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n"
+            "a,/m/0bt9lr,0.9,0.1,0.5,0.1,0.5\n",
+        },
+    )
+    truth = detap.read_ground_truth(tmp_path / "gt.csv")
+    found = origin((truth, detap.read_detections(tmp_path / "dt.csv", truth)), Wanted.of("1.000"))
+    assert "open-images-v2" in {entry.protocol.name for entry in found.equal}
+    (left_out,) = (group for group in found.skipped if "voc2007" in group.presets)
+    assert left_out.reason == "need what the ground truth does not say"
+    assert Protocol.presets["voc2007"].pixel_edge
