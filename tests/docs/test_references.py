@@ -1,0 +1,161 @@
+"""Files, modules and options that docs, comments and docstrings name are there."""
+
+import ast
+import io
+import re
+import subprocess
+import tokenize
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ROOT
+from tests.docs.test_docs import COMMANDS
+
+ELSEWHERE = {
+    "base.py": "Ultralytics",
+    "dota_evaluation_task1.py": "DOTA",
+    "label_file.py": "LabelMe",
+    "oid_hierarchical_labels_expansion.py": "Open Images",
+    "per_image_evaluation.py": "Open Images",
+    "results.py": "Ultralytics",
+    "utils.py": "Ultralytics",
+}
+"""Files of other projects that are named as the source of a rule."""
+
+OUR_PAGES = {"CONTRIBUTING.md", "docs/design.md", "docs/mutation.md", "benchmarks/README.md"}
+"""Pages that are about this repository alone."""
+
+_FILE = re.compile(r"(?<![\w/.$~{-])(?:[\w-]+/)*[\w-]+\.(?:pyx|pxd|pyi|py)\b")
+_NAME = re.compile(r"(?<![\w.-])detap(?:\.\w+)+")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*[a-z]")
+_NO_MODULES = ("detap.toml", "detap.targets", "detap.fish")
+
+
+@cache
+def tracked() -> tuple[str, ...]:
+    listed = subprocess.run(
+        ["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout: nothing says which files belong to it")
+    return tuple(name for name in listed.stdout.split() if (ROOT / name).is_file())
+
+
+@cache
+def endings() -> frozenset[str]:
+    """Return every path that a file may be named by: from the root, or from any folder."""
+    return frozenset(
+        name.split("/", depth)[-1] for name in tracked() for depth in range(name.count("/") + 1)
+    )
+
+
+@cache
+def prose_of(name: str) -> str:
+    """Return a page, or the comments and docstrings of a source."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    if name.endswith(".md"):
+        return text
+    if not name.endswith(".py"):
+        return "\n".join(re.findall(r'#.*$|"""(?:.|\n)*?"""', text, re.MULTILINE))
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    texts = [
+        node.value.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    ]
+    return "\n".join([*comments, *texts])
+
+
+def sources() -> list[str]:
+    kinds = (".md", ".py", ".pyx", ".pxd")
+    return [name for name in tracked() if name.endswith(kinds) and name != "CHANGELOG.md"]
+
+
+@cache
+def defined(path: Path) -> frozenset[str]:
+    """Return the names that a source defines, also in its classes, or imports."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".py":
+        return frozenset(re.findall(r"\b(?:class|def|inline \w+|struct) (\w+)", text))
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            names.add(node.name)
+        elif isinstance(node, ast.alias):
+            names.add(node.asname or node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return frozenset(names)
+
+
+@cache
+def is_there(dotted: str) -> bool:
+    """Return whether a module, or a name in it, is called so."""
+    parts = dotted.split(".")
+    for count in range(len(parts), 0, -1):
+        place = Path(ROOT, *parts[:count])
+        files = [*place.parent.glob(f"{place.name}.p*")]
+        if place.is_dir():  # what a package offers may be made in any file of it
+            files += place.rglob("*.p*")
+        code = [path for path in files if path.suffix in {".py", ".pyx", ".pxd"}]
+        if code:
+            return set(parts[count:]) <= frozenset().union(*map(defined, code))
+    return False
+
+
+def test_files_that_are_named_are_there() -> None:
+    """Pages for users name files of other projects too: there, those of our own folders."""
+    folders = {name.partition("/")[0] for name in tracked() if "/" in name}
+    missing = {
+        f"{name}: {file}"
+        for name in sources()
+        for file in _FILE.findall(prose_of(name))
+        if file not in endings()
+        and file.rpartition("/")[2] not in ELSEWHERE
+        and (not name.endswith(".md") or name in OUR_PAGES or file.partition("/")[0] in folders)
+    }
+    assert not missing
+
+
+def test_modules_that_are_named_are_there() -> None:
+    missing = {
+        f"{name}: {dotted}"
+        for name in sources()
+        for dotted in _NAME.findall(prose_of(name))
+        if not dotted.startswith(_NO_MODULES) and not is_there(dotted)
+    }
+    assert not missing
+
+
+def test_options_that_the_program_names_are_there() -> None:
+    """In comments and docstrings; those of the docs are held to each command by themselves."""
+    known = {"--help", "--help-all", "--version"}
+    for _, command in COMMANDS:
+        for parameter in command.params:
+            known |= {*parameter.opts, *parameter.secondary_opts}
+    missing = {
+        f"{name}: {option}"
+        for name in sources()
+        if name.startswith("detap/")
+        for option in _OPTION.findall(prose_of(name))
+        if option not in known
+    }
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    ("dotted", "there"),
+    [
+        ("detap.io.limits.Limits", True),
+        ("detap.io.limits.Bounds", False),
+        ("detap.io.nothing", False),
+        ("detap.nothing.at_all", False),
+    ],
+)
+def test_a_name_is_looked_up(dotted: str, there: bool) -> None:
+    assert is_there(dotted) == there
