@@ -406,7 +406,7 @@ refused(
     "line 2",
     "width -20 is negative",
     line_2("a 0.8 60 10 -20 20"),
-    options=("--boxes", "xywh"),
+    options=("--dt-boxes", "xywh"),
 )
 MICE = [(4 * n, 80, 4 * n + 2, 82) for n in range(20)]
 
@@ -503,7 +503,7 @@ scored(
         **cats("a 0.9 60 60 80 80", "b 0.8 60 60 80 80"),
         DOGS: None,
     },
-    options=("--boxes", "xywh"),
+    options=("--dt-boxes", "xywh"),
 )
 # A pixel counts for its width: 1 x 1 on 1 x 1 is found.
 scored(
