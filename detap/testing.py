@@ -206,7 +206,7 @@ def _judged(
     how: tuple[Mapping[str, Any], Mapping[str, Any]],
 ) -> "tuple[Scored, Judged]":
     from detap.analysis.comparison import numbered_alike
-    from detap.evaluation.advice import comparison_notes
+    from detap.checks.sanity_notes import comparison_notes
     from detap.evaluation.detection import evaluate, score_tables
     from detap.gates.baseline import read_baseline  # numpy
     from detap.gates.scored import Scored

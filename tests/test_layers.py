@@ -22,7 +22,6 @@ FLOORS = (
     ("gates",),
     ("ranking", "analysis.explanation", "analysis"),
     ("evaluation.loop", "evaluation.partial", "evaluation", "evaluation.overlaps"),
-    ("analysis.examination",),
     (
         "formats.writing",
         "formats.jsonl",
@@ -40,6 +39,7 @@ FLOORS = (
         "formats",
     ),
     ("formats.text", "formats.named", "formats.json", "formats.reading"),
+    ("checks",),
     ("core",),
     ("tables", "protocols"),
     ("io",),

@@ -32,7 +32,7 @@ CHECKS = {
         "ground_truth_notes",
         "negative_sides",
     ),
-    "detap.evaluation.detection": ("check_fractions", "with_advice"),
+    "detap.evaluation.detection": ("check_boxes", "with_advice"),
     "detap.evaluation.scene": ("Scene.notes",),
 }
 

@@ -166,7 +166,7 @@ def tell(
     session.doing("Reporting")
     differing: tuple[Note, ...] = ()
     if found.before is not None:
-        from detap.evaluation.advice import comparison_notes  # numpy is there by now
+        from detap.checks.sanity_notes import comparison_notes  # numpy is there by now
 
         differing = comparison_notes(found.result, found.before)
     report = detection_report(

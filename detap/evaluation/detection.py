@@ -10,16 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from detap.checks.boxes import check_boxes
+from detap.checks.sanity_notes import notes_of_arrays, score_cut_notes, suspicions_of, written_twice
+from detap.checks.tables import check_units, of_unknown_size, unsized_problem
 from detap.core.finishing import Scores, finish
 from detap.errors import DetapWarning, InputError, UsageError
-from detap.evaluation.advice import with_advice
+from detap.evaluation.id_zero import weighed
 from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
 from detap.evaluation.scene import Scene, notes_of_truth, rules_of
 from detap.evaluation.subset import select, shrink, wanted
 from detap.protocols import Protocol
-from detap.tables.boxchecks import check_boxes
 from detap.tables.detection import Detections, GroundTruth, Name
-from detap.tables.doubts import AS_IS, check_units, of_unknown_size, unsized_problem
+from detap.tables.notes import AS_IS
 
 __all__ = [
     "Curve",
@@ -109,6 +111,17 @@ def evaluate(
         if note.warning:
             warnings.warn(DetapWarning(note), stacklevel=2)
     return result
+
+
+def with_advice(result: Result) -> Result:
+    """Return the result with notes of what looks wrong about its tables, where anything does."""
+    result = weighed(result)
+    from_files = result.ground_truth.files and result.detections.files
+    found = [] if from_files else list(notes_of_arrays(result))
+    found += [*written_twice(result), *score_cut_notes(result)]
+    result = replace(result, notes=(*result.notes, *found)) if found else result
+    unlikely = suspicions_of(result)
+    return replace(result, notes=(*result.notes, *unlikely)) if unlikely else result
 
 
 def score_tables(

@@ -19,7 +19,7 @@ from detap.protocols import Protocol
 from detap.protocols.axes import exact
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
-from detap.tables.doubts import INTERLEAVED, NO_DETECTIONS, NOTHING_SAID
+from detap.tables.notes import INTERLEAVED, NO_DETECTIONS, NOTHING_SAID
 
 if TYPE_CHECKING:  # a plain run keeps none
     from detap.core.evidence import Cell, Evidence

@@ -141,11 +141,11 @@ class Format(NamedTuple):
         Whether it looks into files too, of its suffixes.
     beside : tuple of str
         What its readers give beside boxes where they are asked for it: ``masks=True``.
-    boxes : tuple of str
-        The values of ``boxes`` that its readers accept.
     coordinates : str
-        What its files call the coordinates of a box, where they name them: its readers then have
-        no ``boxes``, whose only value is the one of the format.
+        What its files call the coordinates of a box, where they name them. Its readers have no
+        ``boxes`` then.
+    boxes : tuple of str
+        The values of ``boxes`` that are accepted in spite of that, since they are so.
     """
 
     name: str
@@ -162,8 +162,8 @@ class Format(NamedTuple):
     sniff: str = ""
     sniffs_files: bool = False
     beside: tuple[str, ...] = ()
-    boxes: tuple[str, ...] = ("xyxy", "xywh")
     coordinates: str = ""
+    boxes: tuple[str, ...] = ("xyxy",)
 
     def reader(self) -> Any:
         """Import the module that reads it."""
@@ -283,23 +283,9 @@ class Format(NamedTuple):
         for option in own:
             if option.keyword and option.name in given:
                 given[option.keyword] = given.pop(option.name)
-        if BOXES in own and given.get(BOXES.name) in BOXES.choices:
-            self._check_boxes(side, given[BOXES.name])
-        if self.coordinates:
-            given.pop(BOXES.name, None)
-        return given
-
-    def _check_boxes(self, side: str, value: str) -> None:
-        """Raise UsageError if the files of this format have no such boxes."""
-        if value in self.boxes:
-            return
-        if self.coordinates:
+        if self.coordinates and (value := given.pop(BOXES.name, None)) not in (None, *self.boxes):
             raise UsageError(named_coordinates(self.title, self.coordinates, side, value))
-        option = GT_BOXES if side == TRUTH else DT_BOXES
-        choices = " or ".join(self.boxes)
-        raise UsageError(
-            f"{self.title} files have no {value} boxes: use {option.spelling} {choices}"
-        )
+        return given
 
 
 IMAGE_SET = Option(
@@ -480,7 +466,6 @@ _FORMATS = (
         aside="detap.formats.yolo.aside",
         sniff="detap.formats.yolo.sniff",
         sniffs_files=True,
-        boxes=BOXES.choices,
     ),
     Format(
         "arrow",
@@ -515,7 +500,6 @@ _FORMATS = (
         aside="detap.formats.cvat.aside",
         sniff="detap.formats.cvat.sniff",
         sniffs_files=True,
-        boxes=("xyxy",),
         coordinates="xtl, ytl, xbr, ybr",
     ),
     Format(
@@ -529,7 +513,6 @@ _FORMATS = (
         aside="detap.formats.labelme.aside",
         sniff="detap.formats.labelme.sniff",
         sniffs_files=True,
-        boxes=("xyxy",),
         coordinates="points",
     ),
     Format(
@@ -541,7 +524,6 @@ _FORMATS = (
         heads=(b"ImageID,",),
         options=(*_BOX_OPTIONS, IMAGE_SIZES, CLASS_DESCRIPTIONS, IMAGE_LABELS, HIERARCHY),
         aside="detap.formats.openimages.aside",
-        boxes=("xyxy",),
         coordinates="XMin, XMax, YMin, YMax",
     ),
     Format(

@@ -170,7 +170,7 @@ def ground_truth_of(
     tables = _each(sources, read, limits)
     if len(tables) == 1:
         return tables[0]
-    from detap.tables.inputchecks import warned_of_truth
+    from detap.checks.inputs import warned_of_truth
     from detap.tables.joining import join_ground_truths  # seldom needed
 
     joined = join_ground_truths(tables, repartition=repartition)
@@ -210,7 +210,7 @@ def detections_of(
     tables = _each(sources, read, limits)
     if len(tables) == 1 and not (limits.part and judge):
         return tables[0]
-    from detap.tables.inputchecks import warned_of_detections  # seldom needed
+    from detap.checks.inputs import warned_of_detections  # seldom needed
     from detap.tables.joining import join_detections
 
     joined = join_detections(tables, truth, repartition=repartition)

@@ -1,5 +1,5 @@
 """Tables: what was read, as read-only columns of arrays.
 
 Ground truth and detections (detection.py), runs, galleries and samples (ranking.py), how columns of
-the outside world become ours (columns.py), and what is doubtful about boxes (doubts.py).
+the outside world become ours (columns.py), and the notes that tables have (notes.py).
 """

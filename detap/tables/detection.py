@@ -29,7 +29,7 @@ from detap.tables._boxes import encode
 from detap.tables._columns import unfilled
 from detap.tables.columns import Columns, Names, check_rows, copied, places
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
-from detap.tables.doubts import AS_IS, backward, backward_note, too_many
+from detap.tables.notes import AS_IS, backward, backward_note, too_many
 
 if TYPE_CHECKING:
     from detap.tables.masks import Masks
@@ -37,6 +37,15 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
 Flags = NDArray[np.bool_]
+
+CategoryPair = tuple[int, int, int, int]
+"""The number and id of an object's class, the id found there, and how often in the image."""
+
+CategorySample = tuple[tuple[int, tuple[CategoryPair, ...]], ...]
+"""The pairs of some images, each behind its key, ascending."""
+
+SAMPLED_IMAGES = 32
+"""Images of such a sample."""
 
 BOX_ENCODINGS = ("xyxy", "xywh")
 
@@ -388,7 +397,7 @@ class Detections(_Table, kw_only=True):
         What decides its range where it goes unmatched: of a mask without a box its pixels; None
         where it is the box's area for all.
     categories : CategorySample
-        Which categories lie on which objects; of :mod:`detap.tables.inputchecks`.
+        Which categories lie on which objects; :mod:`detap.checks.inputs` judges them.
     """
 
     _title = "detections"
@@ -397,7 +406,7 @@ class Detections(_Table, kw_only=True):
 
     score: Floats = field(default_factory=lambda: np.zeros(0))
     area: Floats | None = None
-    categories: tuple[tuple[int, tuple[tuple[int, int, int, int], ...]], ...] = ()
+    categories: CategorySample = ()
 
     @classmethod
     def from_arrays(

@@ -16,10 +16,18 @@ from numpy.typing import NDArray
 
 from detap.errors import InputError, Note, Problem
 from detap.tables.columns import ordered, places, renumbered
-from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, distinct_name
-from detap.tables.doubts import FACTS, INTERLEAVED, NO_DETECTIONS
-from detap.tables.inputchecks import merged_samples
+from detap.tables.detection import (
+    SAMPLED_IMAGES,
+    CategorySample,
+    Detections,
+    Floats,
+    GroundTruth,
+    Integers,
+    Name,
+    distinct_name,
+)
 from detap.tables.masks import Masks
+from detap.tables.notes import FACTS, INTERLEAVED, NO_DETECTIONS
 
 Table = TypeVar("Table", GroundTruth, Detections)
 
@@ -301,3 +309,8 @@ def _joined(tables: Sequence[Table], name: str) -> NDArray[Any]:
             message = f"objects have {here} {name} here and {there} in {_input(filled[0])}"
             raise InputError(Problem(_input(table), "", message, "give inputs of one skeleton"))
     return np.concatenate([table.columns()[name] for table in filled])
+
+
+def merged_samples(parts: Iterable[CategorySample]) -> CategorySample:
+    """Return the sample of several parts of the images."""
+    return tuple(sorted(dict(entry for part in parts for entry in part).items())[:SAMPLED_IMAGES])

@@ -305,7 +305,7 @@ def test_tables_are_examined_once_and_not_in_every_epoch(monkeypatch: pytest.Mon
         asked.append("asked")
         return ()
 
-    monkeypatch.setattr("detap.analysis.examination.suspicions.suspicions", suspicions)
+    monkeypatch.setattr("detap.checks.mismatch.suspicions", suspicions)
     evaluator = Evaluator(truth(), boxes="xyxy", images="seen")
     for _ in range(3):
         evaluator.reset()

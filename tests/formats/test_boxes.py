@@ -139,7 +139,7 @@ def test_the_command_refuses_them_and_its_hint_works(
 
 def test_centres_are_yolo_alone(tmp_path: Path) -> None:
     write(tmp_path, {"gt/a.txt": "dog 1 2 11 22\n"})
-    with pytest.raises(UsageError, match="VOC files have no cxcywh boxes: use --gt-boxes xyxy or"):
+    with pytest.raises(UsageError, match="boxes 'cxcywh' is unknown; use one of xyxy, xywh"):
         detap.read_ground_truth(tmp_path / "gt", format="voc", boxes="cxcywh")
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap.formats.reading._surveys import found_classes, survey_boxes, survey_values
+from detap.checks._box_stats import found_classes, survey_boxes, survey_values
 from detap.tables import _boxes
 from detap.tables._columns import unfilled
 from tests.oracle import columns as plain

@@ -18,8 +18,8 @@ from detap.formats import read_detections, read_ground_truth
 from detap.formats.registry import FORMATS, Format, told
 from detap.formats.several import Sources, matching, members
 from detap.tables.detection import Detections, GroundTruth
-from detap.tables.doubts import INTERLEAVED
 from detap.tables.joining import join_detections, join_ground_truths
+from detap.tables.notes import INTERLEAVED
 
 
 def coco(_: str) -> Format:

@@ -29,7 +29,7 @@ ORACLES: dict[str, tuple[str, str]] = {
     ),
     "detap.formats.reading._id_tables": ("pycocotools", "tests.compat.test_patterns"),
     "detap.formats.reading._numbers": ("tests.formats.test_numbers", "tests.formats.test_numbers"),
-    "detap.formats.reading._surveys": ("tests.oracle.columns", "tests.formats.test_columns"),
+    "detap.checks._box_stats": ("tests.oracle.columns", "tests.formats.test_columns"),
     "detap.formats.text._scan": ("detap.formats.text.lines", "tests.formats.test_yolo_scan"),
     "detap.formats.voc._scan": ("detap.formats.voc.annotations", "tests.formats.test_voc_scan"),
     "detap.tables._boxes": ("tests.oracle.columns", "tests.formats.test_columns"),

@@ -16,7 +16,7 @@ from detap.evaluation.results import Result
 from detap.evaluation.tie_range import tie_range
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, SourceFile
-from detap.tables.doubts import INTERLEAVED
+from detap.tables.notes import INTERLEAVED
 from tests.cases import Case, Found, Truth
 
 BOX, AWAY = (0.0, 0.0, 10.0, 10.0), (50.0, 50.0, 9.0, 9.0)

@@ -6,7 +6,7 @@ import pytest
 
 from detap import evaluate
 from detap.analysis.comparison import compare
-from detap.analysis.examination.facts import Examination
+from detap.checks.statistics import Examination
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.examination import examination_report
 from detap.report.sinks.json import as_dict

@@ -118,8 +118,8 @@ def _judged(read: _Read, rules: Protocol) -> _Read:
     """Return what was read with what looks wrong about it, as eval refuses or notes it."""
     from dataclasses import replace
 
+    from detap.checks.boxes import check_boxes
     from detap.evaluation.overlaps.keypoints import check_skeleton  # imports numpy
-    from detap.tables.boxchecks import check_boxes
 
     truth, detections = read.truth, read.detections
     for table in (truth, detections):
@@ -137,7 +137,7 @@ def _judged(read: _Read, rules: Protocol) -> _Read:
 
 def _write(read: _Read, outputs: Outputs, session: Session) -> None:
     """Examine what was read, and write the report."""
-    from detap.analysis.examination.facts import examine  # imports numpy, which --help need not
+    from detap.checks.statistics import examine  # imports numpy, which --help need not
     from detap.report.inputs import describe
     from detap.report.sections.examination import examination_report
 

@@ -134,7 +134,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     digests = outputs.want_digests
     inputs = inputs.hashed(digests)
     sources = inputs.begin()
-    from detap.evaluation.advice import comparison_notes
+    from detap.checks.sanity_notes import comparison_notes
     from detap.report.sections.comparison import comparison_report
 
     truth, before = inputs.read(sources)

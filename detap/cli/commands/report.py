@@ -161,7 +161,7 @@ def _report(
     sources = inputs.begin()
     # As for eval: numpy would start a thread of its linear algebra for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    from detap.evaluation.advice import comparison_notes
+    from detap.checks.sanity_notes import comparison_notes
     from detap.evaluation.detection import score_tables, with_advice
 
     session.doing("Reading", inputs.fraction(sources))

@@ -7,7 +7,7 @@ from detap.core.polygons import polygon_areas, polygon_pairs, rectangles
 from detap.errors import Note, UsageError
 from detap.evaluation.overlaps.boxes import Shapes
 from detap.tables.detection import Flags, Floats
-from detap.tables.doubts import POLYGONS_BOUNDED
+from detap.tables.notes import POLYGONS_BOUNDED
 
 
 class PolygonShapes(Shapes):

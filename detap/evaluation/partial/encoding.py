@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks.boxes import COUNTS, IMAGES, BoxEvidence
+from detap.checks.inputs import BoxCounts
 from detap.core.evidence import Outcomes, words_for
 from detap.core.packing import narrow
 from detap.errors import DetapError, InputError, Note, Problem, UsageError
@@ -31,11 +33,8 @@ from detap.evaluation.scene import rules_of
 from detap.io.json_text import check_text
 from detap.io.limits import Limits
 from detap.protocols import Protocol
-from detap.tables.boxchecks import COUNTS, IMAGES, BoxEvidence
 from detap.tables.columns import MOST_ROWS, Name
-from detap.tables.detection import GROUPS
-from detap.tables.inputchecks import IMAGES as SAMPLED
-from detap.tables.inputchecks import BoxCounts, CategorySample
+from detap.tables.detection import GROUPS, SAMPLED_IMAGES, CategorySample
 
 if TYPE_CHECKING:
     from detap.evaluation.partial.partial import Partial
@@ -522,7 +521,7 @@ class _Reader:
         return counts
 
     def _categories(self, values: Any) -> CategorySample:
-        self.need(isinstance(values, list) and len(values) <= SAMPLED, "categories")
+        self.need(isinstance(values, list) and len(values) <= SAMPLED_IMAGES, "categories")
         sample = tuple(
             (self._whole(key), tuple(self._pair(pair) for pair in pairs)) for key, pairs in values
         )

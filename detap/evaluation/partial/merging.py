@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks.boxes import merged_evidence
+from detap.checks.inputs import NO_BOXES, BoxCounts
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.partial.truths import Whole, united_inputs, united_notes
 from detap.protocols.axes import axes
-from detap.tables.boxchecks import merged_evidence
 from detap.tables.columns import MOST_ROWS, Name
 from detap.tables.detection import GroundTruth, Integers
-from detap.tables.inputchecks import NO_BOXES, BoxCounts, merged_samples
+from detap.tables.joining import merged_samples
 
 if TYPE_CHECKING:
     from detap.evaluation.partial.partial import Partial

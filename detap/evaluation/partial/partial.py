@@ -14,13 +14,26 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks.boxes import (
+    NOTHING,
+    BoxEvidence,
+    evidence_of,
+    suspicions_of,
+    warned,
+)
+from detap.checks.inputs import (
+    NO_BOXES,
+    BoxCounts,
+    input_suspicions,
+    sample_of_images,
+)
+from detap.checks.sanity_notes import score_cut_notes
 from detap.core.evidence import MOST_ROWS, Evidence, Outcomes
 from detap.core.finishing import Coded, Scores, finish_coded, finish_stretches
 from detap.core.proposals import finish_coverage
 from detap.core.rules import Rules
 from detap.core.threads import thread_count
 from detap.errors import InputError, Note, Problem, UsageError
-from detap.evaluation.advice import score_cut_notes
 from detap.evaluation.contests import Contest, contests_of
 from detap.evaluation.partial.blocks import (
     Gathered,
@@ -50,23 +63,9 @@ from detap.evaluation.scene import (
 from detap.evaluation.subset import wanted
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.protocols import Protocol
-from detap.tables.boxchecks import (
-    NOTHING,
-    BoxEvidence,
-    evidence_of,
-    suspicions_of,
-    warned,
-)
 from detap.tables.columns import Name, check_threads
-from detap.tables.detection import Flags, GroundTruth, Integers
-from detap.tables.doubts import INTERLEAVED
-from detap.tables.inputchecks import (
-    NO_BOXES,
-    BoxCounts,
-    CategorySample,
-    input_suspicions,
-    sample_of_images,
-)
+from detap.tables.detection import CategorySample, Flags, GroundTruth, Integers
+from detap.tables.notes import INTERLEAVED
 
 if TYPE_CHECKING:  # a plain run selects nothing
     from detap.evaluation.selection import Selection

@@ -14,8 +14,8 @@ from detap.errors import Note, UsageError
 from detap.io.paths import is_url, shown
 from detap.tables.columns import Name
 from detap.tables.detection import GroundTruth, SourceFile
-from detap.tables.doubts import FACTS, NO_DETECTIONS
 from detap.tables.joining import OF_ONE
+from detap.tables.notes import FACTS, NO_DETECTIONS
 
 _KNOWN: "WeakKeyDictionary[GroundTruth, Whole]" = WeakKeyDictionary()
 _PLACES: "WeakKeyDictionary[GroundTruth, dict[Name, int]]" = WeakKeyDictionary()

@@ -11,7 +11,7 @@ from detap.formats.coco.values import describe_ids
 from detap.io.json_text import spelt
 from detap.tables.columns import places
 from detap.tables.detection import GroundTruth, Integers, Name
-from detap.tables.doubts import INSIST
+from detap.tables.notes import INSIST
 
 
 def detection_columns(table: Table, truth: GroundTruth, as_is: bool) -> DetectionColumns:

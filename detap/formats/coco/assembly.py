@@ -9,18 +9,32 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks._box_stats import survey_values
+from detap.checks.boxes import warned
+from detap.checks.inputs import shift_suspicion
+from detap.checks.tables import (
+    box_notes,
+    scores_outside_note,
+    too_many_backward,
+    zero_area_detections,
+    zero_area_truths,
+)
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco.columns import LISTS, DetectionColumns, Poses, TruthColumns
 from detap.formats.coco.shift import Sampled, sampled_classes
-from detap.formats.reading._surveys import survey_boxes, survey_values
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path, shown
 from detap.records import Record
 from detap.spelling import some
-from detap.tables.boxchecks import warned
-from detap.tables.detection import Detections, GroundTruth, Name, SourceFile, distinct_name
-from detap.tables.doubts import AS_IS, INSIST, backward, backward_note, too_many, too_many_backward
-from detap.tables.inputchecks import CategorySample, shift_suspicion
+from detap.tables.detection import (
+    CategorySample,
+    Detections,
+    GroundTruth,
+    Name,
+    SourceFile,
+    distinct_name,
+)
+from detap.tables.notes import AS_IS, INSIST, backward, backward_note, too_many
 
 _FEW = 4
 """Where fewer than one object in so many has a detection, images are looked at once more."""
@@ -158,9 +172,10 @@ def _truth_notes(columns: TruthColumns) -> Iterator[Note]:
         yield Note("ignore-without-effect", message, ignored)
     empty = survey_values(columns.box_area)[2]
     if empty and columns.poses is None:
-        message = "ground truth boxes have no area: nothing can find them"
-        yield Note("zero-area-ground-truth", message, empty)
-    yield from _box_notes("ground truth boxes", "ground-truth", columns, columns.image_sizes)
+        yield zero_area_truths(empty)
+    yield from box_notes(
+        "ground-truth", (columns.corners, columns.image), columns.image_sizes, _BEYOND
+    )
 
 
 def _distinct_names(
@@ -349,35 +364,12 @@ def _detection_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[
         yield Note("unknown-categories", message, sum(columns.unknown.values()))
     low, high, _, outside = survey_values(columns.score)
     if outside:
-        message = f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts"
-        yield Note("scores-outside-unit", message, outside, warning=False)
+        yield scores_outside_note(low, high, outside)
     empty = survey_values(columns.box_area)[2]
     if empty and columns.keypoints is None:
-        message = "detections have no area: they are false positives"
-        yield Note("zero-area-detections", message, empty, warning=False)
-    yield from _box_notes("detections", "detections", columns, truth.image_sizes)
+        yield zero_area_detections(empty)
+    yield from box_notes("detections", (columns.corners, columns.image), truth.image_sizes, _BEYOND)
 
 
 _BEYOND = 1.0
 """Pixels by which a box must leave its image to be counted: annotations are rounded."""
-
-
-def _box_notes(
-    what: str,
-    code: str,
-    columns: TruthColumns | DetectionColumns,
-    sizes: NDArray[np.float64] | None,
-) -> Iterator[Note]:
-    """Say how many boxes reach beyond their image, and whether they look like corners."""
-    if sizes is None or not len(columns.image) or bool(np.isnan(sizes).all()):
-        return
-    beyond, fitting = survey_boxes(columns.corners, columns.image, sizes, _BEYOND)
-    if not beyond:
-        return
-    if beyond * 2 > len(columns.image) and fitting * 10 >= beyond * 9:
-        message = (
-            f"{what} look like x1, y1, x2, y2 where x, y, width, height is due: most reach beyond "
-            "their image, and would fit it as corners"
-        )
-        yield Note(f"{code}-look-like-corners", message, beyond)
-    yield Note(f"{code}-beyond-image", f"{what} reach beyond their image; none is clipped", beyond)

@@ -22,7 +22,7 @@ from detap.io.json_text import spelt
 from detap.io.paths import shown
 from detap.spelling import is_whole, some
 from detap.tables.detection import GroundTruth, Name, distinct_name
-from detap.tables.doubts import INSIST
+from detap.tables.notes import INSIST
 
 _CLEAR = 4
 """How many times as many objects must bear out one reading as bear out the other."""

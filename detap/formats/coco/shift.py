@@ -4,11 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from detap.checks._box_stats import found_classes
+from detap.checks.boxes import image_keys
 from detap.formats.coco.columns import DetectionColumns
-from detap.formats.reading._surveys import found_classes
-from detap.tables.boxchecks import image_keys
-from detap.tables.detection import GroundTruth
-from detap.tables.inputchecks import IMAGES
+from detap.tables.detection import SAMPLED_IMAGES, GroundTruth
 
 _TRUTHS = 32
 """Objects of an image that are looked at."""
@@ -44,7 +43,7 @@ def sampled_classes(columns: DetectionColumns, truth: GroundTruth) -> Sampled:
     filled = truth.filled & (np.bincount(columns.image, minlength=len(truth.images)) > 0)
     images = np.flatnonzero(filled)
     keys = image_keys([truth.images[image] for image in images.tolist()])
-    first = np.argsort(keys, kind="stable")[:IMAGES]
+    first = np.argsort(keys, kind="stable")[:SAMPLED_IMAGES]
     found, objects = [], 0
     wanted = np.zeros(len(truth.images), np.bool_)
     wanted[images[first]] = True

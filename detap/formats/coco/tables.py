@@ -38,7 +38,7 @@ from detap.tables.detection import (
     Name,
     SourceFile,
 )
-from detap.tables.doubts import POLYGONS_BOUNDED
+from detap.tables.notes import POLYGONS_BOUNDED
 
 _BOUNDED = "segmentations of the detections are left out: their boxes are compared"
 _OTHER_IDS = (TypeError, OverflowError, UnicodeError)

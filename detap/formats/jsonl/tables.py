@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from detap.checks._box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
 from detap.formats.coco import calls
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
@@ -12,7 +13,6 @@ from detap.formats.coco.tables import goes_by_names
 from detap.formats.coco.values import describe_ids
 from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
 from detap.formats.named.notes import images_without_objects, told
-from detap.formats.reading._surveys import survey_boxes
 from detap.formats.text.class_names import ClassNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path

@@ -6,10 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks.tables import (
+    box_notes,
+    perhaps_undefined,
+    repeated,
+    scores_outside_note,
+    zero_area_truths,
+)
 from detap.errors import Note
 from detap.spelling import quoted, some
 from detap.tables.detection import Floats, GroundTruth, Integers
-from detap.tables.doubts import perhaps_undefined, repeated
 
 _ROUNDED = 0.01
 """In pixels: fractions of six digits put a box so far beyond its image that ends with it."""
@@ -82,16 +88,8 @@ def ground_truth_notes(
             flat if encoding == "xyxy" else 0,
             warning=False,
         ),
-        Note(
-            "zero-area-ground-truth",
-            "ground truth boxes have no area: nothing can find them",
-            flat if encoding == "xywh" else 0,
-        ),
-        Note(
-            "ground-truth-beyond-image",
-            "ground truth boxes reach beyond their image; none is clipped",
-            _beyond(image, corners, sizes),
-        ),
+        zero_area_truths(flat if encoding == "xywh" else 0),
+        *box_notes("ground-truth", (corners, image), sizes, _ROUNDED, corners=False),
     )
 
 
@@ -107,48 +105,13 @@ def detection_notes(
         return (Note("no-detections", "there is no detection: every AP is 0", 1),)
     low, high = float(score.min()), float(score.max())
     outside = np.count_nonzero((score < 0) | (score > 1)) if low < 0 or high > 1 else 0
-    beyond = _beyond(image, corners, truth.image_sizes)
-    swapped = (
-        encoding == "xywh"
-        and 2 * beyond > len(image)
-        and _fit_as_corners(image, corners, truth.image_sizes)
-    )
     return told(
-        Note(
-            "scores-outside-unit",
-            f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts",
-            int(outside),
-            warning=False,
-        ),
-        Note(
-            "detections-beyond-image",
-            "detections reach beyond their image; none is clipped",
-            beyond,
-        ),
-        Note(
-            "detections-look-like-corners",
-            "detections reach beyond their image as x, y, width and height, and fit as two "
-            "corners, as most do: corners may be meant (--dt-boxes xyxy)",
-            beyond if swapped else 0,
+        scores_outside_note(low, high, int(outside)),
+        *box_notes(
+            "detections",
+            (corners, image),
+            truth.image_sizes,
+            _ROUNDED,
+            corners=encoding == "xywh",
         ),
     )
-
-
-def _fit_as_corners(image: Integers, corners: Floats, sizes: Floats | None) -> bool:
-    """Return whether boxes fit their images when x, y, w, h are taken for two corners."""
-    taken = corners.copy()
-    taken[:, 2:] -= corners[:, :2]
-    ordered = np.count_nonzero((taken[:, 2:] >= taken[:, :2]).all(axis=1))
-    return bool(10 * ordered >= 9 * len(image)) and 10 * _beyond(image, taken, sizes) < len(image)
-
-
-def _beyond(image: Integers, corners: Floats, sizes: Floats | None) -> int:
-    """Return how many boxes reach beyond their image; none of unknown size (NaN) does.
-
-    Decimals that a writer has rounded are no reach.
-    """
-    if sizes is None:
-        return 0
-    width, height = np.where(np.isnan(sizes), np.inf, sizes).T[:, image] + _ROUNDED
-    x1, y1, x2, y2 = corners.T
-    return int(np.count_nonzero((x1 < -_ROUNDED) | (y1 < -_ROUNDED) | (x2 > width) | (y2 > height)))

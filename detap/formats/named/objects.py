@@ -22,7 +22,7 @@ from detap.tables.detection import (
     SourceFile,
     encode_boxes,
 )
-from detap.tables.doubts import AS_IS, INSIST, backward
+from detap.tables.notes import AS_IS, INSIST, backward
 
 _FLAGS = ("crowd", "difficult", "ignore", "group_of")
 

@@ -6,17 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks.tables import fractions_problem, in_fractions, too_many_backward
 from detap.errors import InputError, Note, Problem
 from detap.io.limits import Limits
 from detap.tables.detection import Floats, encode_boxes
-from detap.tables.doubts import (
-    backward,
-    backward_note,
-    fractions_problem,
-    in_fractions,
-    too_many,
-    too_many_backward,
-)
+from detap.tables.notes import backward, backward_note, too_many
 
 CORNERS = ("x1", "y1", "x2", "y2")
 

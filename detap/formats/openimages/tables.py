@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from detap.checks.tables import of_unknown_size, too_many_backward
 from detap.errors import InputError, Note, Problem
 from detap.formats.named import objects
 from detap.formats.named.notes import told
@@ -24,7 +25,7 @@ from detap.io.paths import Path, shown
 from detap.spelling import quoted
 from detap.tables.columns import places
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers, Name, SourceFile
-from detap.tables.doubts import FRACTIONS, backward, of_unknown_size, too_many, too_many_backward
+from detap.tables.notes import FRACTIONS, backward, too_many
 
 _MANY_ROWS = 1 << 20
 """So many rows may always come of a hierarchy."""

@@ -23,7 +23,7 @@ from detap.io.problems import FaultError, check_choice
 from detap.spelling import quoted
 from detap.tables.columns import places, renumbered
 from detap.tables.detection import BOX_ENCODINGS, Detections, GroundTruth, Integers
-from detap.tables.doubts import INSIST
+from detap.tables.notes import INSIST
 
 
 def read_detections(

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
+from detap.checks.tables import of_unknown_size, unsized_problem
 from detap.errors import InputError, Note, UsageError
 from detap.formats.registry import FORMATS
 from detap.formats.writing import coco, voc, yolo
@@ -12,7 +13,6 @@ from detap.formats.writing.folder import check_new, write_new
 from detap.io.paths import Path
 from detap.spelling import near
 from detap.tables.detection import Detections, GroundTruth, Name
-from detap.tables.doubts import of_unknown_size, unsized_problem
 
 Writer = Callable[[Content, list[Note]], Iterator[tuple[str, bytes]]]
 

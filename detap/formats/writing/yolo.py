@@ -9,6 +9,7 @@ from math import isnan
 
 import numpy as np
 
+from detap.checks.tables import pair_key, repeats
 from detap.errors import Note
 from detap.formats.writing.content import (
     Content,
@@ -23,7 +24,6 @@ from detap.formats.writing.content import (
 )
 from detap.formats.yolo.boxes import HIGHEST, LOWEST, in_pixels
 from detap.tables.detection import Detections, Floats, GroundTruth, encode_boxes
-from detap.tables.doubts import pair_key, repeats
 
 _DECIMALS = range(3, 17)
 _STEPS = (0, -1, 1, -2, 2)

@@ -10,7 +10,7 @@ from detap.formats.named.problems import Problems
 from detap.formats.text.rows import Rows
 from detap.formats.yolo.lines import COLUMNS, TITLES
 from detap.tables.detection import Flags, Floats
-from detap.tables.doubts import INSIST, too_many
+from detap.tables.notes import INSIST, too_many
 
 Place = Callable[[int], tuple[str, str]]
 """From a row to its file and its line."""

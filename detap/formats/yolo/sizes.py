@@ -15,7 +15,7 @@ from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.spelling import quoted
 from detap.tables.detection import Floats, Integers, Name, SourceFile
-from detap.tables.doubts import INSIST
+from detap.tables.notes import INSIST
 
 Size = str | tuple[float, float]
 

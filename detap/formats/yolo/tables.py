@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from detap.checks.tables import pair_key, repeats
 from detap.core.overlap import paired_overlaps
 from detap.core.polygons import bounds, rectangles
 from detap.errors import InputError, Note, Problem, UsageError
@@ -69,7 +70,7 @@ from detap.tables.detection import (
     SourceFile,
     encode_boxes,
 )
-from detap.tables.doubts import POLYGONS_BOUNDED, pair_key, repeats
+from detap.tables.notes import POLYGONS_BOUNDED
 
 _TRUTH = "the ground truth"
 _LABELS_REACH, _PREDICTIONS_REACH = 0.5, 1.0

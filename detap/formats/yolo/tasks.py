@@ -16,7 +16,7 @@ from detap.errors import InputError, Problem
 from detap.formats.yolo.lines import BOX, CORNERS, TITLES, YoloForm
 from detap.io.problems import check_choice
 from detap.tables.detection import Flags, Floats
-from detap.tables.doubts import too_many
+from detap.tables.notes import too_many
 
 TASKS = ("detect", "segment", "pose", "obb")
 Keypoints = tuple[int, int]

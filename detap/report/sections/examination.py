@@ -7,7 +7,7 @@ from detap.errors import Problem
 from detap.report.model import Block, Column, Report, Table
 
 if TYPE_CHECKING:
-    from detap.analysis.examination.facts import Examination, Fact
+    from detap.checks.statistics import Examination, Fact
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),
@@ -29,7 +29,7 @@ def examination_report(
     Parameters
     ----------
     examination : Examination
-        Of :func:`detap.analysis.examination.facts.examine`; empty where nothing could be read.
+        Of :func:`detap.checks.statistics.examine`; empty where nothing could be read.
     problems : sequence of Problem
         What is wrong with the inputs.
     omitted : int

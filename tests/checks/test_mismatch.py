@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from detap.analysis.examination import facts as checking
-from detap.analysis.examination import sample as sampling
-from detap.analysis.examination.facts import examine
-from detap.analysis.examination.sample import Sample
-from detap.analysis.examination.suspicions import suspicions
+from detap.checks import sample as sampling
+from detap.checks import sanity_notes
+from detap.checks import statistics as checking
+from detap.checks.mismatch import suspicions
+from detap.checks.sample import Sample
+from detap.checks.sanity_notes import suspicions_of
+from detap.checks.statistics import examine
 from detap.cli.commands.check import command
 from detap.cli.session import Session
 from detap.errors import InputError, Note, UsageError
-from detap.evaluation import advice
-from detap.evaluation.advice import suspicions_of, with_advice
-from detap.evaluation.detection import evaluate, score_tables, select
+from detap.evaluation.detection import evaluate, score_tables, select, with_advice
 from detap.formats.coco import tables as coco
 from detap.formats.registry import format_named
 from detap.formats.voc import tables as voc
@@ -387,9 +387,9 @@ def test_detections_that_are_there_twice_are_told() -> None:
 
 
 def test_a_reader_that_has_said_the_same_is_not_repeated() -> None:
-    assert advice._said("detections-look-like-corners", {"detections-look-like-corners"})
-    assert advice._said("detections-look-relative", {"relative-boxes"})
-    assert not advice._said("few-overlaps", {"detections-look-like-corners"})
+    assert sanity_notes._said("detections-look-like-corners", {"detections-look-like-corners"})
+    assert sanity_notes._said("detections-look-relative", {"relative-boxes"})
+    assert not sanity_notes._said("few-overlaps", {"detections-look-like-corners"})
 
 
 def test_boxes_at_the_end_of_floats_do_no_harm() -> None:
@@ -444,7 +444,7 @@ def test_one_crowded_image_makes_a_bounded_sample(monkeypatch: pytest.MonkeyPatc
         pairs.append(len(one) * len(other))
         return real(one, other, **areas)
 
-    monkeypatch.setattr("detap.analysis.examination.sample.overlaps", counted)
+    monkeypatch.setattr("detap.checks.sample.overlaps", counted)
     table, found = crowded(4_000)
     assert codes(table, found) == ["few-overlaps"]
     assert max(pairs) <= 1_000_000
@@ -473,16 +473,19 @@ def test_a_mixture_of_images_is_bounded_as_well(monkeypatch: pytest.MonkeyPatch)
     assert max(len(part.truths) * len(part.found) for part in mixed) <= 1_000
 
 
-@pytest.mark.parametrize("error", [MemoryError, ValueError])
-def test_what_only_advises_fails_no_run(
-    monkeypatch: pytest.MonkeyPatch, error: type[Exception]
-) -> None:
+def test_want_of_memory_for_advice_fails_no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A defect of the advice itself is not hidden."""
+
     def fails(*_: Any) -> Any:
         raise error
 
-    monkeypatch.setattr("detap.analysis.examination.suspicions.suspicions", fails)
+    monkeypatch.setattr("detap.checks.mismatch.suspicions", fails)
     table, found = crowded(3)
+    error: type[Exception] = MemoryError
     assert suspicions_of(score_tables(table, found)) == ()
+    error = ZeroDivisionError
+    with pytest.raises(ZeroDivisionError):
+        suspicions_of(score_tables(table, found))
 
 
 def facts(examination: checking.Examination) -> dict[str, Any]:

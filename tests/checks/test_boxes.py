@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import detap
+from detap.checks.boxes import Suspicion, evidence_of, merged_evidence, suspicions_of
 from detap.cli import main
 from detap.errors import DetapWarning, InputError
-from detap.tables.boxchecks import Suspicion, evidence_of, merged_evidence, suspicions_of
 from detap.tables.detection import Detections, GroundTruth
 
 Tables = tuple[GroundTruth, Detections]

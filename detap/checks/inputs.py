@@ -8,19 +8,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from detap.checks.boxes import Suspicion, image_keys, warned
 from detap.errors import Note, Problem
-from detap.tables.boxchecks import Suspicion, image_keys, warned
-from detap.tables.detection import Detections, GroundTruth, Name
-from detap.tables.doubts import INSIST, backward, too_many
-
-Pair = tuple[int, int, int, int]
-"""The number and id of an object's class, the id found there, and how often in the image."""
-
-CategorySample = tuple[tuple[int, tuple[Pair, ...]], ...]
-"""The pairs of some images, each behind its key, ascending."""
-
-IMAGES = 32
-"""Images of a sample."""
+from detap.tables.detection import CategoryPair, CategorySample, Detections, GroundTruth, Name
+from detap.tables.notes import INSIST, backward, too_many
 
 _SURE = 0.8
 _STRAY = 0.05
@@ -70,11 +61,6 @@ class BoxCounts(NamedTuple):
 NO_BOXES = BoxCounts()
 
 
-def merged_samples(parts: Iterable[CategorySample]) -> CategorySample:
-    """Return the sample of several parts of the images."""
-    return tuple(sorted(dict(entry for part in parts for entry in part).items())[:IMAGES])
-
-
 def sample_of_images(sample: CategorySample, images: Sequence[Name]) -> CategorySample:
     """Return the sample of these images alone."""
     if not sample:
@@ -86,7 +72,7 @@ def sample_of_images(sample: CategorySample, images: Sequence[Name]) -> Category
 # --- judged
 
 
-def category_shift(pairs: Iterable[Pair], *, unknown: bool) -> str:
+def category_shift(pairs: Iterable[CategoryPair], *, unknown: bool) -> str:
     """Return what is wrong with the category ids, or an empty string.
 
     A file whose ids are all one off, or count from 0 where the ground truth has gaps, is well
@@ -95,7 +81,7 @@ def category_shift(pairs: Iterable[Pair], *, unknown: bool) -> str:
 
     Parameters
     ----------
-    pairs : iterable of Pair
+    pairs : iterable of CategoryPair
         Of each sampled ground truth with a detection in its place.
     unknown : bool
         Whether there are detections of categories that the ground truth lacks.

@@ -12,10 +12,11 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks.tables import check_units, fractions_problem, of_unknown_size
 from detap.errors import InputError, Note, Problem
 from detap.records import Record
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Name
-from detap.tables.doubts import AS_IS, INSIST, check_units, fractions_problem, of_unknown_size
+from detap.tables.notes import AS_IS, INSIST
 
 Counts = NDArray[np.int64]
 Keys = NDArray[np.uint64]

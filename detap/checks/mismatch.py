@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from detap.analysis.examination.conventions import convention, mixed_conventions
-from detap.analysis.examination.sample import MOST_MET, Sample, beyond_chance
+from detap.checks.box_formats import convention, mixed_conventions
+from detap.checks.sample import MOST_MET, Sample, beyond_chance
 from detap.errors import Note
 from detap.tables.detection import Detections, GroundTruth, Name
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from detap.checks.boxes import Suspicion, evidence_of, suspicions_of
 from detap.cli import main
 from detap.errors import InputError
 from detap.evaluation.detection import evaluate
-from detap.tables.boxchecks import Suspicion, evidence_of, suspicions_of
 from detap.tables.detection import Detections, GroundTruth
-from detap.tables.doubts import backward
+from detap.tables.notes import backward
 
 PIXELS = [[10, 10, 50, 50], [60.5, 10, 90, 40.25], [5, 5, 25, 45]]
 SHARES = [[0.1, 0.1, 0.5, 0.5], [0.605, 0.1, 0.9, 0.4], [0.05, 0.05, 0.25, 0.45]]

@@ -1,14 +1,23 @@
 """What is worth saying of a result's tables, where they score next to nothing."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from detap.checks.tables import (
+    repeated,
+    repeated_detections,
+    score_cut,
+    score_cut_note,
+    scores_outside_note,
+    zero_area_detections,
+    zero_area_truths,
+)
 from detap.errors import Note
-from detap.evaluation.id_zero import weighed
-from detap.evaluation.results import Result
-from detap.tables.doubts import repeated, score_cut, score_cut_note
+
+if TYPE_CHECKING:
+    from detap.evaluation.results import Result
 
 _LOW = 0.05
 _MANY = 10
@@ -21,7 +30,7 @@ _MOST = 1 << 16
 """Detections on them; where they have more, those of one image are looked at."""
 
 
-def notes_of_arrays(result: Result) -> Iterator[Note]:
+def notes_of_arrays(result: "Result") -> Iterator[Note]:
     """Say of tables that came from arrays what readers say of files.
 
     Parameters
@@ -33,23 +42,17 @@ def notes_of_arrays(result: Result) -> Iterator[Note]:
     # Where pixels are counted inclusively, corners that coincide are a box of one pixel.
     hollow = not result.protocol.pixel_edge
     if not truth.files and hollow and (empty := int(np.count_nonzero(truth.box_area <= 0))):
-        message = "ground truth boxes have no area: nothing can find them"
-        yield Note("zero-area-ground-truth", message, empty)
+        yield zero_area_truths(empty)
     if detections.files:
         return
     score = detections.score
     if outside := int(np.count_nonzero((score < 0) | (score > 1))):
-        message = (
-            f"scores lie outside 0 to 1 ({score.min():.6g} to {score.max():.6g}); only their "
-            "order counts"
-        )
-        yield Note("scores-outside-unit", message, outside, warning=False)
+        yield scores_outside_note(score.min(), score.max(), outside)
     if hollow and (empty := int(np.count_nonzero(detections.box_area <= 0))):
-        message = "detections have no area: they are false positives"
-        yield Note("zero-area-detections", message, empty, warning=False)
+        yield zero_area_detections(empty)
 
 
-def suspicions_of(result: Result) -> tuple[Note, ...]:
+def suspicions_of(result: "Result") -> tuple[Note, ...]:
     """Return what looks wrong about tables of which nothing is found, or nothing of some classes.
 
     The sample of overlaps is taken only where the average precision at the lowest threshold is
@@ -64,11 +67,11 @@ def suspicions_of(result: Result) -> tuple[Note, ...]:
     """
     try:
         return tuple(_suspicions_of(result))
-    except Exception:  # advice: for want of memory, or whatever else, the numbers stand without
+    except MemoryError:  # the numbers stand without
         return ()
 
 
-def _suspicions_of(result: Result) -> Iterator[Note]:
+def _suspicions_of(result: "Result") -> Iterator[Note]:
     truth, detections = result.ground_truth, result.detections
     if not len(detections) or not len(truth):
         return
@@ -78,27 +81,26 @@ def _suspicions_of(result: Result) -> Iterator[Note]:
     defined = reached[~np.isnan(reached)]
     if not len(defined):
         return
-    lost = np.flatnonzero(reached < _LOW)
+    lost, mean = np.flatnonzero(reached < _LOW), float(defined.mean())
+    doubtful = mean < 2 * _LOW or _leave_their_images(result)
+    if not doubtful and len(lost) < _FEWEST:
+        return
+    from detap.checks.mismatch import exchanged_classes, misread, suspicions  # seldom needed
+    from detap.checks.sample import Sample
+
     notes: list[Note] = []
-    if float(defined.mean()) < _LOW:
-        from detap.analysis.examination.suspicions import suspicions
-
+    if mean < _LOW:
         notes = suspicions(truth, detections)
-    elif float(defined.mean()) < 2 * _LOW or _leave_their_images(result):
-        from detap.analysis.examination.suspicions import misread
-
+    elif doubtful:
         notes = misread(truth, detections)
-    if not notes and len(lost) >= _FEWEST and float(defined.mean()) >= _LOW:
-        from detap.analysis.examination.sample import Sample
-        from detap.analysis.examination.suspicions import exchanged_classes
-
+    if not notes and len(lost) >= _FEWEST and mean >= _LOW:
         of_these = truth.select(np.isin(truth.label, lost))
         notes = list(exchanged_classes(Sample(of_these, detections)))
     known = {note.code for note in result.notes}
     yield from (note for note in notes if not _said(note.code, known))
 
 
-def _leave_their_images(result: Result) -> bool:
+def _leave_their_images(result: "Result") -> bool:
     """Return whether a reader has said so of one box in ten."""
     tables = {"ground-truth": result.ground_truth, "detections": result.detections}
     return any(
@@ -108,7 +110,7 @@ def _leave_their_images(result: Result) -> bool:
     )
 
 
-def written_twice(result: Result) -> Iterator[Note]:
+def written_twice(result: "Result") -> Iterator[Note]:
     """Say of detections that many of them are there twice, as where a tool appends to its files.
 
     That is looked for on a few images, and counted only where it is so on them.
@@ -123,8 +125,6 @@ def written_twice(result: Result) -> Iterator[Note]:
         some = np.flatnonzero(found.image == found.image[0])[:_MOST]
     twice = repeated(found.image[some], found.label[some], found.corners[some])
     if len(some) and 4 * twice >= len(some):
-        from detap.analysis.examination.facts import repeated_detections  # seldom needed
-
         yield from repeated_detections(found)
 
 
@@ -140,18 +140,18 @@ def _said(code: str, known: set[str]) -> bool:
     return code in known
 
 
-def _score_cut(result: Result) -> float | None:
+def _score_cut(result: "Result") -> float | None:
     return score_cut(result._source.lowest_score, int(result.detections_count.sum()))
 
 
-def score_cut_notes(result: Result) -> Iterator[Note]:
+def score_cut_notes(result: "Result") -> Iterator[Note]:
     """Say that detections seem to be cut at a score, which shortens the curve that AP is under."""
     cut, reached = _score_cut(result), result.recall[0, :, 0, -1]
     if cut is not None and not np.isnan(reached).all():
         yield score_cut_note(cut, f", which ends at a mean recall of {np.nanmean(reached):.3f}")
 
 
-def comparison_notes(now: Result, before: Result) -> tuple[Note, ...]:
+def comparison_notes(now: "Result", before: "Result") -> tuple[Note, ...]:
     """Warn of two detectors whose detections are cut at different scores."""
     cuts = [_score_cut(result) for result in (before, now)]
     if cuts[0] == cuts[1]:
@@ -162,14 +162,3 @@ def comparison_notes(now: Result, before: Result) -> tuple[Note, ...]:
         "differ by that alone; predict both with the same threshold"
     )
     return (Note("scores-cut-differently", message),)
-
-
-def with_advice(result: Result) -> Result:
-    """Return the result with notes of what looks wrong about its tables, where anything does."""
-    result = weighed(result)
-    from_files = result.ground_truth.files and result.detections.files
-    found = [] if from_files else list(notes_of_arrays(result))
-    found += [*written_twice(result), *score_cut_notes(result)]
-    result = replace(result, notes=(*result.notes, *found)) if found else result
-    doubts = suspicions_of(result)
-    return replace(result, notes=(*result.notes, *doubts)) if doubts else result

@@ -1,56 +1,21 @@
-"""What is refused, or warned of, because boxes look as if they meant something else.
+"""Plausibility checks of one table: fractions, negative sides, duplicates, cut scores.
 
 A record that is invalid is refused wherever it stands. What is here rests on a suspicion instead:
 it takes evidence, and who knows better can insist (``as_is=True``, ``--as-is``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from detap.checks._box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
 from detap.spelling import some
-from detap.tables._boxes import mark_backward
+from detap.tables.detection import Detections, Floats, GroundTruth, Integers
+from detap.tables.notes import FRACTIONS, INSIST
 
-if TYPE_CHECKING:
-    from detap.tables.detection import Detections, GroundTruth
-
-Floats = NDArray[np.float64]
-Integers = NDArray[np.int32]
-Rows = NDArray[np.intp]
-
-INSIST = "as_is=True (--as-is)"
-"""What overrides a refusal that rests on a suspicion."""
-
-AS_IS = Note("as-is", "input is taken at its word, whatever it looks like", warning=False)
-"""What a table bears whose reader was told so."""
-
-FRACTIONS = Note(
-    "boxes-in-fractions",
-    "boxes are in fractions of images whose sizes are not known: overlaps are right, areas are "
-    "nothing to go by (--image-sizes makes them pixels)",
-    warning=False,
-)
-"""What a table bears whose format has fractions, and whose images have no known size."""
-
-NO_DETECTIONS, NOTHING_SAID = "no-detections", "there is no detection: every AP is 0"
-"""The note that is true of inputs together only where it is of each."""
-
-INTERLEAVED = Note(
-    "interleaved-inputs",
-    "images of the inputs interleave: equal scores rank by image, in the order of the ground truth,"
-    " and not by place in the file; one file in another order may have another number",
-    warning=False,
-)
-"""What is true of inputs together, where equal scores rank by place in the file."""
-
-FACTS = frozenset({AS_IS.code, FRACTIONS.code, NO_DETECTIONS, INTERLEAVED.code})
-"""Codes of notes about inputs, not records: merging does not add their counts."""
-
-_FEW = 20
 _FIRST_PIXELS = 2.0
 """No fraction exceeds 1, nor xc + w, where that is taken for x + w, 2."""
 _LOOKED_AT = 512
@@ -59,7 +24,7 @@ _LOOKED_AT = 512
 # --- classes that nothing is found of
 
 
-def perhaps_undefined(truth: "GroundTruth", classes: Iterable[str]) -> str:
+def perhaps_undefined(truth: GroundTruth, classes: Iterable[str]) -> str:
     """Return the exceptions from "their AP is 0", said of classes without any detection.
 
     Undefined is the AP of those without an object that counts, which the protocol alone knows.
@@ -76,10 +41,6 @@ def perhaps_undefined(truth: "GroundTruth", classes: Iterable[str]) -> str:
 
 
 # --- boxes that are there twice
-
-
-POLYGONS_BOUNDED = "polygons-bounded"
-"""The code of the note that a table has boxes around polygons that it does not hold."""
 
 
 def repeats(key: NDArray[np.int64], numbers: Floats) -> NDArray[np.bool_]:
@@ -110,6 +71,77 @@ def pair_key(image: Integers, label: Integers) -> NDArray[np.int64]:
 def repeated(image: Integers, label: Integers, corners: Floats) -> int:
     """Return how many of N rows have the image, the class and the box (N, 4) of an earlier one."""
     return int(np.count_nonzero(repeats(pair_key(image, label), corners)))
+
+
+def repeated_detections(detections: Detections) -> Iterator[Note]:
+    """Say how many detections are there more than once."""
+    count = repeated(detections.image, detections.label, detections.corners)
+    if count:
+        message = (
+            "detections repeat the image, class and box of another: each but the first is a false "
+            "positive; was the file written twice, or non-maximum suppression left out?"
+        )
+        yield Note("repeated-detections", message, count, warning=100 * count >= len(detections))
+
+
+# --- what readers and evaluate both note
+
+
+def zero_area_truths(count: int) -> Note:
+    """Return the note of ground truths without area."""
+    message = "ground truth boxes have no area: nothing can find them"
+    return Note("zero-area-ground-truth", message, count)
+
+
+def zero_area_detections(count: int) -> Note:
+    """Return the note of detections without area."""
+    message = "detections have no area: they are false positives"
+    return Note("zero-area-detections", message, count, warning=False)
+
+
+def scores_outside_note(low: float, high: float, count: int) -> Note:
+    """Return the note of scores below 0 or above 1; `low` and `high` are those of all."""
+    message = f"scores lie outside 0 to 1 ({low:.6g} to {high:.6g}); only their order counts"
+    return Note("scores-outside-unit", message, count, warning=False)
+
+
+def box_notes(
+    kind: str,
+    boxes: tuple[Floats, Integers],
+    sizes: Floats | None,
+    margin: float,
+    *,
+    corners: bool = True,
+) -> Iterator[Note]:
+    """Say how many boxes reach beyond their image, and whether they look like corners.
+
+    Parameters
+    ----------
+    kind : {"detections", "ground-truth"}
+    boxes : ((N, 4) float64, (N,) int32)
+        Corners, and the image of each.
+    sizes : (I, 2) float64 or None
+        Of the images; beyond one of unknown size (NaN) reaches nothing.
+    margin : float
+        By how many pixels a box must reach beyond its image.
+    corners : bool
+        Whether they are read as x, y, width, height, and may be two corners.
+    """
+    if sizes is None or not len(boxes[1]) or bool(np.isnan(sizes).all()):
+        return
+    beyond, fitting = survey_boxes(*boxes, sizes, margin)
+    most = 2 * beyond > len(boxes[1]) and 10 * fitting >= 9 * beyond
+    what = "detections" if kind == "detections" else "ground truth boxes"
+    if beyond and corners and most:
+        option = "--dt-boxes" if kind == "detections" else "--gt-boxes"
+        message = (
+            f"{what} look like x1, y1, x2, y2 where x, y, width, height is due: most reach beyond "
+            f"their image, and would fit it as corners ({option} xyxy)"
+        )
+        yield Note(f"{kind}-look-like-corners", message, beyond)
+    if beyond:
+        message = f"{what} reach beyond their image; none is clipped"
+        yield Note(f"{kind}-beyond-image", message, beyond)
 
 
 # --- detections cut at a score
@@ -144,38 +176,6 @@ def score_cut_note(cut: float, end: str = "") -> Note:
 
 
 # --- boxes that end before they begin
-
-
-def backward(corners: Floats, box_area: Floats) -> Rows:
-    """Return the rows whose box has a negative width or height."""
-    wrong = np.empty(len(corners), np.uint8)
-    return np.flatnonzero(wrong if mark_backward(corners, box_area, wrong) else ())
-
-
-def too_many(count: int, total: int) -> bool:
-    """Return whether so many backward boxes are another encoding: one in twenty, or more."""
-    return count * _FEW >= total
-
-
-def backward_note(kind: str, count: int, first: str) -> Note:
-    """Return the warning of boxes that end before they begin.
-
-    Parameters
-    ----------
-    kind : {"detections", "ground-truth"}
-    count : int
-    first : str
-        Where the first of them stands, and what it is.
-    """
-    what, fate = {
-        "detections": ("detections", "are false positives"),
-        "ground-truth": ("ground truth boxes", "cannot be found"),
-    }[kind]
-    message = (
-        f"{what} have a negative width or height (the first: {first}); they overlap nothing and "
-        f"{fate}, but where area ranges count, as in coco, one of negative area is left out"
-    )
-    return Note(f"{kind}-negative-sides", message, count)
 
 
 def too_many_backward(
@@ -223,12 +223,12 @@ def _in_first_pixels(corners: Floats) -> bool:
     return bool(2 * np.count_nonzero(broken & ~empty) >= len(corners))
 
 
-def of_unknown_size(table: "GroundTruth | Detections") -> bool:
+def of_unknown_size(table: GroundTruth | Detections) -> bool:
     """Return whether a table bears :data:`FRACTIONS`."""
     return any(note.code == FRACTIONS.code for note in table.notes)
 
 
-def unsized_problem(table: "GroundTruth | Detections", why: str, otherwise: str = "") -> Problem:
+def unsized_problem(table: GroundTruth | Detections, why: str, otherwise: str = "") -> Problem:
     """Return the problem of a table that bears :data:`FRACTIONS`, where pixels are due.
 
     Parameters
@@ -259,7 +259,7 @@ def fractions_problem(path: str, what: str, example: str = "") -> Problem:
     )
 
 
-def check_units(truth: "GroundTruth | None", detections: "Detections | None") -> None:
+def check_units(truth: GroundTruth | None, detections: Detections | None) -> None:
     """Refuse a table in fractions of images of unknown size beside one in pixels.
 
     Raises

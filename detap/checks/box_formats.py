@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from detap.analysis.examination.sample import MOST_MET, Change, Sample, beyond_chance, share_of
+from detap.checks.sample import MOST_MET, Change, Sample, beyond_chance, share_of
 from detap.errors import Note
 from detap.tables.detection import Flags, Floats
 

@@ -15,11 +15,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from detap.analysis.examination.sample import MEETS, Sample
-from detap.analysis.examination.suspicions import suspicions
+from detap.checks.mismatch import suspicions
+from detap.checks.sample import MEETS, Sample
+from detap.checks.tables import (
+    perhaps_undefined,
+    repeated,
+    repeated_detections,
+    score_cut,
+    score_cut_note,
+)
 from detap.errors import Note
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth
-from detap.tables.doubts import perhaps_undefined, repeated, score_cut, score_cut_note
 
 
 class Fact(NamedTuple):
@@ -166,17 +172,6 @@ def _truth_notes(truth: GroundTruth) -> Iterator[Note]:
     if empty:
         message = "classes have no ground truth; their AP is undefined"
         yield Note("classes-without-ground-truth", message, empty, warning=False)
-
-
-def repeated_detections(detections: Detections) -> Iterator[Note]:
-    """Say how many detections are there more than once."""
-    count = _repeated(detections)
-    if count:
-        message = (
-            "detections repeat the image, class and box of another: each but the first is a false "
-            "positive; was the file written twice, or non-maximum suppression left out?"
-        )
-        yield Note("repeated-detections", message, count, warning=100 * count >= len(detections))
 
 
 def _detection_notes(detections: Detections) -> Iterator[Note]:

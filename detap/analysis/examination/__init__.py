@@ -1,1 +1,0 @@
-"""What looks wrong about tables that are valid."""
