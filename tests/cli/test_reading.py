@@ -127,3 +127,23 @@ def test_explain_attributes_to_the_options_of_reading(
     portions = {row["name"]: row["portion"] for row in json.loads(told.out)["portions"]}
     assert portions == {"reading": -0.5, "detections": -0.5}
     assert "50 % that files were read with other options" in json.loads(told.out)["answer"]
+
+
+def test_options_of_reading_without_a_part_are_not_said_to_have_one(
+    detap: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two objects, of which the new detector finds one: 51 of 101 levels, whatever the size."""
+    monkeypatch.chdir(tmp_path)
+    for folder, images in (("gt", "ab"), ("old", "ab"), ("new", "a")):
+        Path(folder).mkdir()
+        for name in images:
+            row = "0 .5 .5 .5 .5" + ("" if folder == "gt" else " .9")
+            Path(f"{folder}/{name}.txt").write_text(f"{row}\n")
+    for report, found, size in (("a", "old", "400x400"), ("b", "new", "200x200")):
+        asked = ("--gt", "gt", "--dt", found, "--format", "yolo", "--image-size", size)
+        assert detap("eval", *asked, "--protocol", "coco", "-o", f"{report}.json").status == 0
+    told = detap("explain", "a.json", "b.json", *asked, "--output-format", "json")
+    record = json.loads(told.out)
+    portions = {row["name"]: row["portion"] for row in record["portions"]}
+    assert portions == {"reading": 0, "detections": pytest.approx(51 / 101 - 1)}
+    assert record["answer"] == "All of the difference is that the detections are others"

@@ -321,7 +321,7 @@ def _protocols_alone(found: Account) -> str:
 def _shared_out(found: Account) -> str:
     shares = [(portion.value / found.total, _clause(portion)) for portion in found.portions]
     (share, most), *others = sorted(shares, reverse=True)
-    told = "".join(f", {percent(part)} that {clause}" for part, clause in others)
+    told = "".join(f", {percent(part)} that {clause}" for part, clause in others if part)
     if found.protocols is not None and found.protocols.differs:
         largest = _largest(found.protocols, "the protocol's part")
         told += f"; {largest[0].lower()}{largest[1:]}"
