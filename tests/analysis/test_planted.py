@@ -94,6 +94,7 @@ def test_other_overlaps_are_said_not_to_be_searched(
     assert others == skipped & others
     again = answer(tables, 0.3195452758576433, None, "mask")
     assert again.startswith("coco-segm gives AP 0.3195452758576433, equal to the 6 digits given")
+    assert again.endswith(" (all with overlap mask)")  # also coco, which itself compares boxes
 
 
 def test_presets_that_count_pixels_are_left_out_of_fractions(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import combinations
 from math import isnan
@@ -70,6 +70,8 @@ class Origin:
         of them were looked at.
     skipped : tuple of Skipped
         The presets that were not searched.
+    changes : mapping
+        Values of axes that all presets got.
     """
 
     wanted: Wanted
@@ -78,6 +80,7 @@ class Origin:
     pairs: int
     most_pairs: int
     skipped: tuple[Skipped, ...] = ()
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def equal(self) -> tuple[Candidate, ...]:
@@ -134,7 +137,7 @@ def origin(
         scored.append(len(tried))
     ranked = tuple(sorted(found, key=search.rank))
     counts = search.pairs, search.most_pairs
-    return Origin(wanted, ranked, tuple(scored), *counts, (*skipped, *unfit))
+    return Origin(wanted, ranked, tuple(scored), *counts, (*skipped, *unfit), changes)
 
 
 class _Trial(NamedTuple):

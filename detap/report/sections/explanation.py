@@ -184,23 +184,25 @@ _PROTOCOLS = (
 
 def _called(entry: Candidate) -> str:
     """Return a preset, and what is changed in it."""
-    changes = [
-        f"{worded(name)} {_KINDS[name].brief(value)}" for name, value in entry.changes.items()
-    ]
-    return ", ".join([entry.protocol.name, *changes])
+    return ", ".join([entry.protocol.name, *_values(entry.changes)])
+
+
+def _values(changes: Mapping[str, Any]) -> list[str]:
+    return [f"{worded(name)} {_KINDS[name].brief(value)}" for name, value in changes.items()]
 
 
 def _origin_sentence(found: Origin) -> str:
     wanted, equal = found.wanted, found.equal
+    given = f" (all with {', '.join(_values(found.changes))})" if found.changes else ""
     if not found.candidates:
-        return f"No preset has a number here that {wanted.text} could be"
+        return f"No preset has a number here that {wanted.text} could be{given}"
     best = found.candidates[0]
     told = f"{_called(best)} gives {best.name} {best.value!r}"
     if equal:
-        return f"{told}, equal to the {wanted.digits} digits given{_others(equal)}"
+        return f"{told}, equal to the {wanted.digits} digits given{_others(equal)}{given}"
     return (
         f"No preset searched, and nothing tried with one axis or two changed, gives "
-        f"{wanted.text}; nearest: {told}"
+        f"{wanted.text}; nearest: {told}{given}"
     )
 
 
