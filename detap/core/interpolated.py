@@ -9,7 +9,6 @@ Axes: T thresholds, R recall levels, K classes, A area ranges, M detection limit
 """
 
 from collections.abc import Sequence
-from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +16,8 @@ from numpy.typing import NDArray
 
 from detap.core import _interpolated
 from detap.core.rules import Rules, recalls_due
-from detap.tables._columns import unfilled
 
 Floats = NDArray[np.float64]
-
-
-def room_for(*shape: int) -> Floats:
-    """Return an array of float64 yet to be written, in small pages: see :func:`unfilled`."""
-    return np.asarray(unfilled(prod(shape), 1, b"d")).reshape(shape)
 
 
 class Interpolated(NamedTuple):
@@ -107,7 +100,7 @@ class Interpolated(NamedTuple):
     def dense(self) -> Floats:
         """Return the precision at each level, (T, R, K, A, M) float64."""
         limits, areas, thresholds, _ = self.values.shape
-        out = room_for(thresholds, self.slots.shape[1], len(self.start) - 1, areas, limits)
+        out = np.empty((thresholds, self.slots.shape[1], len(self.start) - 1, areas, limits))
         _interpolated.fill_dense(self.values, self.start, self.positives, self.slots, out)
         return out
 

@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES
 
-from libc.stdlib cimport free, malloc, realloc
+from libc.stdlib cimport free, realloc
 
 
 cdef class Column:
@@ -43,22 +43,3 @@ cdef Column take(void **data, Py_ssize_t count, Py_ssize_t width, Py_ssize_t ite
     column.dimensions = 2 if width > 1 else 1
     column.format = format
     return column
-
-
-def unfilled(Py_ssize_t rows, Py_ssize_t width, bytes format):
-    """Return a column whose numbers are yet to be written.
-
-    An array of numpy's own asks for huge pages, which some virtual machines take ten times as long
-    to give as small ones (docs/performance.md).
-
-    Parameters
-    ----------
-    rows, width : int
-    format : bytes
-        ``d``, or ``f`` or ``i`` of four bytes.
-    """
-    cdef Py_ssize_t item = 8 if format == b"d" else 4
-    cdef void *data = malloc(max(rows * width * item, 1))
-    if data == NULL:
-        raise MemoryError()
-    return take(&data, rows, width, item, format)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from detap.errors import InputError, Problem, UsageError
-from detap.tables._columns import unfilled
 
 Name = int | str
 """What the outside world calls an image or a class: a COCO id, or a word."""
@@ -26,9 +25,6 @@ FARTHEST = 1e8
 
 _EXACT = 2**53
 """From here on not every whole number is a float64."""
-
-_LARGE = 2**19
-"""Of so many numbers of 8 bytes numpy asks for huge pages."""
 
 _SPARSE = 8
 """A table of all numbers between the least and the largest id may have so many entries a row."""
@@ -145,7 +141,7 @@ class Columns:
             self.fail(f"{what} are of the type {column.dtype}", "give numbers")
         try:
             with np.errstate(over="ignore"):
-                exact = copied(column) if kept else column.astype(np.float64, copy=False)
+                exact = column.astype(np.float64, order="C", copy=kept)
         except (TypeError, ValueError, OverflowError) as error:
             self.fail(f"{what}: {error}", "give numbers of float64")
         if column.dtype.kind != "f" or column.dtype.itemsize > exact.itemsize:
@@ -278,16 +274,6 @@ def renumbered(
 ) -> NDArray[np.int32]:
     """Return `numbers`, which count in `names`, counting in `order` instead, which has them all."""
     return numbers if order[: len(names)] == names else places(names, order)[numbers]
-
-
-def copied(column: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a copy as float64, in rows; a large one in small pages: see :func:`unfilled`."""
-    if column.size < _LARGE or column.ndim > 2:
-        return np.array(column, np.float64, order="C")
-    width = column.shape[1] if column.ndim == 2 else 1
-    copy = np.asarray(unfilled(len(column), width, b"d")).reshape(column.shape)
-    copy[...] = column
-    return copy
 
 
 def _looked_up(offset: NDArray[np.intp], low: int) -> Names:

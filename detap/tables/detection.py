@@ -26,8 +26,7 @@ from detap.errors import InputError, Note, Problem
 from detap.protocols.measures import FREQUENCIES
 from detap.records import Record
 from detap.tables._boxes import encode
-from detap.tables._columns import unfilled
-from detap.tables.columns import Columns, Names, check_rows, copied, places
+from detap.tables.columns import Columns, Names, check_rows, places
 from detap.tables.columns import Name as Name  # noqa: PLC0414 - it is of the tables' own language
 from detap.tables.notes import AS_IS, backward, backward_note, too_many
 
@@ -667,8 +666,9 @@ def encode_boxes(boxes: Floats, encoding: str, *, copy: bool = True) -> tuple[Fl
     copy : bool
         Whether the corners are a copy.
     """
-    corners = copied(boxes) if copy else np.asarray(boxes, np.float64, order="C")
-    areas = np.asarray(unfilled(len(corners), 1, b"d"))
+    make = np.array if copy else np.asarray
+    corners = make(boxes, np.float64, order="C")
+    areas = np.empty(len(corners))
     encode(corners, areas, encoding == "xyxy")
     return corners, areas
 

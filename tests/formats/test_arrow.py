@@ -3,8 +3,6 @@
 import json
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -661,47 +659,6 @@ def _wide(columns: dict[str, Any]) -> Any:
     )
     rest = {name: values for name, values in columns.items() if name != "image_id"}
     return table(rest).append_column("image_id", image)
-
-
-@pytest.mark.parametrize(("wanted", "taken"), [(None, "system"), ("mimalloc", "mimalloc")])
-def test_memory_is_the_systems_but_for_who_says_otherwise(
-    wanted: str | None,
-    taken: str,
-    tmp_path: Path,
-    json_tables: tuple[GroundTruth, Detections],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Who uses pyarrow besides keeps the pool that it has."""
-    if wanted is None:
-        monkeypatch.delenv("ARROW_DEFAULT_MEMORY_POOL", raising=False)
-    else:
-        monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", wanted)
-    path = tmp_path / "dt.parquet"
-    write_parquet(table(result_columns(RESULTS)), path)
-    with monkeypatch.context() as patch, mimalloc():
-        taking: list[str] = []
-        opened = parquet.ParquetFile
-
-        def opening(*given: Any, **more: Any) -> Any:
-            taking.append(pa.default_memory_pool().backend_name)
-            return opened(*given, **more)
-
-        patch.setattr(parquet, "ParquetFile", opening)
-        detap.read_detections(path, json_tables[0])
-        assert taking[-1] == taken
-        assert pa.default_memory_pool().backend_name == "mimalloc"
-
-
-@contextmanager
-def mimalloc() -> Iterator[None]:
-    usual = pa.default_memory_pool()
-    if "mimalloc" not in pa.supported_memory_backends():
-        pytest.skip("pyarrow was built without mimalloc")
-    pa.set_memory_pool(pa.mimalloc_memory_pool())
-    try:
-        yield
-    finally:
-        pa.set_memory_pool(usual)
 
 
 def test_without_pyarrow(

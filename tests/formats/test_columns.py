@@ -3,13 +3,11 @@
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from detap.checks._box_stats import found_classes, survey_boxes, survey_values
 from detap.tables import _boxes
-from detap.tables._columns import unfilled
 from tests.oracle import columns as plain
 
 seeds = st.integers(0, 2**32 - 1)
@@ -70,15 +68,3 @@ def test_corners_and_areas(seed: int, count: int, corners: bool) -> None:
     backward = [x2 < x1 or y2 < y1 or area < 0 for (x1, y1, x2, y2), area in due]
     assert _boxes.mark_backward(made, areas, wrong) == any(backward)
     assert wrong.astype(bool).tolist() == backward
-
-
-@pytest.mark.parametrize(("format_", "kind"), [(b"d", "f8"), (b"f", "f4"), (b"i", "i4")])
-@pytest.mark.parametrize(("rows", "width"), [(0, 1), (5, 1), (3, 4), (0, 4)])
-def test_a_column_holds_what_is_written(format_: bytes, kind: str, rows: int, width: int) -> None:
-    column = unfilled(rows, width, format_)
-    view = np.asarray(column)
-    assert view.dtype == np.dtype(kind)
-    assert view.shape == ((rows, width) if width > 1 else (rows,))
-    view[...] = np.arange(rows * width).reshape(view.shape)
-    assert len(column) == rows
-    assert np.asarray(column).ravel().tolist() == list(range(rows * width))

@@ -21,7 +21,6 @@ from detap.formats.coco._scan import ResultsScan, TruthScan, find_record
 from detap.formats.coco.prefetch import run_split
 from detap.formats.reading._id_tables import IdTable
 from detap.io.limits import DEFAULT_LIMITS
-from detap.tables._columns import unfilled
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int32]
@@ -253,11 +252,9 @@ class ArrayResults:
         if not usual or not all(type(name) is int for name in (*images, *known)):
             return None
         count = len(rows)
-        kept = np.asarray(unfilled(count, 7, rows.dtype.char.encode()))
-        kept[:] = rows
-        image, label = (np.asarray(unfilled(count, 1, b"i")) for _ in range(2))
-        corners = np.asarray(unfilled(count, 4, b"d"))
-        score, box_area = (np.asarray(unfilled(count, 1, b"d")) for _ in range(2))
+        kept = np.array(rows, order="C")
+        image, label = np.empty(count, np.int32), np.empty(count, np.int32)
+        corners, score, box_area = np.empty((count, 4)), np.empty(count), np.empty(count)
         area = box_area if rows.dtype == np.float64 else np.empty(count)
         try:
             tables = IdTable(images), IdTable(known)

@@ -24,7 +24,6 @@ from detap.compat.pycocotools.results import Boxed, Results
 from detap.compat.pycocotools.shapes import Keypoints, KeypointShapes, Masks, MaskShapes, Shapes
 from detap.core.evidence import Cell, Evidence
 from detap.core.finishing import Scores
-from detap.core.interpolated import room_for
 from detap.core.matching import Boxes, Pairs, score
 from detap.core.rules import Rules
 from detap.core.threads import share, thread_count
@@ -471,7 +470,7 @@ def _scores_at_levels(scores: Scores) -> Floats:
     assert evidence is not None
     rules, classes = evidence.rules, evidence.classes
     shape = classes, len(rules.area_ranges), len(rules.limits)
-    out = room_for(len(rules.thresholds), len(rules.levels), *shape)
+    out = np.empty((len(rules.thresholds), len(rules.levels), *shape))
     start, ranked = _hits(evidence)
     pieces = iter(range(0, classes, _CLASSES))
 

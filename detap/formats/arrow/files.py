@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
-from threading import Lock
 from typing import Any, BinaryIO, NoReturn
 
 from detap.core.threads import memory_is_tight
@@ -26,7 +25,6 @@ _ROWS_AT_ONCE = 1 << 16
 _PIECE = 1 << 18
 _LISTS_AT_ONCE = 1 << 14
 _WIDTH = 8
-_POOL_WANTED = "ARROW_DEFAULT_MEMORY_POOL"
 AGAIN = "write it again, or fetch it again"
 
 
@@ -118,45 +116,19 @@ class _Parquet(Container):
         # From afar all that is needed comes at once; what is near comes in pieces, whose memory is
         # used again and again.
         far = is_url(self.path)
-        with _system_memory():
-            file = parquet.ParquetFile(
-                self._source,
-                metadata=self._file.metadata,
-                read_dictionary=text,
-                pre_buffer=far,
-                buffer_size=0 if far else _PIECE,
-            )
+        file = parquet.ParquetFile(
+            self._source,
+            metadata=self._file.metadata,
+            read_dictionary=text,
+            pre_buffer=far,
+            buffer_size=0 if far else _PIECE,
+        )
         lists = any(pa.types.is_nested(self.schema.field(name).type) for name in columns)
         yield from file.iter_batches(
             _LISTS_AT_ONCE if lists else _ROWS_AT_ONCE,
             columns=list(columns),
             use_threads=not memory_is_tight(),
         )
-
-
-_choosing = Lock()
-
-
-@contextmanager
-def _system_memory() -> Iterator[None]:
-    """Have what is opened take its memory by malloc, unless the environment says from where.
-
-    pyarrow's own pool asks for huge pages, which some virtual machines take ten times as long to
-    give as small ones (docs/performance.md). A Parquet file takes the pool that is the default
-    when it is opened, and cannot be told.
-    """
-    import pyarrow as pa
-
-    if _POOL_WANTED in os.environ:
-        yield
-        return
-    with _choosing:
-        usual = pa.default_memory_pool()
-        pa.set_memory_pool(pa.system_memory_pool())
-        try:
-            yield
-        finally:
-            pa.set_memory_pool(usual)
 
 
 class _Ipc(Container):
