@@ -1,4 +1,4 @@
-"""Write the tables of the docs and the parts of the JSON schemas that derive from the program.
+"""Write the tables of the docs that derive from the program.
 
 ``python -m docs.derive`` writes them; a test sees to it that this changes nothing. With the folder
 of the built pages it puts the schemas there, where their addresses lead.
@@ -15,11 +15,11 @@ from detap.formats.registry import FORMATS, Option, options
 from detap.protocols import Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.protocols.ranking import Classification, Retrieval
-from detap.report.schemas import NAMES, address
+from detap.report import schema
+from detap.report.schemas import NAMES
 from detap.report.schemas import PAGES as PAGES_OF_PROJECT
 
 ROOT = Path(__file__).parents[1]
-SCHEMAS = ROOT / "detap" / "report"
 
 
 def axes_table(rules: type[Rules]) -> list[str]:
@@ -107,19 +107,6 @@ def format_names() -> list[str]:
     return [", ".join(f"`{name}`" for name in FORMATS)]
 
 
-def protocol_schema(rules: type[Rules]) -> dict[str, object]:
-    """Return the JSON schema of a protocol's fields."""
-    fields = {"name": {"type": "string"}}
-    fields |= {axis.name: axis.kind.schema() for axis in axes(rules)}
-    return {
-        "type": "object",
-        "description": "Every field of the protocol; the protocols page of the docs says what each "
-        "means.",
-        "required": list(fields),
-        "properties": fields,
-    }
-
-
 PAGES = {
     "docs/protocols.md": {"axes": axes_table(Protocol), "presets": presets_table(Protocol)},
     "docs/commands/eval.md": {
@@ -153,29 +140,14 @@ def page(text: str, tables: dict[str, list[str]]) -> str:
     return text
 
 
-def schema(name: str, text: str) -> str:
-    """Return a schema with its address and, of a report, the protocol's part as they are due."""
-    text = re.sub(r'(?<="\$id": ")[^"]*', address(name), text, count=1)
-    if name != "report":
-        return text
-    record = json.loads(text)
-    record["properties"]["protocol"] = protocol_schema(Protocol)
-    return json.dumps(record, indent=2, ensure_ascii=False) + "\n"
-
-
 def derived() -> dict[Path, str]:
     """Return every file that has derived parts, as it is due."""
-    found = {ROOT / name: page((ROOT / name).read_text("utf-8"), t) for name, t in PAGES.items()}
-    for name in NAMES:
-        path = SCHEMAS / f"{name}.schema.json"
-        found[path] = schema(name, path.read_text("utf-8"))
-    return found
+    return {ROOT / name: page((ROOT / name).read_text("utf-8"), t) for name, t in PAGES.items()}
 
 
 def publish(folder: Path) -> None:
     """Write every schema into the folder of the pages, where its address leads."""
-    found = [json.loads((SCHEMAS / f"{name}.schema.json").read_text("utf-8")) for name in NAMES]
-    for record in [*found, settings_schema(BY_SECTION)]:
+    for record in [*map(schema, NAMES), settings_schema(BY_SECTION)]:
         path = folder / record["$id"].removeprefix(f"{PAGES_OF_PROJECT}/")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(record, indent=2) + "\n", "utf-8")

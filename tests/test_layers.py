@@ -47,7 +47,11 @@ FLOORS = (
 )
 PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for room in floor)}
 
-WINDOWS = {"__init__": tuple(PLACE), "evaluation.results": ("analysis", "report.sinks")}
+WINDOWS = {
+    "__init__": tuple(PLACE),
+    "evaluation.results": ("analysis", "report.sinks"),
+    "report.__init__": ("report.sections",),
+}
 """Files that answer questions of higher rooms by asking these, which are imported when called."""
 
 _CIMPORT = re.compile(r"^\s*(?:from\s+(\S+)\s+)?c?import\s+(.+?)\s*(?:#.*)?$")

@@ -3,7 +3,7 @@
 A field of a protocol is declared by :func:`axis`. Its name, choices, default and texts stand there
 and nowhere else: the check of its value, the option of the command line, its spelling in the
 signature, its line of the JSON schema and its row of the docs all derive from it
-(``python -m docs.derive`` writes the last two).
+(``python -m docs.derive`` writes the last).
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -16,9 +16,6 @@ def schema(name: str = "report") -> dict[str, Any]:
         What wrote the report: ``detap eval``, ``compare``, ``check``, ``rank``, ``show`` or
         ``explain``.
     """
-    import json  # not for --help
-    from importlib.resources import files
+    from detap.report.sections.schema import schema_of_report  # not for an evaluation
 
-    text = files(__name__).joinpath(f"{name}.schema.json").read_text(encoding="utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
+    return schema_of_report(name)

@@ -1,10 +1,47 @@
 """Recall and precision of parts of the data, as a part of a report."""
 
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from detap.analysis.breakdowns import Breakdown, Breakdowns, Histogram
+from detap.report.fields import Count, Share
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.values import rows_of
+
+
+class PartRow(TypedDict):
+    """What became of the boxes of a part of the data."""
+
+    name: str
+    recall: Share
+    precision: Share
+    ground_truths: Count
+    found: Count
+    detections: Count
+    true_positives: Count
+
+
+class HistogramData(TypedDict):
+    """Counts of true and false positives, in bins."""
+
+    edges: list[float]
+    true_positives: list[Count]
+    false_positives: list[Count]
+
+
+class BreakdownsData(TypedDict):
+    """Of --breakdowns; position only where images have sizes."""
+
+    iou: float
+    score_threshold: Annotated[
+        float | None, "Detections below it are left out; null where none is."
+    ]
+    size: list[PartRow]
+    aspect_ratio: list[PartRow]
+    crowding: list[PartRow]
+    position: NotRequired[list[PartRow]]
+    score_histogram: HistogramData
+    iou_histogram: HistogramData
+
 
 _WORDS = {
     "size": "side",

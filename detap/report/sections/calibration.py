@@ -3,12 +3,40 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from math import isnan
-from typing import Any
+from typing import Any, TypedDict
 
 from detap.analysis.calibration import Calibration, Reliability
+from detap.report.fields import ClassId, Count, Share
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.numbers import UNDEFINED
 from detap.report.values import rows_of
+
+
+class ClassCalibration(TypedDict):
+    """The calibration errors of a class."""
+
+    name: str
+    id: ClassId
+    ECE: Share
+    MCE: Share
+    LaECE: Share
+
+
+class CalibrationData(TypedDict):
+    """Of --calibration, by bins of the score.
+
+    Each bin includes its lower edge, the last both.
+    """
+
+    iou: float
+    ECE: Share
+    MCE: Share
+    LaECE: Share
+    edges: list[float]
+    count: list[Count]
+    mean_score: list[Share]
+    true_share: list[Share]
+    classes: list[ClassCalibration]
 
 
 def calibration_block(found: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:

@@ -2,18 +2,106 @@
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from detap.analysis.comparison import KINDS, difference
 from detap.analysis.resolution import resolution
 from detap.errors import Note
 from detap.evaluation.results import class_rows
+from detap.report.fields import ClassId, Count, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.sections.resolution import resolution_block
 from detap.report.sections.selection import selection_blocks
 
 if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison, Mistakes
+
+
+@extra_items(Any)
+class ComparedInput(TypedDict):
+    """A file that was read."""
+
+    role: Literal["ground_truth", "first", "second"]
+    path: str
+    sha256: str | None
+
+
+class NumberPair(TypedDict):
+    """A number of both detectors, and its difference."""
+
+    name: str
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: Annotated[float | None, "The lower end of the interval of the difference."]
+    high: float | None
+
+
+@extra_items(Any)
+class ClassPair(TypedDict):
+    """The AP of a class, of both detectors, and its difference."""
+
+    name: str
+    id: ClassId
+    first: float | None
+    second: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    ground_truths: Count
+
+
+class ChangedClasses(TypedDict):
+    """The classes, and how many of them changed."""
+
+    changed: Count
+    all: Annotated[list[ClassPair], "Those whose AP changed most first."]
+
+
+@extra_items(Any)
+class ImageChange(TypedDict):
+    """How many more mistakes the second detector makes on an image."""
+
+    name: int | str
+    mistakes: int
+    missed: int
+    mislocated: int
+    duplicate: int
+    confused: int
+    background: int
+
+
+class ChangedImages(TypedDict):
+    """The images, and how many of them changed."""
+
+    changed: Count
+    all: Annotated[
+        list[ImageChange],
+        "Those whose mistakes changed, most first: how many more the second makes.",
+    ]
+
+
+@extra_items(Any)
+class MistakeCounts(TypedDict):
+    """How many mistakes of a kind each detector makes."""
+
+    first: Count
+    second: Count
+    difference: int
+
+
+@extra_items(MistakeCounts)
+class MistakesData(TypedDict):
+    """How many of each kind each makes.
+
+    Absent, as images are, of results that were merged from partials.
+    """
+
+    missed: MistakeCounts
+    mislocated: MistakeCounts
+    duplicate: MistakeCounts
+    confused: MistakeCounts
+    background: MistakeCounts
 
 
 def comparison_report(

@@ -1,11 +1,35 @@
 """Which classes a detector takes for which, as a part of a report."""
 
+from typing import Annotated, Literal, TypedDict
+
 import numpy as np
 
 from detap.analysis.confusion import Confusion
 from detap.names import printable
+from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.values import rows_of
+
+
+class ConfusionData(TypedDict):
+    """Of --confusion.
+
+    Rows are ground truths, columns detections, in the order of the classes, the last of each the
+    background.
+    """
+
+    rule: Literal["protocol", "class-agnostic"]
+    iou: float
+    score_threshold: Annotated[
+        float | None, "Detections below it are left out; null where none is."
+    ]
+    classes: list[str]
+    matrix: list[list[Count]]
+    found: Count
+    confused: Count
+    missed: Count
+    background: Count
+
 
 MOST_PAIRS = 10
 """How many confusions a text lists."""

@@ -1,12 +1,53 @@
 """The same boxes through pycocotools, number by number."""
 
 from math import isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
+from detap.report.fields import Count, Gap, Share, extra_items
 from detap.report.model import Block, Cell, Column, Table
 
 if TYPE_CHECKING:
     from detap.analysis.crosscheck import CrossCheck
+
+
+class CheckedNumber(TypedDict):
+    """A number of both implementations."""
+
+    name: str
+    detap: Share
+    reference: Share
+    difference: Gap
+
+
+class CheckedArray(TypedDict):
+    """An array of both implementations."""
+
+    name: Literal["precision", "recall"]
+    entries: Count
+    differing: Count
+    largest_difference: Gap
+
+
+@extra_items(Any)
+class CrossCheckData(TypedDict):
+    """The numbers of both implementations, and how far they are apart."""
+
+    reference: str
+    equal: bool
+    largest_difference: Gap
+    inexact_boxes: Annotated[
+        Count, "Boxes that have no width and height giving their very corners and area."
+    ]
+    as_it_is: NotRequired[
+        Annotated[
+            dict[str, Share] | None,
+            "What pycocotools says of the file with its annotation of id 0, where "
+            "that is anything else.",
+        ]
+    ]
+    numbers: list[CheckedNumber]
+    arrays: list[CheckedArray]
+
 
 _COLUMNS = (
     Column("name", "number", "number", "name"),

@@ -1,14 +1,70 @@
 """What got worse: the classes and images behind gates that did not pass."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from detap.decimals import same
 from detap.names import printable
+from detap.report.fields import Count
 from detap.report.model import Block
 from detap.report.numbers import change
 
 if TYPE_CHECKING:
     from detap.gates.culprits import Culprits, Fallen, Looser, Mistaken
+
+
+class DropAt(TypedDict):
+    """By how much AP fell at an IoU threshold."""
+
+    iou: float
+    drop: float
+
+
+class LooserBoxes(TypedDict):
+    """By how much AP fell at the lowest threshold, and where it fell most."""
+
+    lowest: DropAt
+    worst: DropAt
+
+
+class CulpritClass(TypedDict):
+    """The AP of a class, and what it was."""
+
+    name: str
+    AP: float | None
+    baseline: float | None
+    ground_truths: Count
+
+
+class ImageMistakes(TypedDict):
+    """How many mistakes of each kind an image has."""
+
+    name: str | int
+    mistakes: int
+    missed: int
+    mislocated: int
+    duplicate: int
+    confused: int
+    background: int
+
+
+class CulpritsData(TypedDict):
+    """What the gates that did not pass are about."""
+
+    slice: Annotated[str | None, "The slice, where all of these gates are about one."]
+    looser: Annotated[
+        LooserBoxes | None,
+        "Where boxes became looser: by how much AP fell at the lowest "
+        "threshold, and where it fell most.",
+    ]
+    images_compared: Annotated[bool, "Whether the images are compared with an earlier detector's."]
+    classes: Annotated[
+        list[CulpritClass], "Those whose AP fell most; without a baseline, those of lowest AP."
+    ]
+    images: Annotated[
+        list[ImageMistakes],
+        "Those with most mistakes, at the lowest threshold or at the worst of "
+        "looser; with an earlier detector, most mistakes more than it.",
+    ]
 
 
 def culprits_block(found: "Culprits") -> Block:

@@ -4,9 +4,10 @@ No formula is here, and nothing is rounded.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from detap.errors import Note
+from detap.report.fields import Count, Share, extra_items
 from detap.report.model import Block, Cell, Column, Material, Report, Table
 from detap.report.sections.reproduction import reproduction
 from detap.report.values import is_undefined, mean, total
@@ -14,6 +15,31 @@ from detap.report.values import is_undefined, mean, total
 if TYPE_CHECKING:
     from detap.evaluation.detection import Result
     from detap.protocols import Protocol
+
+
+@extra_items(Share)
+class ClassRow(TypedDict):
+    """The numbers of a class."""
+
+    name: str
+    id: Annotated[
+        int | str | None,
+        "The COCO category id, or the name again; null where classes are scored as one.",
+    ]
+    AP: Share
+    recall: NotRequired[Annotated[Share, "VOC: the final recall, a mean over the IoU thresholds."]]
+    ground_truths: Annotated[
+        Count,
+        "Those to be found. The counts hold at the lowest IoU threshold, all "
+        "areas and the largest detection limit.",
+    ]
+    neutral: Annotated[Count, "Ground truths that count neither way."]
+    detections: Annotated[Count, "All of them."]
+    within_limit: Annotated[Count, "Those within the detection limit."]
+    true_positives: Count
+    false_positives: Count
+    duplicates: Annotated[Count, "False positives whose ground truth another detection has taken."]
+
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),

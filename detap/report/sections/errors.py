@@ -1,12 +1,52 @@
 """Which errors a detector makes, and what each type of them costs, as parts of a report."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, TypedDict
 
 import numpy as np
 
 from detap.analysis.errors import ACROSS, TYPES, Errors
+from detap.report.fields import Change, ClassId, Count, Share
 from detap.report.model import Block, Cell, Column, Table
+
+
+class ErrorTypeEntry(TypedDict):
+    """What AP gains where the errors of a type are repaired, and how many there are."""
+
+    change: Change
+    count: Count
+
+
+class ErrorTypes(TypedDict):
+    """What AP gains where the errors of a type are repaired, and how many there are."""
+
+    classification: ErrorTypeEntry
+    localisation: ErrorTypeEntry
+    both: ErrorTypeEntry
+    duplicate: ErrorTypeEntry
+    background: ErrorTypeEntry
+    missed: ErrorTypeEntry
+    false_positives: ErrorTypeEntry
+    false_negatives: ErrorTypeEntry
+
+
+class ClassErrors(TypedDict):
+    """The types of errors of a class."""
+
+    name: str
+    id: ClassId
+    AP: Share
+    types: ErrorTypes
+
+
+class ErrorsData(TypedDict):
+    """The types of errors, of --errors."""
+
+    convention: Literal["protocol", "tidecv"]
+    iou: float
+    AP: Share
+    types: ErrorTypes
+    classes: list[ClassErrors]
 
 
 def errors_blocks(errors: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[Block]:

@@ -1,13 +1,64 @@
 """From an examination to a report: what is wrong, what is there, and the counts of each class."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap.errors import Problem
+from detap.report.fields import Count, Limits, extra_items
 from detap.report.model import Block, Column, Report, Table
 
 if TYPE_CHECKING:
     from detap.checks.statistics import Examination, Fact
+
+
+@extra_items(Any)
+class CheckedInput(TypedDict):
+    """A file that was read."""
+
+    role: Literal["ground_truth", "detections"]
+    path: str
+    sha256: Annotated[str | None, Limits(pattern=r"^[0-9a-f]{64}$")]
+    files: Annotated[int, Limits(minimum=1)]
+    records: Count
+
+
+@extra_items(str)
+class ProblemEntry(TypedDict):
+    """Something that is wrong."""
+
+    file: str
+    place: str
+    message: str
+    remedy: str
+
+
+@extra_items(Any)
+class ProblemsData(TypedDict):
+    """What is wrong, for which detap eval would refuse the inputs."""
+
+    problems: list[ProblemEntry]
+    omitted: Annotated[Count, "How many more there are."]
+
+
+@extra_items(Any)
+class CheckNote(TypedDict):
+    """Something that was noticed."""
+
+    code: Annotated[str, Limits(pattern=r"^[a-z0-9-]+$")]
+    message: str
+    count: Count
+    warning: bool
+
+
+@extra_items(Any)
+class CheckedClass(TypedDict):
+    """A class, and how many boxes it has."""
+
+    name: str
+    id: int | str
+    ground_truths: NotRequired[Count]
+    detections: NotRequired[Count]
+
 
 _COUNTS = (
     Column("ground_truths", "ground truths", "GT", "count"),

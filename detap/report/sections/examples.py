@@ -1,12 +1,71 @@
 """Where to look: images, detections and annotations, as parts of a report."""
 
 from collections.abc import Iterator
+from typing import Annotated, Literal, TypedDict
 
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
 from detap.analysis.outcome import Outcome
+from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.values import rows_of
+
+
+class WorstImage(TypedDict):
+    """How many mistakes an image has."""
+
+    image: int | str
+    false_positives: Count
+    false_negatives: Count
+
+
+ConfidentMistake = TypedDict(
+    "ConfidentMistake",
+    {
+        "image": int | str,
+        "class": str,
+        "x1": float,
+        "y1": float,
+        "x2": float,
+        "y2": float,
+        "score": float | None,
+        "error": Literal["classification", "localisation", "both", "duplicate", "background"],
+        "ground_truth": Annotated[
+            str | None, "The class of the ground truth that is meant, or null."
+        ],
+        "iou": float | None,
+    },
+)
+
+
+Suspect = TypedDict(
+    "Suspect",
+    {
+        "image": int | str,
+        "class": str,
+        "x1": float,
+        "y1": float,
+        "x2": float,
+        "y2": float,
+        "score": float | None,
+        "reason": Literal["unlabelled", "other-class", "never-found"],
+        "ground_truth": Annotated[
+            str | None, "The class of the ground truth that is meant, or null."
+        ],
+    },
+)
+
+
+class ExamplesData(TypedDict):
+    """Of --examples: where to look."""
+
+    score_threshold: Annotated[
+        float | None, "Detections below it are left out; null where none is."
+    ]
+    worst_images: list[WorstImage]
+    confident_mistakes: list[ConfidentMistake]
+    suspects: list[Suspect]
+
 
 _WHY = {
     "unlabelled": "confident, and nothing beneath it: an annotation may be lacking",

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import nan
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from detap._version import __version__
 from detap.analysis.explanation.account import Account, Portion
@@ -11,8 +11,149 @@ from detap.analysis.explanation.origin import Candidate, Origin
 from detap.decimals import same
 from detap.protocols import Protocol
 from detap.protocols.axes import axes, worded
+from detap.report.fields import Count, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import exact
+
+
+@extra_items(Any)
+class ExplainedInput(TypedDict):
+    """A file that was read."""
+
+    role: Literal["ground_truth", "detections"]
+    path: str
+    sha256: str | None
+
+
+class StepRow(TypedDict):
+    """What a step, axes that only make sense together, has in the difference.
+
+    Its share of it, Shapley's value, and what it changes in the walk, in the walk in reverse, at
+    least and at most over all contexts. Null where only the walks were scored.
+    """
+
+    name: str
+    axes: Annotated[str, "Separated by commas."]
+    share: float | None
+    shapley: float | None
+    in_order: float
+    in_reverse: float
+    least: float | None
+    most: float | None
+
+
+class ProtocolNumber(TypedDict):
+    """A number under a protocol."""
+
+    signature: str
+    protocol: dict[str, Any]
+    number: str
+    value: float
+
+
+class DifferenceNumbers(TypedDict):
+    """The number under both protocols."""
+
+    first: ProtocolNumber
+    second: ProtocolNumber
+    difference: float
+
+
+class ContextsData(TypedDict):
+    """In how many contexts the number was scored."""
+
+    scored: Count
+    all: Annotated[bool, "Whether in all contexts, or only in those of the walks."]
+
+
+class AxisPair(TypedDict):
+    """What an axis is in either protocol."""
+
+    first: Any
+    second: Any
+
+
+class OriginRow(TypedDict):
+    """A protocol that gives the number."""
+
+    name: str
+    number: str
+    value: float
+    digits: Annotated[Count, "To how many of the digits given it is equal."]
+    changes: Annotated[Count, "How many axes of a preset are changed."]
+    signature: str
+
+
+class ScoredCounts(TypedDict):
+    """How many protocols were scored, by how they depart from a preset."""
+
+    presets: Count
+    one_axis: Count
+    two_axes: Count
+
+
+class NotSearched(TypedDict):
+    """Presets that were left out, and why."""
+
+    presets: list[str]
+    reason: str
+
+
+class SearchData(TypedDict):
+    """What was searched."""
+
+    number: str
+    digits: Count
+    equal: Count
+    scored: ScoredCounts
+    candidates: Count
+    not_searched: Annotated[list[NotSearched], "Presets that were left out, by reason."]
+
+
+class PortionRow(TypedDict):
+    """What some causes have in the difference; null where that is not known."""
+
+    name: str
+    share: float | None
+    portion: float | None
+
+
+class ReportNumber(TypedDict):
+    """A number of a report."""
+
+    number: str
+    value: float | None
+
+
+class AccountNumbers(TypedDict):
+    """The number in both reports."""
+
+    first: ReportNumber
+    second: ReportNumber
+    difference: float | None
+
+
+class CauseEntry(TypedDict):
+    """What may differ between the reports."""
+
+    name: str
+    differs: Annotated[bool | None, "Null where the reports do not tell."]
+    first: str
+    second: str
+
+
+class RemarksData(TypedDict):
+    """What is to be said besides."""
+
+    said: list[str]
+
+
+class AttributionData(TypedDict):
+    """What each step has in the difference."""
+
+    steps: list[StepRow]
+    difference: float
+
 
 _KINDS = {entry.name: entry.kind for entry in axes(Protocol)}
 

@@ -2,13 +2,50 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
+from detap.report.fields import Count, Limits
 from detap.report.model import Block, Report
 
 if TYPE_CHECKING:
     from detap.gates.demands import Judged
     from detap.gates.verdicts import Gate
+
+
+class GateEntry(TypedDict):
+    """A number against its limit."""
+
+    kind: Literal["floor", "ceiling", "drop", "rise"]
+    name: Annotated[str, "The number's name in full: AP50, class:person.AP, slice:night.AP50."]
+    verdict: Annotated[
+        Literal["passed", "failed", "undefined", "inconclusive", "too-few"],
+        "undefined fails too; the last two are warnings.",
+    ]
+    value: float | None
+    limit: Annotated[str, "As it was given."]
+    baseline: Annotated[
+        float | None, "What the number was; null for a floor or ceiling, or where it was undefined."
+    ]
+    drop: Annotated[float | None, "By how much it fell; below 0 where it rose."]
+    interval: Annotated[
+        list[float | None] | None, "Of that drop: its two ends.", Limits(min_length=2, max_length=2)
+    ]
+    confidence: float | None
+    ground_truths: Annotated[
+        int | None,
+        "How many the number counts: of its class, area range, slice or group of classes.",
+    ]
+    message: str
+
+
+class GatesData(TypedDict):
+    """Numbers against limits."""
+
+    passed: Annotated[bool, "Whether none failed."]
+    failed: Count
+    warned: Count
+    checks: list[GateEntry]
+
 
 KEY = "gates"
 

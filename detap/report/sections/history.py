@@ -3,15 +3,46 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 from detap.errors import Note
 from detap.names import printable
+from detap.report.fields import Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.values import rows_of
 
 if TYPE_CHECKING:
     from detap.gates.history import Series
+
+
+@extra_items(Annotated[float | None, "A number that is followed, by its name."])
+class HistoryEntry(TypedDict):
+    """The numbers of a report."""
+
+    name: Annotated[str, "The path of the report."]
+    gates: Annotated[
+        Literal["passed", "FAILED", None], "What came of its gates; null where it had none."
+    ]
+    change: Annotated[
+        float | None, "What the first number gained on the run before; null of the first run."
+    ]
+    detap_version: str
+
+
+class SeriesEntry(TypedDict):
+    """Reports of another case."""
+
+    differences: Annotated[list[str], Limits(min_length=1)]
+    signature: str
+    reports: Annotated[list[HistoryEntry], Limits(min_length=1)]
+
+
+@extra_items(Any)
+class ApartData(TypedDict):
+    """Reports of other cases than that of the latest."""
+
+    series: Annotated[list[SeriesEntry], Limits(min_length=1)]
+
 
 KEY = "history"
 

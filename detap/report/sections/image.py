@@ -1,13 +1,77 @@
 """What became of every detection and ground truth of one image, as a report."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from detap.analysis.errors import NEAR
 from detap.analysis.verdicts import JudgedDetection, JudgedTruth, Verdicts
 from detap.errors import Note
 from detap.evaluation.results import Result
+from detap.report.fields import Limits
 from detap.report.model import Block, Cell, Column, Report, Table
+
+ShownDetection = TypedDict(
+    "ShownDetection",
+    {
+        "name": Annotated[str, "Its number, from 1."],
+        "class": str,
+        "score": float,
+        "verdict": Literal[
+            "true-positive",
+            "classification",
+            "localisation",
+            "both",
+            "duplicate",
+            "background",
+            "neutral",
+            "not-exhaustive",
+            "out-of-range",
+            "unverified",
+            "zero-area",
+            "beyond-limit",
+        ],
+        "why": str,
+        "ground_truth": Annotated[
+            int | None,
+            "The number of the one matched, aimed at, stood on or nearest.",
+            Limits(minimum=1),
+        ],
+        "overlap": float | None,
+        "claimed_by": Annotated[
+            int | None, "The number of the other detection that has found it.", Limits(minimum=1)
+        ],
+        "x1": float,
+        "y1": float,
+        "x2": float,
+        "y2": float,
+    },
+)
+
+
+ShownGroundTruth = TypedDict(
+    "ShownGroundTruth",
+    {
+        "name": Annotated[str, "Its number, from 1, in the order of the file."],
+        "class": str,
+        "verdict": Literal["found", "aimed-at", "missed", "neutral", "out-of-range"],
+        "why": str,
+        "detection": Annotated[
+            int | None, "The number of the detection that found it or means it.", Limits(minimum=1)
+        ],
+        "x1": float,
+        "y1": float,
+        "x2": float,
+        "y2": float,
+    },
+)
+
+
+class ImageData(TypedDict):
+    """The image, and its ground truths."""
+
+    name: int | str
+    iou: float
+    ground_truths: list[ShownGroundTruth]
 
 
 def image_report(

@@ -2,10 +2,55 @@
 
 from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from detap.analysis.operating import OperatingPoint, Point
+from detap.report.fields import ClassId, Count, Limits, Share
 from detap.report.model import Block, Cell, Column, Table
+
+OverallPoint = TypedDict(
+    "OverallPoint",
+    {
+        "score": Annotated[float | None, "The threshold; null where there is no detection."],
+        "F1": Share,
+        "precision": Share,
+        "recall": Share,
+        "false-positives-per-image": Annotated[float | None, Limits(minimum=0)],
+        "true_positives": Count,
+        "false_positives": Count,
+        "false_negatives": Count,
+    },
+)
+
+
+ClassPoint = TypedDict(
+    "ClassPoint",
+    {
+        "name": str,
+        "id": ClassId,
+        "score": Annotated[float | None, "The threshold; null where there is no detection."],
+        "F1": Share,
+        "precision": Share,
+        "recall": Share,
+        "false-positives-per-image": Annotated[float | None, Limits(minimum=0)],
+        "true_positives": Count,
+        "false_positives": Count,
+        "false_negatives": Count,
+    },
+)
+
+
+class OperatingPointData(TypedDict):
+    """Precision, recall and F1 of --score-threshold."""
+
+    score_threshold: Annotated[
+        float | None, "Of all classes; null where each is at its own, of largest F1."
+    ]
+    iou: float
+    overall: Annotated[OverallPoint, "Of the counts of all classes together."]
+    macro_F1: Share
+    classes: list[ClassPoint]
+
 
 KEY = "operating_point"
 """The key of the block in the JSON report."""

@@ -6,9 +6,10 @@ No formula is here, and nothing is rounded.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap._version import __version__
+from detap.report.fields import Count, Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.values import mean, rows_of, total
 
@@ -17,6 +18,99 @@ if TYPE_CHECKING:
     from detap.ranking.objectives import Objectives
     from detap.ranking.retrieval import RetrievalResult
     from detap.tables.detection import Floats
+
+
+@extra_items(Any)
+class RankingProtocol(TypedDict):
+    """Every field of the protocol."""
+
+    name: Any
+    cutoffs: Any
+    divisor: Any
+    no_relevant: Any
+
+
+@extra_items(Any)
+class RankingInput(TypedDict):
+    """A file or folder that was read."""
+
+    role: Literal["run", "qrels", "scores", "labels"]
+    path: str
+    sha256: Annotated[
+        str | None,
+        "Of the file, or of the files of a folder as in the report of detap "
+        "eval; of the labels in an archive, over their arrays. Null for "
+        "stdin.",
+        Limits(pattern=r"^[0-9a-f]{64}$"),
+    ]
+    files: Annotated[int, Limits(minimum=1)]
+    records: Count
+
+
+@extra_items(float | None)
+class QueryRow(TypedDict):
+    """The numbers of a query."""
+
+    name: str
+    relevant: Count
+    ranked: Count
+
+
+@extra_items(float | None)
+class RankedClassRow(TypedDict):
+    """The numbers of a class."""
+
+    name: str
+    AP: float | None
+    positives: Count
+    negatives: Count
+    difficult: Count
+    unscored: Count
+
+
+@extra_items(Any)
+class RankingCurve(TypedDict):
+    """Precision and recall along the ranking.
+
+    Retrieval: means over queries, at levels of recall (empty where only the first k items were
+    looked for) and after each of the first ranks. Classification: at levels, by class.
+    """
+
+    levels: list[float | None]
+    interpolated_precision: list[float | None] | dict[str, list[float | None]]
+    precision_at_ranks: NotRequired[list[float | None]]
+    recall_at_ranks: NotRequired[list[float | None]]
+
+
+@extra_items(Any)
+class LossesData(TypedDict):
+    """Means of the losses, and their parameters."""
+
+    means: dict[str, float | None]
+    parameters: dict[str, Any]
+
+
+@extra_items(float | None)
+class DecomposabilityMeans(TypedDict):
+    """Means over the queries."""
+
+    gap: float | None
+    bound: float | None
+    calibrated_bound: float | None
+    worst_bound: float | None
+
+
+@extra_items(Any)
+class DecomposabilityData(TypedDict):
+    """The decomposability of AP over batches."""
+
+    batches: Count
+    applies: Annotated[
+        Count, "Queries of which each batch ranks its relevant items first, as the bounds suppose."
+    ]
+    queries: Count
+    means: DecomposabilityMeans
+
 
 LOSS_TITLES = {
     "ap": "AP loss, ties counted against the query",

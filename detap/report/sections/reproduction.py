@@ -1,11 +1,24 @@
 """Which implementation's numbers a preset gives, and how nearly."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
+from detap.report.fields import Limits
 from detap.report.model import Block
 
 if TYPE_CHECKING:
     from detap.protocols import Protocol
+
+
+class ReproducesData(TypedDict):
+    """Which implementation's numbers these are, where they may differ from its own.
+
+    Absent where they are equal, where that could not be tried, and where the protocol departs from
+    its preset.
+    """
+
+    source: str
+    tolerance: Annotated[float, "By how much a number may differ.", Limits(above=0)]
+    residue: Annotated[str, "What the difference comes from."]
 
 
 def reproduction(rules: "Protocol") -> tuple[Block, ...]:

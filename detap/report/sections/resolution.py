@@ -2,13 +2,67 @@
 
 from collections.abc import Iterator, Sequence
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
+from detap.report.fields import Count
 from detap.report.model import Block, Column, Table
 from detap.report.numbers import share
 
 if TYPE_CHECKING:
     from detap.analysis.resolution import Margin, Reach, Resolution
+
+
+class ReachEntry(TypedDict):
+    """What can be told of a number."""
+
+    name: Annotated[str, "The number's name in full, as in gates."]
+    units: Annotated[Count, "How many images there are; of a ranking, queries."]
+    standard_error: Annotated[
+        float | None, "Of its drop; null where the resamples are all the same."
+    ]
+    smallest_drop: Annotated[
+        float | None, "The least true drop that is told from noise as often as power says."
+    ]
+    limit: Annotated[float | None, "How far a gate lets it fall or rise."]
+    fails_from: Annotated[float | None, "The true drop from which on that gate fails as often."]
+    units_needed: Annotated[
+        int | None,
+        "How many images like these would tell the wished-for drop from "
+        "noise; without a wish, one of the limit's size.",
+    ]
+    ground_truths: Annotated[int | None, "Of the class, where it is a class's number."]
+
+
+class MarginEntry(TypedDict):
+    """What can be told of a number that is held to a limit."""
+
+    name: str
+    kind: Literal["floor", "ceiling"]
+    limit: Annotated[str, "As it was given."]
+    standard_error: Annotated[float | None, "Of the number itself."]
+    margin: Annotated[
+        float | None,
+        "Truly so far beyond its limit, it fails as often as power says; so "
+        "far within, it passes as often.",
+    ]
+
+
+class ResolutionData(TypedDict):
+    """What the images can show: the smallest drops that are told from noise."""
+
+    level: Annotated[float, "Of the intervals that tell."]
+    power: Annotated[float, "In which share of samples of as many images."]
+    paired: Annotated[
+        bool,
+        "Whether the spread is that of the difference of two detectors; "
+        "otherwise it is twice the variance of one's number.",
+    ]
+    unit: Literal["image", "query"]
+    drop: Annotated[float | None, "The wished-for drop."]
+    numbers: list[ReachEntry]
+    classes: Annotated[list[ReachEntry], "Of each class besides."]
+    margins: Annotated[list[MarginEntry], "Of what is held to a floor or ceiling."]
+
 
 KEY = "resolution"
 """The key of the block in the JSON report."""

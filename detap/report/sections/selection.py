@@ -1,12 +1,23 @@
 """Which classes and images were selected."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from detap.io.digest import sha256_of_names
 from detap.report.model import Block
 
 if TYPE_CHECKING:
     from detap.evaluation.selection import Selection
+
+
+class SelectionData(TypedDict):
+    """What --classes and --images selected."""
+
+    classes: list[str] | None
+    of_classes: Annotated[int | None, "How many classes there are."]
+    images: Annotated[int | None, "How many."]
+    of_images: Annotated[int | None, "How many images the ground truth has."]
+    images_sha256: Annotated[str | None, "Of their names, one a line."]
+    signature: Annotated[list[str], "What the signature says of it."]
 
 
 def selection_blocks(selection: "Selection | None") -> tuple[Block, ...]:

@@ -1,12 +1,24 @@
 """The numbers of parts of the images."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, TypedDict
 
+from detap.report.fields import Count, Limits, Share
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.sections.detection import ClassRow
 
 if TYPE_CHECKING:
     from detap.gates.scored import SliceNumbers
+
+
+class SliceEntry(TypedDict):
+    """The numbers of a slice."""
+
+    images: Count
+    images_sha256: Annotated[str, "Of their names, one a line.", Limits(pattern=r"^[0-9a-f]{64}$")]
+    ground_truths: Count
+    summary: dict[str, Share]
+    classes: list[ClassRow]
 
 
 def slices_block(slices: "Sequence[SliceNumbers]") -> Block:

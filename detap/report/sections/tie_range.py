@@ -2,12 +2,23 @@
 
 from collections.abc import Mapping
 from math import isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
+from detap.report.fields import Share, extra_items
 from detap.report.model import Block, Column, Table
 
 if TYPE_CHECKING:
     from detap.evaluation.tie_range import TieRange
+
+
+@extra_items(Share)
+class TieRangeEntry(TypedDict):
+    """A number, and the bounds of it over the orders of equal scores."""
+
+    lowest: Share
+    value: Share
+    highest: Share
+
 
 _COLUMNS = (
     Column("name", "number", "number", "name"),

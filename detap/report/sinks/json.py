@@ -1,4 +1,4 @@
-r"""The report as strict JSON; `report.schema.json` describes it.
+r"""The report as strict JSON; `detap.report.schema` describes it.
 
 The keys have a fixed order, undefined is null, floats are written so that they read back as the
 very same number, and there is no timestamp: the same input gives the same bytes. All is ASCII,

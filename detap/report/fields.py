@@ -1,0 +1,92 @@
+"""Types of the values in a JSON report, from which its schema derives.
+
+A description of a field is a string in ``Annotated``; that of an object is its docstring.
+"""
+
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
+
+
+class Limits(NamedTuple):
+    """Bounds of a value: of a number, the text of a string, or the length of an array or object."""
+
+    minimum: float | None = None
+    maximum: float | None = None
+    above: float | None = None
+    pattern: str | None = None
+    min_length: int | None = None
+    max_length: int | None = None
+
+
+_Declared = TypeVar("_Declared")
+
+EXTRA_ITEMS: dict[object, object] = {}
+"""The type of the values of keys that are not declared, by the type of the object."""
+
+
+def extra_items(kind: object) -> Callable[[_Declared], _Declared]:
+    """Let an object have more keys than those declared, with values of a type."""
+
+    def mark(declared: _Declared) -> _Declared:
+        EXTRA_ITEMS[declared] = kind
+        return declared
+
+    return mark
+
+
+Share = Annotated[
+    float | None,
+    "A number from 0 to 1, not rounded; null is undefined. Eleven elevenths sum to "
+    "1.0000000000000002 in floating point, as in the implementations that 11-point AP follows.",
+    Limits(minimum=0, maximum=1.000000001),
+]
+Count = Annotated[int, Limits(minimum=0)]
+Gap = Annotated[
+    float | None,
+    "An absolute difference; null where only one of the two numbers is defined.",
+    Limits(minimum=0),
+]
+Change = Annotated[
+    float | None,
+    "A difference of two shares; null where either is undefined.",
+    Limits(minimum=-1.000000001, maximum=1.000000001),
+]
+ClassId = Annotated[
+    int | str | None,
+    "The COCO category id, or the name again; null where classes are scored as one.",
+]
+
+
+@extra_items(Any)
+class Input(TypedDict):
+    """A file or folder that was read."""
+
+    role: Literal["ground_truth", "detections"]
+    path: Annotated[str, "As it was given."]
+    sha256: Annotated[
+        str | None,
+        "Of the file as it lies on the disk; of a folder, over the lines "
+        "'<sha256>  <name>' of the files that were read, sorted by name. Null "
+        "for stdin.",
+        Limits(pattern=r"^[0-9a-f]{64}$"),
+    ]
+    files: Annotated[int, "How many files were read.", Limits(minimum=1)]
+    records: Annotated[Count, "How many records were in them, before any was left out."]
+    images: NotRequired[
+        Annotated[Count, "Ground truth: how many images there are, before any selection."]
+    ]
+    reading: NotRequired[
+        Annotated[
+            dict[str, str],
+            "The options that changed how it was read, and their values; absent without any.",
+        ]
+    ]
+
+
+class NoteEntry(TypedDict):
+    """Something that was noticed on the way."""
+
+    code: Annotated[str, Limits(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$")]
+    message: str
+    count: Annotated[int, Limits(minimum=1)]
+    warning: bool

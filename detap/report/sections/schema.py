@@ -1,0 +1,174 @@
+"""JSON schemas of reports, derived from the types that the sections declare."""
+
+from collections.abc import Mapping
+from types import MappingProxyType, NoneType, UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from detap.protocols.axes import Rules, axes
+from detap.report.fields import EXTRA_ITEMS, Limits
+from detap.report.schemas import address
+from detap.report.sections import documents
+
+_NAMES: dict[object, str] = {
+    str: "string",
+    bool: "boolean",
+    int: "integer",
+    float: "number",
+    NoneType: "null",
+}
+
+_HOLDERS: dict[object, tuple[str, str]] = {
+    list: ("array", "items"),
+    dict: ("object", "additionalProperties"),
+}
+
+
+class _Document(NamedTuple):
+    """A kind of report: its title, its type, and what it has besides by its `kind`."""
+
+    title: str
+    declared: object
+    by_kind: Mapping[str, object] = MappingProxyType({})
+
+
+DOCUMENTS = {
+    "report": _Document("detap report", documents.DetectionReport),
+    "comparison": _Document("detap comparison", documents.ComparisonReport),
+    "check": _Document("detap check report", documents.CheckReport),
+    "ranking": _Document(
+        "detap report of a ranking",
+        documents.RankingReport,
+        {"retrieval": documents.RetrievalParts, "classification": documents.ClassificationParts},
+    ),
+    "image": _Document("detap image", documents.ImageReport),
+    "explanation": _Document(
+        "detap explanation",
+        documents.ExplanationReport,
+        {
+            "difference": documents.DifferenceParts,
+            "origin": documents.OriginParts,
+            "account": documents.AccountParts,
+        },
+    ),
+    "history": _Document("detap history", documents.HistoryReport),
+}
+"""The reports that have a schema, by name."""
+
+
+def schema_of_report(name: str) -> dict[str, Any]:
+    """Return the JSON Schema (draft 2020-12) of a kind of report."""
+    document, definitions = DOCUMENTS[name], dict[str, Any]()
+    whole = _object(document.declared, definitions)
+    if document.by_kind:
+        whole["allOf"] = [
+            {"if": {"properties": {"kind": {"const": kind}}}, "then": schema_of(parts, definitions)}
+            for kind, parts in document.by_kind.items()
+        ]
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": address(name),
+        "title": document.title,
+        **whole,
+        "$defs": dict(sorted(definitions.items())),
+    }
+
+
+def protocol_schema(rules: type[Rules]) -> dict[str, Any]:
+    """Return the JSON schema of a protocol's fields."""
+    fields: dict[str, Any] = {"name": {"type": "string"}}
+    fields |= {axis.name: axis.kind.schema() for axis in axes(rules)}
+    return {
+        "type": "object",
+        "description": "Every field of the protocol; the protocols page of the docs says what each "
+        "means.",
+        "required": list(fields),
+        "properties": fields,
+    }
+
+
+def schema_of(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type; objects of declared fields go to the definitions."""
+    if declared is Any:
+        return {}
+    if declared in _NAMES:
+        return {"type": _NAMES[declared]}
+    if isinstance(declared, type) and issubclass(declared, Rules):
+        return protocol_schema(declared)
+    if not is_typeddict(declared):
+        return _composed(declared, definitions)
+    name = declared.__name__
+    if name not in definitions:
+        definitions[name] = _object(declared, definitions)
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _composed(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a type that is made of others."""
+    origin, args = get_origin(declared), get_args(declared)
+    if origin is Literal:
+        return {"enum": list(args)} if len(args) > 1 else {"const": args[0]}
+    if origin is Annotated:
+        return _annotated(schema_of(args[0], definitions), args[1:])
+    if origin in (Union, UnionType):
+        return _union([schema_of(one, definitions) for one in args])
+    if origin not in _HOLDERS:
+        raise TypeError(f"no JSON schema of {declared!r}")
+    kind, key = _HOLDERS[origin]
+    entries = schema_of(args[-1], definitions)
+    return {"type": kind, key: entries} if entries else {"type": kind}
+
+
+def _object(declared: Any, definitions: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a TypedDict: closed, unless it has `extra_items`."""
+    hints = get_type_hints(declared, include_extras=True)
+    required = [name for name in hints if name in declared.__required_keys__]
+    extra = EXTRA_ITEMS.get(declared)
+    found: dict[str, Any] = {"type": "object"}
+    if declared.__doc__:
+        found["description"] = " ".join(declared.__doc__.split())
+    found |= {
+        "required": required,
+        "properties": {name: schema_of(_bare(hint), definitions) for name, hint in hints.items()},
+    }
+    if extra is not Any:
+        found["additionalProperties"] = False if extra is None else schema_of(extra, definitions)
+    return found
+
+
+def _bare(hint: Any) -> Any:
+    return get_args(hint)[0] if get_origin(hint) is NotRequired else hint
+
+
+def _union(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the schema of either: one with several types, where each part has a type."""
+    if any("type" not in part for part in parts):
+        return {"anyOf": parts}
+    merged: dict[str, Any] = {"type": [part["type"] for part in parts]}
+    for part in parts:
+        merged = part | merged
+    return merged
+
+
+def _annotated(found: dict[str, Any], metadata: tuple[object, ...]) -> dict[str, Any]:
+    """Add the descriptions, of which the last holds, and limits of a type to its schema."""
+    for entry in metadata:
+        if isinstance(entry, str):
+            found["description"] = entry
+        elif isinstance(entry, Limits):
+            of = "Items" if "array" in found["type"] else "Properties"
+            keys = ("minimum", "maximum", "exclusiveMinimum", "pattern", f"min{of}", f"max{of}")
+            found |= {
+                key: limit for key, limit in zip(keys, entry, strict=True) if limit is not None
+            }
+    return found

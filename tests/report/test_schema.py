@@ -1,0 +1,103 @@
+"""Schemas derive from the types of a report, limits and descriptions with them."""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+import jsonschema
+import pytest
+
+from detap.report.fields import Count, Limits, extra_items
+from detap.report.sections.schema import schema_of
+
+
+class Part(TypedDict):
+    """A part."""
+
+    count: Count
+    kind: NotRequired[Literal["low", "high"]]
+
+
+@extra_items(float | None)
+class Whole(TypedDict):
+    """A whole.
+
+    It has parts.
+    """
+
+    version: Literal[2]
+    name: Annotated[str | None, "Its name.", Limits(pattern="^[a-z]+$")]
+    parts: Annotated[list[Part], Limits(min_length=1)]
+    worst: Part | None
+    values: dict[str, Annotated[float, Limits(above=0, maximum=1)]]
+    other: Any
+
+
+PART = {
+    "type": "object",
+    "description": "A part.",
+    "required": ["count"],
+    "properties": {
+        "count": {"type": "integer", "minimum": 0},
+        "kind": {"enum": ["low", "high"]},
+    },
+    "additionalProperties": False,
+}
+WHOLE = {
+    "type": "object",
+    "description": "A whole. It has parts.",
+    "required": ["version", "name", "parts", "worst", "values", "other"],
+    "properties": {
+        "version": {"const": 2},
+        "name": {"type": ["string", "null"], "pattern": "^[a-z]+$", "description": "Its name."},
+        "parts": {"type": "array", "items": {"$ref": "#/$defs/Part"}, "minItems": 1},
+        "worst": {"anyOf": [{"$ref": "#/$defs/Part"}, {"type": "null"}]},
+        "values": {
+            "type": "object",
+            "additionalProperties": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        },
+        "other": {},
+    },
+    "additionalProperties": {"type": ["number", "null"]},
+}
+VALID = {
+    "version": 2,
+    "name": None,
+    "parts": [{"count": 0}],
+    "worst": None,
+    "values": {"a": 1},
+    "other": [],
+}
+
+
+def test_types_become_schemas() -> None:
+    definitions: dict[str, Any] = {}
+    assert schema_of(Whole, definitions) == {"$ref": "#/$defs/Whole"}
+    assert definitions == {"Part": PART, "Whole": WHOLE}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"version": 1},
+        {"name": "A"},
+        {"name": 1},
+        {"parts": []},
+        {"parts": [{"count": -1}]},
+        {"parts": [{"count": 1, "kind": "middle"}]},
+        {"worst": {"count": 1, "size": 1}},
+        {"values": {"a": 0}},
+        {"values": {"a": 1.5}},
+        {"more": "text"},
+    ],
+    ids=str,
+)
+def test_the_schema_refuses_what_the_types_do(wrong: dict[str, Any]) -> None:
+    definitions: dict[str, Any] = {}
+    whole = schema_of(Whole, definitions) | {"$defs": definitions}
+    validator = jsonschema.Draft202012Validator(whole)
+    validator.validate(VALID)
+    assert not validator.is_valid(VALID | wrong)
+
+
+def test_a_type_that_json_has_not_is_refused() -> None:
+    with pytest.raises(TypeError, match="no JSON schema of"):
+        schema_of(tuple[int, str], {})
