@@ -22,6 +22,7 @@ FLOORS = (
     ("gates",),
     ("ranking", "analysis.explanation", "analysis"),
     ("evaluation.loop", "evaluation.partial", "evaluation", "evaluation.overlaps"),
+    ("metrics",),
     (
         "formats.writing",
         "formats.jsonl",
@@ -50,6 +51,7 @@ PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for r
 WINDOWS = {
     "__init__": tuple(PLACE),
     "evaluation.results": ("analysis", "report.sinks"),
+    "protocols.measures": ("metrics",),
     "report.__init__": ("report.sections",),
 }
 """Files that answer questions of higher rooms by asking these, which are imported when called."""

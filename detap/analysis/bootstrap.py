@@ -13,17 +13,10 @@ from typing import Any
 import numpy as np
 
 from detap.core.evidence import Evidence
-from detap.core.resampling import (
-    Wanted,
-    Weights,
-    detected_classes,
-    draw_weights,
-    leave_out,
-    resample,
-)
+from detap.core.resampling import Weights, draw_weights, leave_out
 from detap.decimals import ROUNDING, settled
 from detap.errors import UsageError
-from detap.evaluation.results import Result, averages_of_absent
+from detap.evaluation.results import Result
 from detap.tables.columns import MOST_ROWS, check_threads
 from detap.tables.detection import Floats
 
@@ -81,22 +74,17 @@ def resampled(
     rules = result.protocol
     rules.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
     measures = [rules.measure(name) for name in names]
-    every = tuple(range(len(rules.iou_thresholds)))
-    wanted = [
-        Wanted(
-            m.quantity == "AP", every if m.threshold is None else (m.threshold,), m.area, m.limit
-        )
-        for m in measures
-    ]
-    if not wanted:
+    if not measures:
         return Resampled({}, {})
     _check_weight(result.evidence, weights)
-    values = resample(result.evidence, weights, wanted, threads=threads)
-    if rules.absent_class != "undefined":
-        absent = averages_of_absent(rules, detected_classes(result.evidence, weights))
-        for entry, table in zip(wanted, values, strict=True):
-            if entry.precision:
-                np.copyto(table, absent, where=np.isnan(table))
+    found: dict[int, Floats] = {}
+    # AP and AR are resampled in one pass.
+    for function in dict.fromkeys(type(entry.metric).resample for entry in measures):
+        here = [i for i, m in enumerate(measures) if type(m.metric).resample is function]
+        entries = [measures[i] for i in here]
+        tables = entries[0].metric.resample(result, weights, entries, threads)
+        found |= zip(here, tables, strict=True)
+    values = [found[i] for i in range(len(measures))]
     for measure, table in zip(measures, values, strict=True):
         if measure.group:
             table[~result.in_group(measure.group)] = np.nan

@@ -194,9 +194,11 @@ def cross_check(result: Result) -> CrossCheck:
 
 def _numbers(result: Result, reference: dict[str, Any]) -> dict[str, float]:
     """Return the numbers of the summary from what pycocotools accumulated."""
-    precision, recall = _undefined(reference["precision"]), _undefined(reference["recall"])
+    values = {name: _undefined(reference[name]) for name in ("precision", "recall")}
     return {
-        measure.name: _mean(measure, precision, recall) for measure in result.protocol.measures()
+        measure.name: _mean(measure, values[measure.metric.accumulated])
+        for measure in result.protocol.measures()
+        if measure.metric.accumulated is not None
     }
 
 
@@ -224,12 +226,9 @@ def _undefined(values: Floats) -> Floats:
     return np.where(values == -1, np.nan, values)
 
 
-def _mean(measure: Measure, precision: Floats, recall: Floats) -> float:
+def _mean(measure: Measure, values: Floats) -> float:
     """Return a number as pycocotools' summarize makes it, at any limit and area."""
-    values = precision if measure.quantity == "AP" else recall
-    if measure.threshold is not None:
-        values = values[[measure.threshold]]
-    return mean_of_defined(values[..., [measure.area], [measure.limit]])
+    return mean_of_defined(values[measure.thresholds][..., [measure.area], [measure.limit]])
 
 
 def _reference(result: Result, zero: Flags) -> tuple[dict[str, Any], int]:

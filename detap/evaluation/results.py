@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from detap._version import __version__
 from detap.core import curves as core_curves
-from detap.core.curves import mean_of_defined
 from detap.core.finishing import Scores, finish
 from detap.core.interpolated import Interpolated
 from detap.errors import Note
 from detap.evaluation.scene import Scene
+from detap.metrics.accumulated import averages_of_absent
 from detap.protocols import Measure, Protocol
 from detap.records import Record
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name
@@ -219,7 +219,7 @@ class Result(Record):
     @cached_property
     def summary(self) -> dict[str, float]:
         """The protocol's numbers by name, the headline first; NaN where undefined."""
-        return {entry.name: self._mean(entry) for entry in self.protocol.measures()}
+        return {entry.name: entry.metric.overall(self, entry) for entry in self.protocol.measures()}
 
     @cached_property
     def by_class(self) -> dict[str, Floats]:
@@ -227,12 +227,11 @@ class Result(Record):
 
         A mean over one class is called AP whatever the protocol calls the mean over all.
         """
-        named = {
-            entry.name.removeprefix("m") if entry.quantity == "AP" else entry.name: entry
+        return {
+            entry.class_name: self.class_values(entry)
             for entry in self.protocol.measures()
             if not entry.group
         }
-        return {name: self._class_means(entry) for name, entry in named.items()}
 
     def class_measures(self, label: int) -> dict[str, float]:
         """Return the numbers of the summary for one class, by name."""
@@ -246,7 +245,8 @@ class Result(Record):
         UnknownNameError
             Where the protocol has no such number, with near names. It is a KeyError too.
         """
-        return self._mean(self.protocol.measure(name))
+        entry = self.protocol.measure(name)
+        return entry.metric.overall(self, entry)
 
     def measure_by_class(self, name: str) -> Floats:
         """Return a number of each class, (K,) float64, by the name of the mean over classes.
@@ -256,7 +256,7 @@ class Result(Record):
         UnknownNameError
             Where the protocol has no such number, with near names. It is a KeyError too.
         """
-        return self._class_means(self.protocol.measure(name))
+        return self.class_values(self.protocol.measure(name))
 
     def counted(self, name: str) -> Counts:
         """Return how many ground truths of each class a number counts, (K,) int64.
@@ -462,36 +462,15 @@ class Result(Record):
             average_precision=float(self.average_precision[t, label, 0]),
         )
 
-    def _mean(self, entry: Measure) -> float:
-        rows = _threshold_rows(entry)
-        if entry.quantity == "AR":
-            return mean_of_defined(self.recall[rows, :, entry.area, entry.limit])
-        average = self.average_precision[rows, :, entry.area]
-        wanted = ~np.isnan(average[0])
-        if entry.group:
-            wanted &= self.in_group(entry.group)
-        labels = np.flatnonzero(wanted)
-        if self.protocol.interpolation == "101-point":
-            # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
-            # a mean of means would differ in the last bits.
-            return self._interpolated.mean(entry.area, rows, labels)
-        return mean_of_defined(average[:, labels])
-
     def in_group(self, group: str) -> Flags:
         """Return which classes are in a group, such as ``"rare"``, (K,) bool."""
         groups = self._source.groups
         return np.array([groups.get(name) == group for name in self.class_ids], np.bool_)
 
-    def _class_means(self, entry: Measure) -> Floats:
-        rows = _threshold_rows(entry)
-        means: Floats
-        if entry.quantity == "AP" and self.protocol.interpolation == "101-point":
-            means = self._interpolated.means(entry.area, rows)
-        else:
-            at = self.recall[..., entry.limit] if entry.quantity == "AR" else self.average_precision
-            # Each class's values side by side, so that numpy adds them in the order of a flat mean.
-            means = np.ascontiguousarray(at[rows, :, entry.area].T).mean(axis=1)
-        return np.where(self.in_group(entry.group), means, np.nan) if entry.group else means
+    def class_values(self, entry: Measure) -> Floats:
+        """Return a number of each class, (K,) float64; NaN for classes outside its group."""
+        values = entry.metric.by_class(self, entry)
+        return np.where(self.in_group(entry.group), values, np.nan) if entry.group else values
 
 
 def result_of(
@@ -527,32 +506,9 @@ def result_of(
     )
 
 
-def averages_of_absent(protocol: Protocol, detected: Flags) -> Floats:
-    """Return the average precision of classes without ground truth; NaN is undefined.
-
-    Parameters
-    ----------
-    protocol : Protocol
-    detected : (...) bool
-        Whether there are detections of the class.
-    """
-    zero = {
-        "undefined": np.zeros_like(detected),
-        "zero": np.ones_like(detected),
-        "zero-if-detected": detected,
-    }
-    return np.where(zero[protocol.absent_class], 0.0, np.nan)
-
-
 def every_cell(protocol: Protocol) -> "tuple[Cell, ...]":
     """Return each area range with each threshold, as numbers."""
     return tuple(product(range(len(protocol.area_ranges)), range(len(protocol.iou_thresholds))))
-
-
-def _threshold_rows(entry: Measure) -> slice:
-    if entry.threshold is None:
-        return slice(None)
-    return slice(entry.threshold, entry.threshold + 1)
 
 
 def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:

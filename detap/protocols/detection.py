@@ -641,14 +641,14 @@ class Protocol(Rules, kw_only=True):
         if entry.group:
             raise UsageError(
                 f"{entry.name} is a mean over {entry.group} classes alone; ask for "
-                f"{entry.quantity}, or select the classes (--classes)"
+                f"{entry.metric.name}, or select the classes (--classes)"
             )
         all_of, at = self.iou_thresholds, entry.threshold
         return replace(
             self.over(entry.area),
             iou_thresholds=all_of if at is None else (all_of[at],),
             detection_limits=(self.detection_limits[entry.limit],),
-            headline=entry.quantity,
+            headline=entry.metric.headline or self.headline,
             class_groups="none",
         )
 

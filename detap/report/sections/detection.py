@@ -114,12 +114,9 @@ def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
     columns = [Column("name", "class", "class", "name")]
     for measure in found:
         whole = measure.area == 0 and measure.limit == last
-        key = measure.name.removeprefix("m")
-        only_one = measure.quantity == "AR" and whole and protocol.headline != "AR"
-        only_one &= measure.threshold is None
-        short = "AR" if only_one else key
-        priority = 0 if whole else 1 if measure.quantity == "AP" else 2
-        columns.append(Column(key, key, short, "share", priority))
+        key = measure.class_name
+        priority = 0 if whole else measure.metric.column_priority
+        columns.append(Column(key, key, measure.heading or key, "share", priority))
     if protocol.headline == "mAP":
         columns.append(Column("recall", "recall", "recall", "share"))
     return (*columns, *_COUNTS)

@@ -1,0 +1,76 @@
+"""AP and mAP: the area under the precision-recall curve, a mean over IoU thresholds."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from detap.metrics.accumulated import Accumulated, mean_over_thresholds
+from detap.protocols.measures import FREQUENCIES, measure, percent
+
+if TYPE_CHECKING:
+    from detap.evaluation.results import Result
+    from detap.protocols import Measure, Protocol
+    from detap.tables.detection import Floats
+
+
+class AveragePrecision(Accumulated):
+    """Average precision, called mAP over all classes where the protocol's implementation does."""
+
+    name = "AP"
+    title = "average precision"
+    fields = ("interpolation", "recall_grid", "precision_guard", "absent_class")
+    accumulated = "precision"
+    headline = "AP"
+
+    def summary(self, rules: "Protocol") -> "Iterator[Measure]":
+        """Yield the mean over the thresholds, those at .5 and .75, by area, by group of classes."""
+        if rules.headline == "AR":
+            return
+        whole = self._at(rules, None, 0)
+        yield whole
+        at_thresholds = len(rules.iou_thresholds) > 1 or rules.headline == "AP"
+        if at_thresholds and not rules.class_iou:
+            indices = [rules.threshold_index(t) for t in (0.5, 0.75)]
+            yield from (self._at(rules, t, 0) for t in indices if t is not None)
+        yield from (self._at(rules, None, area) for area in range(1, len(rules.area_ranges)))
+        if rules.class_groups != "none":
+            what, iou, _, detections = whole.title
+            for suffix, group in FREQUENCIES.items():
+                title = (what, iou, f"{group} classes", detections)
+                yield whole._replace(name=f"{whole.name}{suffix}", title=title, group=group)
+
+    def others(self, rules: "Protocol") -> "Iterator[Measure]":
+        """Yield it at each threshold and area range."""
+        if rules.headline == "AR":
+            return
+        thresholds = (None, *range(len(rules.iou_thresholds) if not rules.class_iou else 0))
+        for area in range(len(rules.area_ranges)):
+            yield from (self._at(rules, t, area) for t in thresholds)
+
+    def by_class(self, result: "Result", entry: "Measure") -> "Floats":
+        """Return the mean over thresholds, and over recall levels where the protocol has them."""
+        if result.protocol.interpolation == "101-point":
+            return result._interpolated.means(entry.area, entry.thresholds)
+        return mean_over_thresholds(result.average_precision[entry.thresholds, :, entry.area])
+
+    def overall(self, result: "Result", entry: "Measure") -> float:
+        """Return the mean over classes that have it, and over thresholds."""
+        import numpy as np
+
+        from detap.core.curves import mean_of_defined
+
+        average = result.average_precision[entry.thresholds, :, entry.area]
+        wanted = ~np.isnan(average[0])
+        if entry.group:
+            wanted &= result.in_group(entry.group)
+        labels = np.flatnonzero(wanted)
+        if result.protocol.interpolation == "101-point":
+            # numpy.mean over thresholds, levels and classes at once, as pycocotools' summarize:
+            # a mean of means would differ in the last bits.
+            return result._interpolated.mean(entry.area, entry.thresholds, labels)
+        return mean_of_defined(average[:, labels])
+
+    def _at(self, rules: "Protocol", threshold: int | None, area: int) -> "Measure":
+        at = "" if threshold is None else percent(rules.iou_thresholds[threshold])
+        name = f"{rules.headline}{at}{rules.area_ranges[area].suffix}"
+        place = (threshold, area, len(rules.detection_limits) - 1)
+        return measure(rules, self, name, place)._replace(class_name=name.removeprefix("m"))

@@ -1,0 +1,73 @@
+"""AR: the recall of all detections within the limit, a mean over IoU thresholds."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from detap.metrics.accumulated import Accumulated, mean_over_thresholds
+from detap.protocols.measures import measure, percent
+
+if TYPE_CHECKING:
+    from detap.evaluation.results import Result
+    from detap.protocols import Measure, Protocol
+    from detap.tables.detection import Floats
+
+
+class AverageRecall(Accumulated):
+    """Average recall, at each detection limit."""
+
+    name = "AR"
+    title = "average recall"
+    accumulated = "recall"
+    headline = "AR"
+    column_priority = 2
+
+    def summary(self, rules: "Protocol") -> "Iterator[Measure]":
+        """Yield it at each limit, at IoU .5 and .75 for keypoints, and by area."""
+        limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
+        if rules.headline == "AR":
+            yield from (self._at(rules, area, m, both=True) for m in limits for area in bands)
+        elif rules.headline == "AP":
+            yield from (self._at(rules, 0, limit) for limit in limits)
+            yield from self._at_thresholds(rules)
+            yield from (self._at(rules, area, limits[-1]) for area in bands[1:])
+
+    def others(self, rules: "Protocol") -> "Iterator[Measure]":
+        """Yield it at each limit and area range, which its name says or leaves out."""
+        for both in (False, True):
+            for limit in reversed(range(len(rules.detection_limits))):
+                for area in range(len(rules.area_ranges)):
+                    yield self._at(rules, area, limit, both=both)
+
+    def by_class(self, result: "Result", entry: "Measure") -> "Floats":
+        """Return the mean over thresholds."""
+        return mean_over_thresholds(self._values(result, entry))
+
+    def overall(self, result: "Result", entry: "Measure") -> float:
+        """Return the mean over thresholds and classes that have it."""
+        from detap.core.curves import mean_of_defined
+
+        return mean_of_defined(self._values(result, entry))
+
+    def _values(self, result: "Result", entry: "Measure") -> "Floats":
+        return result.recall[entry.thresholds, :, entry.area, entry.limit]
+
+    def _at_thresholds(self, rules: "Protocol") -> "Iterator[Measure]":
+        """Yield recall at single thresholds, which pycocotools' summary of keypoints has.
+
+        Unless it were called as the recall at a limit is.
+        """
+        taken = rules.detection_limits if rules.overlap == "keypoints" else (50, 75)
+        indices = [rules.threshold_index(p / 100) for p in (50, 75) if p not in taken]
+        limit = len(rules.detection_limits) - 1
+        for t in indices:
+            if t is not None:
+                name = f"AR{percent(rules.iou_thresholds[t])}"
+                yield measure(rules, self, name, (t, 0, limit))
+
+    def _at(self, rules: "Protocol", area: int, limit: int, *, both: bool = False) -> "Measure":
+        most = rules.detection_limits[limit]
+        named_limit = "" if most is None or (area and not both) else str(most)
+        name = f"AR{named_limit}{rules.area_ranges[area].suffix}"
+        last = area == 0 and limit == len(rules.detection_limits) - 1
+        heading = "AR" if last and rules.headline != "AR" else ""
+        return measure(rules, self, name, (None, area, limit))._replace(heading=heading)

@@ -1,0 +1,86 @@
+"""The interface of a metric. Nothing here or in a metric's file imports NumPy at start-up."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from detap.errors import UsageError
+
+if TYPE_CHECKING:
+    from detap.core.resampling import Weights
+    from detap.evaluation.results import Result
+    from detap.protocols import Measure, Protocol
+    from detap.tables.detection import Floats
+
+
+class Metric:
+    """A metric of detectors; undefined is NaN.
+
+    Attributes
+    ----------
+    name : str
+        What its numbers are called, but for thresholds, limits and areas: ``"AP"``.
+    title : str
+        The name written out: ``"average precision"``.
+    unit : str
+        Empty for a share.
+    higher_is_better : bool
+    bounds : (float, float)
+        The least and the largest value.
+    scope : {"class", "overall", "both"}
+        Whether it is defined for each class, over all classes, or both.
+    fields : tuple of str
+        The fields of the protocol that it depends on, besides those of matching.
+    accumulated : {"precision", "recall"} or None
+        The array of pycocotools' ``COCOeval.eval`` that it is a mean of; None if of neither.
+    headline : {"AP", "AR"} or None
+        That field of a protocol with this metric alone; None for the protocol's own.
+    column_priority : int
+        Of its columns at one area range or detection limit: how soon a narrow table drops them.
+    """
+
+    name: str
+    title: str
+    unit = ""
+    higher_is_better = True
+    bounds: tuple[float, float] = (0.0, 1.0)
+    scope: Literal["class", "overall", "both"] = "both"
+    fields: tuple[str, ...] = ()
+    accumulated: Literal["precision", "recall"] | None = None
+    headline: Literal["AP", "AR"] | None = None
+    column_priority = 1
+
+    def summary(self, rules: "Protocol") -> Iterable["Measure"]:
+        """Return its numbers in the summary of a protocol, in order."""
+        return ()
+
+    def others(self, rules: "Protocol") -> Iterable["Measure"]:
+        """Return its numbers that a protocol has when asked by name; a name may occur again."""
+        return ()
+
+    def by_class(self, result: "Result", entry: "Measure") -> "Floats":
+        """Return the number of each class, (K,) float64."""
+        raise NotImplementedError
+
+    def overall(self, result: "Result", entry: "Measure") -> float:
+        """Return the number over all classes: the mean of those where it is defined."""
+        from detap.core.curves import mean_of_defined  # NumPy comes with a result
+
+        return mean_of_defined(result.class_values(entry))
+
+    def resample(
+        self,
+        result: "Result",
+        weights: "Weights",
+        entries: "Sequence[Measure]",
+        threads: int | None,
+    ) -> "Sequence[Floats]":
+        """Return numbers of each class in each resample of the images, (K, B) float64 each.
+
+        Metrics that inherit one function are resampled in one pass.
+
+        Raises
+        ------
+        UsageError
+            Where the metric cannot be resampled.
+        """
+        raise UsageError(f"{self.name} has no interval: it cannot be resampled; leave it out")
