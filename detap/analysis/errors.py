@@ -44,9 +44,9 @@ from detap.core.curves import average_precisions, mean_of_defined
 from detap.core.nearest import CLASSIFICATION, LOCALISATION
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.metrics.accumulated import averages_of_absent
 from detap.evaluation.scene import Scene
 from detap.evaluation.selection import ChosenClasses
+from detap.metrics.accumulated import averages_of_absent
 from detap.protocols import ANY_AREA, Protocol
 from detap.tables.detection import Flags, Floats, Integers
 

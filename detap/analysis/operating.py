@@ -17,7 +17,7 @@ from detap.analysis.outcome import Counts, Outcome, ratios, threshold_of
 from detap.core.evidence import Evidence
 from detap.errors import UsageError
 from detap.evaluation.results import Result
-from detap.protocols.measures import AT_THRESHOLD
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.tables.detection import Floats
 
 _ROUNDING = 1e-12
@@ -43,30 +43,32 @@ class Point:
     images: int
 
     def numbers(self) -> dict[str, float]:
-        """Return the numbers of `AT_THRESHOLD` by name."""
-        values = (self.f1, self.precision, self.recall, self.false_positives_per_image)
-        return dict(zip(AT_THRESHOLD, values, strict=True))
+        """Return the metrics at a score threshold by name."""
+        return {name: self._number(name) for name in AT_THRESHOLD}
 
     @property
     def precision(self) -> float:
         """True positives among the detections kept."""
-        return _ratio(self.true_positives, self.true_positives + self.false_positives)
+        return self._number("precision")
 
     @property
     def recall(self) -> float:
         """True positives among the ground truths."""
-        return _ratio(self.true_positives, self.true_positives + self.false_negatives)
+        return self._number("recall")
 
     @property
     def f1(self) -> float:
         """The harmonic mean of precision and recall."""
-        twice = 2 * self.true_positives
-        return _ratio(twice, twice + self.false_positives + self.false_negatives)
+        return self._number("F1")
 
     @property
     def false_positives_per_image(self) -> float:
         """False positives over all images."""
-        return _ratio(self.false_positives, self.images)
+        return self._number("false-positives-per-image")
+
+    def _number(self, name: str) -> float:
+        counts = (self.true_positives, self.false_positives, self.false_negatives)
+        return AT_THRESHOLD[name].of_counts(*counts, self.images)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -284,7 +286,3 @@ def _sweep(evidence: Evidence, threshold: int, ranked: NDArray[np.int32], positi
         positives=positives,
         images=evidence.images,
     )
-
-
-def _ratio(part: int, whole: int) -> float:
-    return part / whole if whole else float("nan")

@@ -19,7 +19,7 @@ from detap.gates.demands import (
     Spelling,
 )
 from detap.names import printable
-from detap.protocols.measures import AT_THRESHOLD, DEFAULT_FEWEST
+from detap.protocols.measures import DEFAULT_FEWEST
 from detap.records import Record
 
 if TYPE_CHECKING:
@@ -256,10 +256,13 @@ class Gates(Record):
     @property
     def want_evidence(self) -> bool:
         """Whether more is asked of the detections than the numbers of the protocol."""
-        measures = [str(limit.name).rpartition(".")[2] for limit in self.demands.limits]
-        point = any(measure in AT_THRESHOLD for measure in measures)
         others = (self.before, self.slices, self.slice_by, self.demands.resolve_drop)
-        return point or any(others)
+        if any(others) or not self.demands.limits:
+            return any(others)
+        from detap.metrics.at_threshold import AT_THRESHOLD
+
+        measures = [str(limit.name).rpartition(".")[2] for limit in self.demands.limits]
+        return any(measure in AT_THRESHOLD for measure in measures)
 
     @property
     def want_digests(self) -> bool:

@@ -10,8 +10,9 @@ from detap.decimals import same
 from detap.errors import InputError, Problem, UsageError
 from detap.evaluation.recorded import reading_differences, recorded_selection
 from detap.gates.names import Numbers, row_key
+from detap.metrics import Metric, metric_named
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols.detection import Protocol
-from detap.protocols.measures import AT_THRESHOLD
 
 UNITS = {"classes": "class", "queries": "query"}
 """What one row is called, by the key of the rows."""
@@ -23,9 +24,9 @@ _CLAIMS = ("detections", "run", "scores")  # roles of inputs that are not the gr
 _NAMES = ("name", "id")  # of a row, besides its numbers
 _NOT_RAISED = frozenset(
     {"ground_truths", "neutral", "detections", "within_limit", "true_positives"}
-    | {"false_positives", "duplicates", "false_negatives", "false-positives-per-image", "score"}
+    | {"false_positives", "duplicates", "false_negatives", "score"}
 )
-"""Of which more is not better."""
+"""Counts and the like, of which more is not better."""
 
 
 def read_baseline(path: str) -> dict[str, Any]:
@@ -347,10 +348,12 @@ def raised(
     def ratchet(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
         result = dict(now)
         for name, value in now.items():
-            if name in _NOT_RAISED or name in _NAMES or name not in then:
+            metric = metric_named(name)
+            ratcheted = metric is None or metric.ratcheted
+            if not ratcheted or name in _NOT_RAISED or name in _NAMES or name not in then:
                 continue
             before = then[name]
-            falls = before is not None and (value is None or value < before)
+            falls = before is not None and (value is None or _is_worse(metric, value, before))
             if falls and not allow_drop:
                 result[name] = before
             if _same(_or_nan(before), _or_nan(value)):
@@ -396,6 +399,10 @@ def raised(
     if kept:
         record["kept"] = kept
     return record, changes
+
+
+def _is_worse(metric: Metric | None, value: float, before: float) -> bool:
+    return value < before if metric is None or metric.higher_is_better else value > before
 
 
 def _or_nan(value: float | None) -> float:

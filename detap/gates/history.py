@@ -17,7 +17,7 @@ from detap.gates.baseline import (
     read_baseline,
 )
 from detap.gates.names import Name, resolve
-from detap.protocols.measures import AT_THRESHOLD
+from detap.metrics.at_threshold import AT_THRESHOLD
 
 
 class Run(NamedTuple):

@@ -27,7 +27,7 @@ from math import isnan, nan
 from typing import Any
 
 from detap.errors import UsageError
-from detap.protocols.measures import AT_THRESHOLD
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.spelling import near
 
 Value = float | None

@@ -17,8 +17,8 @@ from detap.gates.demands import CHANGES, Demands
 from detap.gates.names import Name, Numbers, escaped, resolve
 from detap.gates.verdicts import Gate, Interval, Limit
 from detap.io.digest import sha256_of_names
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import Protocol
-from detap.protocols.measures import AT_THRESHOLD
 from detap.tables.detection import Floats
 from detap.tables.detection import Name as ImageName
 

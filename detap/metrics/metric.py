@@ -34,6 +34,8 @@ class Metric:
         The array of pycocotools' ``COCOeval.eval`` that it is a mean of; None if of neither.
     headline : {"AP", "AR"} or None
         That field of a protocol with this metric alone; None for the protocol's own.
+    ratcheted : bool
+        Whether ``detap baseline`` keeps the better of two values.
     column_priority : int
         Of its columns at one area range or detection limit: how soon a narrow table drops them.
     """
@@ -47,6 +49,7 @@ class Metric:
     fields: tuple[str, ...] = ()
     accumulated: Literal["precision", "recall"] | None = None
     headline: Literal["AP", "AR"] | None = None
+    ratcheted = True
     column_priority = 1
 
     def summary(self, rules: "Protocol") -> Iterable["Measure"]:

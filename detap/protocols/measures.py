@@ -12,14 +12,8 @@ if TYPE_CHECKING:
     from detap.protocols.detection import Protocol
 
 
-AT_THRESHOLD = ("F1", "precision", "recall", "false-positives-per-image")
-"""The numbers of a detector at one score threshold, which no protocol decides."""
-
 DEFAULT_FEWEST = 20
 """Ground truths; numbers that count fewer have no interval, unless asked otherwise."""
-
-UNBOUNDED = frozenset({"false-positives-per-image"})
-"""Numbers that may exceed 1 and are no counts."""
 
 
 FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}

@@ -238,7 +238,7 @@ def test_each_detector_is_resampled_at_most_once(
         seen.append(1)
         return resample(*columns, **how)
 
-    monkeypatch.setattr("detap.analysis.bootstrap.resample", counted)
+    monkeypatch.setattr("detap.core.resampling.resample", counted)
     run(detap, *words)
     assert len(seen) == times
 

@@ -23,9 +23,9 @@ from detap.cli.settings.command import (
 from detap.cli.settings.file import Settings
 from detap.formats.registry import FORMATS
 from detap.gates.demands import LIMITS
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.names import printable, width
 from detap.protocols import Protocol
-from detap.protocols.measures import AT_THRESHOLD
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report import schema
 from detap.report.schemas import NAMES

@@ -1,0 +1,205 @@
+"""A metric that one object declares is everywhere that numbers are."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import detap as package
+from detap import metrics
+from detap.core.resampling import Weights
+from detap.evaluation.detection import score_tables
+from detap.evaluation.partial import Partial
+from detap.evaluation.results import Result
+from detap.metrics import METRICS, Metric, metric_named
+from detap.metrics.at_threshold import AT_THRESHOLD
+from detap.protocols import PRESETS, Measure, Protocol
+from detap.protocols.measures import measure
+from detap.tables.detection import Floats
+from tests.cli.conftest import Ended, coco, detap
+
+__all__ = ["coco", "detap"]
+
+Run = Callable[..., Ended]
+
+
+class MissesPerImage(Metric):
+    """Ground truths without a detection at the lowest threshold, per image."""
+
+    name = "MPI"
+    title = "misses per image"
+    higher_is_better = False
+    bounds = (0.0, float("inf"))
+
+    def summary(self, rules: Protocol) -> Iterator[Measure]:
+        yield measure(rules, self, "MPI", (0, 0, len(rules.detection_limits) - 1))
+
+    def by_class(self, result: Result, entry: Measure) -> Floats:
+        missed = result.ground_truths - result.true_positives
+        return np.where(result.ground_truths > 0, missed / len(result.images), np.nan)
+
+    def resample(
+        self, result: Result, weights: Weights, entries: Sequence[Measure], threads: int | None
+    ) -> Sequence[Floats]:
+        evidence = result.evidence
+        missed = np.zeros((evidence.classes, evidence.images))
+        np.add.at(missed, (evidence.truth_label, evidence.truth_image), 1)
+        rows = np.flatnonzero(evidence.is_found(0, 0))
+        np.subtract.at(missed, (evidence.label[rows], evidence.image[rows]), 1)
+        drawn = weights.table().astype(float)
+        return [missed @ drawn.T / drawn.sum(axis=1)] * len(entries)
+
+
+CATS = [[0, 0, 40, 40], [100, 0, 40, 40], [200, 0, 40, 40], [300, 0, 40, 40]]
+DOG = [0, 200, 60, 60]
+
+
+def found(cats: int) -> list[dict[str, Any]]:
+    """Return detections of the dog and some of the four cats on each image."""
+    return [
+        {"image_id": image, "category_id": label, "bbox": box, "score": 0.9}
+        for image in (1, 2, 3)
+        for label, box in [(2, DOG), *((1, box) for box in CATS[:cats])]
+    ]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Four cats and a dog on each of three images; ``one`` finds one cat of each, ``two`` two.
+
+    By hand: of cats 3 and 2 are missed per image, of dogs none, so the means are 1.5 and 1.
+    """
+    monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissesPerImage()])
+    monkeypatch.chdir(tmp_path)
+    boxes = [(image, label, box) for image in (1, 2, 3) for label, box in _objects()]
+    truth = {
+        "images": [{"id": image, "width": 640, "height": 480} for image in (1, 2, 3)],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": [
+            {"id": number, "image_id": image, "category_id": label, "bbox": box}
+            | {"area": box[2] * box[3], "iscrowd": 0}
+            for number, (image, label, box) in enumerate(boxes, 1)
+        ],
+    }
+    (tmp_path / "gt.json").write_text(json.dumps(truth))
+    (tmp_path / "one.json").write_text(json.dumps(found(1)))
+    (tmp_path / "two.json").write_text(json.dumps(found(2)))
+    return tmp_path
+
+
+def _objects() -> list[tuple[int, list[int]]]:
+    return [(2, DOG), *((1, box) for box in CATS)]
+
+
+def call(found: str, *arguments: str) -> tuple[str, ...]:
+    return ("eval", "--gt", "gt.json", "--dt", f"{found}.json", *arguments)
+
+
+def result(found: str) -> Result:
+    truth = package.read_ground_truth("gt.json")
+    return package.evaluate(truth, package.read_detections(f"{found}.json", truth))
+
+
+@pytest.mark.usefixtures("folder")
+def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
+    text = detap(*call("one")).out
+    assert re.search(r"MPI +1\.5000? +misses per image +IoU 0\.5 ", text), text
+    outputs = ("r.json", "r.csv", "r.md", "r.html")
+    detap(*call("one", *(word for name in outputs for word in ("-o", name))))
+    record = json.loads(Path("r.json").read_text())
+    assert record["summary"]["MPI"] == 1.5
+    assert [(row["name"], row["MPI"]) for row in record["classes"]] == [("cat", 3), ("dog", 0)]
+    with Path("r.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    assert [float(row["MPI"]) for row in rows[:2]] == [3, 0]
+    for name in ("r.md", "r.html"):
+        assert "misses per image" in Path(name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("found", "arguments", "status"),
+    [
+        ("one", ["--fail-over", "MPI=1.4"], 1),
+        ("one", ["--fail-over", "MPI=1.6"], 0),
+        ("one", ["--fail-over", "class:cat.MPI=2.9"], 1),
+        ("one", ["--fail-over", "class:dog.MPI=2.9"], 0),
+        ("one", ["--baseline", "two.report.json", "--max-rise", "MPI=0.4"], 1),
+        ("one", ["--baseline", "two.report.json", "--max-rise", "MPI=0.6"], 0),
+        ("one", ["--slices", "slices.json", "--fail-over", "slice:night.MPI=1.4"], 1),
+        ("one", ["--slices", "slices.json", "--fail-over", "slice:night.MPI=1.6"], 0),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_gates_know_it(detap: Run, found: str, arguments: list[str], status: int) -> None:
+    """A floor and a ceiling above 1 are no mistake: it is no share."""
+    detap(*call("two", "-o", "two.report.json"))
+    Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
+    ended = detap(*call(found, *arguments))
+    assert ended.status == status, ended.err
+
+
+@pytest.mark.parametrize(("first", "then"), [("one", "two"), ("two", "one")])
+@pytest.mark.usefixtures("folder")
+def test_a_baseline_keeps_the_lower_value(detap: Run, first: str, then: str) -> None:
+    for name in (first, then):
+        detap(*call(name, "-o", f"{name}.report.json"))
+        detap("baseline", "update", "base.json", f"{name}.report.json")
+    record = json.loads(Path("base.json").read_text())
+    assert record["summary"]["MPI"] == 1
+    assert record["classes"][0]["MPI"] == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_two_detectors_are_compared_with_an_interval() -> None:
+    """Every image misses one cat more, so each resample does."""
+    from detap.analysis.comparison import compare
+
+    compared = compare(result("one"), result("two"), resamples=50, min_ground_truths=1)
+    assert compared.interval("MPI") == pytest.approx((-0.5, -0.5))
+    assert compared.interval("MPI", 0) == pytest.approx((-1, -1))
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_loop_and_merged_partials_have_it() -> None:
+    truth = package.read_ground_truth("gt.json")
+    detections = package.read_detections("one.json", truth)
+    loop = package.Evaluator(truth)
+    for image in (1, 2, 3):
+        rows = [row for row in found(1) if row["image_id"] == image]
+        loop.update(
+            [image],
+            [np.array([row["bbox"] for row in rows], float)],
+            [np.array([row["score"] for row in rows])],
+            [np.array([row["category_id"] for row in rows])],
+        )
+    assert loop.compute().summary["MPI"] == 1.5
+    parts = [
+        Partial.of(
+            score_tables(*package.select(truth, detections, images=[image]), evidence=True),
+            truth=truth,
+        )
+        for image in truth.images
+    ]
+    assert package.merge(parts).compute().summary["MPI"] == 1.5
+
+
+def test_every_number_of_every_preset_is_of_a_metric() -> None:
+    for preset in PRESETS:
+        for entry in package.protocol(preset).measures():
+            assert metric_named(entry.name) is entry.metric
+
+
+def test_metrics_are_declared_in_full() -> None:
+    for metric in (*METRICS, *AT_THRESHOLD.values()):
+        assert metric.name
+        assert metric.title
+        assert metric.bounds[0] < metric.bounds[1]
+        assert set(metric.fields) <= Protocol.__dataclass_fields__.keys()
+    assert [name for name, m in AT_THRESHOLD.items() if not m.higher_is_better] == [
+        "false-positives-per-image"
+    ]
