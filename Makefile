@@ -46,6 +46,7 @@ sanitize:  ## the suite over a core with AddressSanitizer and UndefinedBehaviorS
 	git ls-files -co --exclude-standard -z | xargs -0 cp --parents -t build/sanitized
 	cd build/sanitized && DETAP_BUILD_FLAGS="$(SANITIZE)" python setup.py --quiet build_ext --inplace
 	cd build/sanitized && DETAP_DATA=$${DETAP_DATA:-$(CURDIR)/../shared/data} \
+	    PYTHONPATH=$(CURDIR)/build/sanitized \
 	    LD_PRELOAD="$(call LIBRARY,asan) $(call LIBRARY,ubsan)" PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=$(ASAN):log_path=$(CURDIR)/build/sanitizer UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/sanitizer \
 	    python -m pytest --quiet -p no:cacheprovider -k "$(UNPRELOADED)" $(TESTS) \
