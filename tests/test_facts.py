@@ -13,6 +13,7 @@ import pytest
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
+from detap import metrics
 from detap.errors import InputError
 from detap.evaluation.detection import Result, evaluate
 from detap.formats.coco import tables as coco
@@ -197,7 +198,7 @@ def test_fact_07_ap_is_taken_at_the_largest_limit(fixtures: Path) -> None:
     result = scored(folder, rules)
     assert result.summary["AP"] == pytest.approx(76.4 / 101, abs=1e-12)
     assert list(result.summary)[6:9] == ["AR1", "AR10", "AR300"]
-    titles = {measure.name: measure.title for measure in rules.measures()}
+    titles = {measure.name: measure.title for measure in metrics.summary(rules)}
     assert "at most 300 per image and class" in titles["AP"]
     with contextlib.redirect_stdout(io.StringIO()):
         truth = COCO(str(folder / "instances.json"))

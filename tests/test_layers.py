@@ -51,7 +51,6 @@ PLACE = {room: place for place, room in enumerate(room for floor in FLOORS for r
 WINDOWS = {
     "__init__": tuple(PLACE),
     "evaluation.results": ("analysis", "report.sinks"),
-    "protocols.measures": ("metrics",),
     "report.__init__": ("report.sections",),
 }
 """Files that answer questions of higher rooms by asking these, which are imported when called."""

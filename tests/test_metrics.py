@@ -190,7 +190,7 @@ def test_a_loop_and_merged_partials_have_it() -> None:
 
 def test_every_number_of_every_preset_is_of_a_metric() -> None:
     for preset in PRESETS:
-        for entry in package.protocol(preset).measures():
+        for entry in metrics.summary(package.protocol(preset)):
             assert metric_named(entry.name) is entry.metric
 
 

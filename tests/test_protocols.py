@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from detap import metrics
 from detap.errors import UsageError
 from detap.protocols import PRESETS, RECALL_GRIDS, AreaRange, Protocol, protocol
 from detap.protocols.axes import Number, axes
@@ -66,25 +67,27 @@ def test_a_signature_tells_numbers_apart_that_look_alike() -> None:
 
 def test_names_of_measures_tell_thresholds_apart() -> None:
     rules = replace(COCO, iou_thresholds=(0.5, 0.50000001))
-    assert rules.measure("AP50").threshold == 0
-    assert rules.measure("AP50.000001").threshold == 1
+    assert metrics.named(rules, "AP50").threshold == 0
+    assert metrics.named(rules, "AP50.000001").threshold == 1
     with pytest.raises(UsageError, match=r"0\.5 and 0\.5000000001 are too near each other"):
         replace(COCO, iou_thresholds=(0.5, 0.5000000001))
 
 
 def test_measures_of_coco_are_the_twelve() -> None:
     names = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
-    assert [measure.name for measure in COCO.measures()] == names
+    assert [measure.name for measure in metrics.summary(COCO)] == names
 
 
 def test_measure_finds_what_the_summary_leaves_out() -> None:
     # linspace(.5, .95, 10)[8] is 0.8999999999999999.
-    assert COCO.measure("AP90").threshold == 8
-    assert COCO.measure("AP75s") == COCO.measure("AP75s")._replace(threshold=5, area=1)
-    assert (COCO.measure("ARm").area, COCO.measure("ARm").limit) == (2, 2)
-    assert (COCO.measure("AR10m").area, COCO.measure("AR10m").limit) == (2, 1)
+    assert metrics.named(COCO, "AP90").threshold == 8
+    assert metrics.named(COCO, "AP75s") == metrics.named(COCO, "AP75s")._replace(
+        threshold=5, area=1
+    )
+    assert (metrics.named(COCO, "ARm").area, metrics.named(COCO, "ARm").limit) == (2, 2)
+    assert (metrics.named(COCO, "AR10m").area, metrics.named(COCO, "AR10m").limit) == (2, 1)
     with pytest.raises(KeyError, match="AP42"):
-        COCO.measure("AP42")
+        metrics.named(COCO, "AP42")
 
 
 @pytest.mark.parametrize(
@@ -97,12 +100,12 @@ def test_measure_finds_what_the_summary_leaves_out() -> None:
 )
 def test_a_number_that_is_not_there_has_near_ones(name: str, hint: str) -> None:
     with pytest.raises(UsageError) as caught:
-        COCO.measure(name)
+        metrics.named(COCO, name)
     assert str(caught.value) == f"protocol coco has no number {name!r}; {hint}"
 
 
 def test_numbers_written_out() -> None:
-    titles = {measure.name: measure.title for measure in COCO.measures()}
+    titles = {measure.name: measure.title for measure in metrics.summary(COCO)}
     levels, most = "IoU 0.5\N{EN DASH}0.95", "per image and class"
     whole, small = "all areas", "small areas"
     assert titles["AP"] == ("average precision", levels, whole, f"at most 100 {most}")
@@ -267,7 +270,7 @@ def test_what_is_no_spelling(text: str, message: str) -> None:
 
 
 def test_steps_in_the_order_of_the_walk() -> None:
-    found = steps(VOC.alone(VOC.measure("mAP")), COCO.alone(COCO.measure("AP50")))
+    found = steps(VOC.alone(metrics.named(VOC, "mAP")), COCO.alone(metrics.named(COCO, "AP50")))
     assert [step.name for step in found] == [
         "pixel edge",
         "neutral, absorbing",
@@ -319,15 +322,15 @@ def test_what_a_change_is_in_words(name: str, before: object, after: object, tol
 
 
 def test_a_number_alone() -> None:
-    alone = COCO.alone(COCO.measure("AP75s"))
+    alone = COCO.alone(metrics.named(COCO, "AP75s"))
     assert alone.iou_thresholds == (0.75,)
     assert [band.name for band in alone.area_ranges] == ["small"]
     assert alone.detection_limits == (100,)
-    assert alone.measures()[0].name == "APs"
-    recall = COCO.alone(COCO.measure("AR10"))
-    assert recall.measures()[0].name == "AR10"
+    assert metrics.summary(alone)[0].name == "APs"
+    recall = COCO.alone(metrics.named(COCO, "AR10"))
+    assert metrics.summary(recall)[0].name == "AR10"
     kitti = protocol("kitti")
-    easy = kitti.alone(kitti.measure("mAP-easy"))
+    easy = kitti.alone(metrics.named(kitti, "mAP-easy"))
     assert (easy.height_min, easy.occlusion_max, easy.truncation_max) == ((40,), (0,), (0.15,))
 
 

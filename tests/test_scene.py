@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
+from detap import metrics
 from detap.analysis.errors import errors
 from detap.analysis.verdicts import verdicts
 from detap.core import curves
@@ -112,7 +113,7 @@ def test_thresholds_as_float32_miss_an_overlap_of_exactly_six_tenths() -> None:
     single = replace(rules, iou_grid="float32")
     assert single.search_thresholds == (float(np.float32(0.6)),)
     assert evaluate(truth, found, single).true_positives[0] == 0
-    assert single.measure("AP60").threshold == 0  # by its name, whatever it is rounded to
+    assert metrics.named(single, "AP60").threshold == 0  # by its name, whatever it is rounded to
 
 
 @pytest.mark.parametrize(("source", "counted"), [("annotation", 1), ("box", 0)])

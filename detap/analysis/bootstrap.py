@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from detap import metrics
 from detap.core.evidence import Evidence
 from detap.core.resampling import Weights, draw_weights, leave_out
 from detap.decimals import ROUNDING, settled
@@ -59,7 +60,7 @@ def resampled(
     weights : Weights
         As from :func:`draw_weights`. For a paired comparison, the same for both results.
     names : sequence of str
-        As ``Protocol.measure`` knows them.
+        As :func:`detap.metrics.named` knows them.
     threads : int, optional
         The result does not depend on it.
 
@@ -73,7 +74,7 @@ def resampled(
     check_threads(threads)
     rules = result.protocol
     rules.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
-    measures = [rules.measure(name) for name in names]
+    measures = [metrics.named(rules, name) for name in names]
     if not measures:
         return Resampled({}, {})
     _check_weight(result.evidence, weights)

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from detap import metrics
 from detap.core.curves import mean_of_defined
 from detap.decimals import apart
 from detap.errors import Note, UsageError
@@ -197,7 +198,7 @@ def _numbers(result: Result, reference: dict[str, Any]) -> dict[str, float]:
     values = {name: _undefined(reference[name]) for name in ("precision", "recall")}
     return {
         measure.name: _mean(measure, values[measure.metric.accumulated])
-        for measure in result.protocol.measures()
+        for measure in metrics.summary(result.protocol)
         if measure.metric.accumulated is not None
     }
 

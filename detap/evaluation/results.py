@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detap import metrics
 from detap._version import __version__
 from detap.core import curves as core_curves
 from detap.core.finishing import Scores, finish
@@ -219,7 +220,10 @@ class Result(Record):
     @cached_property
     def summary(self) -> dict[str, float]:
         """The protocol's numbers by name, the headline first; NaN where undefined."""
-        return {entry.name: entry.metric.overall(self, entry) for entry in self.protocol.measures()}
+        return {
+            entry.name: entry.metric.overall(self, entry)
+            for entry in metrics.summary(self.protocol)
+        }
 
     @cached_property
     def by_class(self) -> dict[str, Floats]:
@@ -229,7 +233,7 @@ class Result(Record):
         """
         return {
             entry.class_name: self.class_values(entry)
-            for entry in self.protocol.measures()
+            for entry in metrics.summary(self.protocol)
             if not entry.group
         }
 
@@ -245,7 +249,7 @@ class Result(Record):
         UnknownNameError
             Where the protocol has no such number, with near names. It is a KeyError too.
         """
-        entry = self.protocol.measure(name)
+        entry = metrics.named(self.protocol, name)
         return entry.metric.overall(self, entry)
 
     def measure_by_class(self, name: str) -> Floats:
@@ -256,7 +260,7 @@ class Result(Record):
         UnknownNameError
             Where the protocol has no such number, with near names. It is a KeyError too.
         """
-        return self.class_values(self.protocol.measure(name))
+        return self.class_values(metrics.named(self.protocol, name))
 
     def counted(self, name: str) -> Counts:
         """Return how many ground truths of each class a number counts, (K,) int64.
@@ -268,7 +272,7 @@ class Result(Record):
         UnknownNameError
             If the protocol has no such number, with near names. It is a KeyError too.
         """
-        entry = self.protocol.measure(name)
+        entry = metrics.named(self.protocol, name)
         counts = self._positives[entry.area]
         return np.where(self.in_group(entry.group), counts, 0) if entry.group else counts
 

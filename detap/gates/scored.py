@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from math import nan
 
+from detap import metrics
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
 from detap.analysis.operating import OperatingPoint, Threshold, operating_point
 from detap.analysis.resolution import LEVEL
@@ -222,7 +223,7 @@ class Intervals:
         if name.row is not None:
             measure = in_protocol(rules, measure)
         try:
-            rules.measure(measure)
+            metrics.named(rules, measure)
         except KeyError:
             return None
         return measure

@@ -6,7 +6,6 @@ from math import isinf
 from typing import Any, ClassVar, Literal
 
 from detap.errors import UsageError
-from detap.protocols import measures
 from detap.protocols.axes import (
     ANY_AREA,
     RECALL_GRIDS,
@@ -657,23 +656,6 @@ class Protocol(Rules, kw_only=True):
         said = {name: getattr(self, name) for name in ("area_ranges", *_BY_RANGE)}
         of_one = {name: values[area : area + 1] for name, values in said.items() if len(values) > 1}
         return replace(self, **of_one)
-
-    def measures(self) -> tuple[Measure, ...]:
-        """Return the numbers of the summary, in order, the headline first."""
-        return measures.summary(self)
-
-    def measure(self, name: str) -> Measure:
-        """Return a measure by its name, also one that the summary leaves out.
-
-        ``"AP90"`` is AP at IoU .9, ``"AP75s"`` that at small areas, ``"AR10"`` recall at 10
-        detections, ``"ARm"`` that at the largest limit and medium areas.
-
-        Raises
-        ------
-        UnknownNameError
-            Where the protocol has no such number, with near names. It is a KeyError too.
-        """
-        return measures.named(self, name)
 
 
 def _level_count(interpolation: Interpolation) -> int | None:

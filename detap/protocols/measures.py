@@ -1,11 +1,8 @@
 """The numbers that a protocol has: each one's name and title, once."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from detap.errors import UnknownNameError
 from detap.protocols.axes import SAME_THRESHOLD
-from detap.spelling import near
 
 if TYPE_CHECKING:
     from detap.metrics import Metric
@@ -60,41 +57,6 @@ class Measure(NamedTuple):
     def thresholds(self) -> slice:
         """Which rows of an array over IoU thresholds it is the mean of."""
         return slice(None) if self.threshold is None else slice(self.threshold, self.threshold + 1)
-
-
-def summary(rules: "Protocol") -> tuple[Measure, ...]:
-    """Return the numbers of a protocol's summary, in order, the headline first."""
-    from detap.metrics import METRICS
-
-    return tuple(entry for metric in METRICS for entry in metric.summary(rules))
-
-
-def named(rules: "Protocol", name: str) -> Measure:
-    """Return a number of a protocol by its name, also one that the summary leaves out.
-
-    Raises
-    ------
-    UnknownNameError
-        Where there is none, with near names.
-    """
-    for candidate in _all(rules):
-        if candidate.name == name:
-            return candidate
-    usual = [entry.name for entry in summary(rules)]
-    hint = near(name, usual) or near(
-        name, dict.fromkeys(candidate.name for candidate in _all(rules))
-    )
-    hint = hint or f"it has {', '.join(usual)}"
-    raise UnknownNameError(f"protocol {rules.name} has no number {name!r}; {hint}")
-
-
-def _all(rules: "Protocol") -> Iterator[Measure]:
-    """Yield all numbers of a protocol, those of the summary first; a name may occur again."""
-    from detap.metrics import METRICS
-
-    yield from summary(rules)
-    for metric in METRICS:
-        yield from metric.others(rules)
 
 
 def measure(

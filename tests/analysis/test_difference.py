@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap import read_detections, read_ground_truth
+from detap import metrics, read_detections, read_ground_truth
 from detap.analysis.explanation import difference as module
 from detap.analysis.explanation.attribution import contexts_of_walk
 from detap.analysis.explanation.difference import Difference, difference
@@ -143,7 +143,7 @@ def test_matching_once_for_many_gives_the_bits_of_each(case: Case, names: list[s
 def test_every_two_presets_have_contexts_that_stand(first: str, second: str) -> None:
     """Axes that contradict each other when only one of them changes are one step."""
     ends = [PRESETS[name] for name in (first, second)]
-    alone = [rules.alone(rules.measures()[0]) for rules in ends]
+    alone = [rules.alone(metrics.summary(rules)[0]) for rules in ends]
     declared = steps(*alone)
     found = module._standing(declared, alone, cars())
     assert sorted(axis.name for step in found for axis in step.axes) == sorted(

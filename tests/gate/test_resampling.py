@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from detap import evaluate
+from detap import evaluate, metrics
 from detap.analysis.bootstrap import Weights, draw_weights, interval, resampled
 from detap.core.resampling import Wanted, resample
 from detap.errors import UsageError
@@ -88,7 +88,7 @@ def test_weights_of_one_give_the_plain_numbers(rules: Protocol) -> None:
     again = resampled(result, ones, list(result.summary))
     for name, value in result.summary.items():
         assert_same(again.overall[name][0], value)
-        single = rules.measure(name).name
+        single = metrics.named(rules, name).name
         single = single.removeprefix("m") if rules.headline == "mAP" else single
         for k, of_class in enumerate(result.by_class[single]):
             assert_same(again.by_class[name][k, 0], of_class)
@@ -110,7 +110,9 @@ def test_a_weight_counts_as_so_many_copies_of_the_image(rules: Protocol) -> None
     truth, found = scene(2)
     weights = draw_weights(IMAGES, 70, seed=5)  # more than one block of lanes
     table = weights.table()
-    again = resampled(evaluate(truth, found, rules), weights, [m.name for m in rules.measures()])
+    again = resampled(
+        evaluate(truth, found, rules), weights, [m.name for m in metrics.summary(rules)]
+    )
     for b in (0, 1, 63, 64, 69):
         plain = evaluate(*repeated(truth, found, table[b].tolist()), rules)
         for name, value in plain.summary.items():

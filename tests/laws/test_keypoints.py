@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detap import metrics
 from detap.analysis.comparison import mistakes
 from detap.analysis.confusion import confusion
 from detap.analysis.errors import errors
@@ -200,8 +201,8 @@ def test_what_overlaps_brings_what_goes_with_it() -> None:
 def test_recalls_at_thresholds_make_way_for_those_at_limits() -> None:
     """Of a limit of 50 the name AR50 is taken."""
     plain = protocol("coco-keypoints")
-    assert plain.measure("AR75").threshold == 5
+    assert metrics.named(plain, "AR75").threshold == 5
     rules = plain.with_changes(detection_limits=(20, 50))
-    names = [measure.name for measure in rules.measures()]
+    names = [measure.name for measure in metrics.summary(rules)]
     assert names == ["AP", "AP50", "AP75", "APm", "APl", "AR20", "AR50", "AR75", "ARm", "ARl"]
-    assert rules.measure("AR50").threshold is None
+    assert metrics.named(rules, "AR50").threshold is None

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from detap import metrics
 from detap.core import choosing
 from detap.errors import UsageError
 from detap.evaluation.detection import Result, evaluate, on_images
@@ -377,7 +378,7 @@ def test_summary_titles_and_counts() -> None:
     images = [Image([cyclist()], [claim(0.9), claim(0.8)]), Image([cyclist()], [claim(0.7)])]
     result = run(images)
     assert list(result.summary) == ["mAP-moderate", "mAP-easy", "mAP-hard"]
-    assert result.protocol.measures()[0].title == (
+    assert metrics.summary(result.protocol)[0].title == (
         "mean average precision",
         "IoU 0.5\N{EN DASH}0.7",
         "moderate objects",
@@ -535,4 +536,4 @@ def test_one_value_goes_for_all_levels() -> None:
     result = run([Image([cyclist()], [])], rules)
     assert result.ground_truths.sum() == 0
     with pytest.raises(UsageError, match="has no number 'mAP50-easy'"):
-        rules.measure("mAP50-easy")
+        metrics.named(rules, "mAP50-easy")

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from detap import metrics
 from detap.analysis.bootstrap import draw_weights, resampled
 from detap.analysis.verdicts import verdicts
 from detap.errors import InputError, UsageError
@@ -549,7 +550,7 @@ def test_classes_as_one_are_refused_and_groups_are_told_of_where_they_are_not() 
     with pytest.raises(UsageError, match="--verified all --not-exhaustive counted"):
         RULES.with_changes(class_agnostic=True)
     with pytest.raises(UsageError, match="APr is a mean over rare classes alone"):
-        RULES.alone(RULES.measure("APr"))
+        RULES.alone(metrics.named(RULES, "APr"))
     truth, detections = tables([Labelled(1, 1, BOX)], [Claimed(1, 1, BOX, 0.9)])
     result = evaluate(replace(truth, groups={1: "rare"}), detections, RULES)
     notes = {note.code: note.count for note in result.notes}

@@ -4,6 +4,7 @@ from math import nan
 
 import pytest
 
+from detap import metrics
 from detap.analysis.explanation.account import Account, Cause, Portion
 from detap.analysis.explanation.attribution import Part
 from detap.analysis.explanation.difference import Difference, End
@@ -12,13 +13,13 @@ from detap.protocols.steps import steps
 from detap.report.sections.explanation import account_sentence, difference_sentence, percent
 
 VOC, COCO = protocol("voc2012"), protocol("coco")
-STEPS = steps(VOC.alone(VOC.measure("mAP")), COCO.alone(COCO.measure("AP50")))[:2]
+STEPS = steps(VOC.alone(metrics.named(VOC, "mAP")), COCO.alone(metrics.named(COCO, "AP50")))[:2]
 
 
 def difference(first: float, second: float, *changes: float) -> Difference:
     return Difference(
-        End(VOC, VOC.measure("mAP"), first),
-        End(COCO, COCO.measure("AP50"), second),
+        End(VOC, metrics.named(VOC, "mAP"), first),
+        End(COCO, metrics.named(COCO, "AP50"), second),
         STEPS,
         tuple(Part(change, change, change, change, change) for change in changes),
         4,

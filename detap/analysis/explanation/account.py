@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Any, NamedTuple
 
+from detap import metrics
 from detap._version import __version__
 from detap.analysis.explanation.difference import Difference, difference, told_of
 from detap.analysis.explanation.numbers import Tables, ask, headline, measure_called
@@ -180,7 +181,7 @@ def _name(record: Record, rules: Protocol, at: str | None) -> str:
         return str(next(iter(summary)))
     wanted = rules.alone(measure_called(rules, at))
     for name in summary:
-        if rules.alone(rules.measure(name)) == wanted:
+        if rules.alone(metrics.named(rules, name)) == wanted:
             return str(name)
     hint = near(at, summary) or f"it has {', '.join(summary)}"
     raise UnknownNameError(f"the summary of a report has no number {at!r}; {hint}")

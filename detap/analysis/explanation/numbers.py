@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from detap import metrics
 from detap.errors import InputError, UnknownNameError, UsageError
 from detap.evaluation.detection import Result, finished_by, score_tables
 from detap.protocols import Measure, Protocol
@@ -136,10 +137,10 @@ def measure_called(rules: Protocol, at: str | None) -> Measure:
         Where there is none.
     """
     if at is None:
-        return rules.measures()[0]
+        return metrics.summary(rules)[0]
     for name in (f"m{at}", at.removeprefix("m")):
         try:
-            return rules.measure(name)
+            return metrics.named(rules, name)
         except UnknownNameError:
             continue
-    return rules.measure(at)
+    return metrics.named(rules, at)

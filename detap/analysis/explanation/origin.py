@@ -9,6 +9,7 @@ from math import isnan
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from detap import metrics
 from detap.analysis.explanation.numbers import (
     MOST_ROWS,
     Tables,
@@ -127,7 +128,7 @@ def origin(
     tried, unfit = search.presets()
     if not tried:  # raise the reason of the first preset
         score_tables(*tables, presets[0], threads=threads)
-        presets[0].measure(str(at))
+        metrics.named(presets[0], str(at))
     found, scored = search.candidates(tried), [len(tried)]
     for further in (search.changed_once, search.changed_twice):
         if any(entry.digits == wanted.digits for entry in found):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 from click.core import ParameterSource
 
+from detap import metrics
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.rank import classification, retrieval
 from detap.cli.options import Option, general_options, option, rules_from, stack
@@ -169,13 +170,13 @@ def _numbers(rules: Protocol) -> "Numbers":
 
     def more(name: str) -> float:
         if name not in known:
-            rules.measure(name)
+            metrics.named(rules, name)
         return nan
 
     def more_rows(name: str) -> list[float]:
         return [more(name if name in known else in_protocol(rules, name))]
 
-    summary = {measure.name: nan for measure in rules.measures()}
+    summary = {measure.name: nan for measure in metrics.summary(rules)}
     row = {column.key: nan for column in class_columns(rules)[1:]}
     return Numbers(next(iter(summary)), summary, [row], more=more, more_rows=more_rows)
 

@@ -6,6 +6,7 @@ No formula is here, and nothing is rounded.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
+from detap import metrics
 from detap.errors import Note
 from detap.report.fields import Count, Share, extra_items
 from detap.report.model import Block, Cell, Column, Material, Report, Table
@@ -88,7 +89,7 @@ def detection_report(
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
         summary=dict(result.summary),
-        titles={measure.name: measure.title for measure in result.protocol.measures()},
+        titles={measure.name: measure.title for measure in metrics.summary(result.protocol)},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
         blocks=(*blocks, *selection(result), *reproduction(result.protocol)),
@@ -108,7 +109,7 @@ def selection(result: "Result") -> tuple[Block, ...]:
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
     """Return the columns of the class table: the name, the shares, the counts."""
     # The numbers of a group of classes are of no single class.
-    found = [measure for measure in protocol.measures() if not measure.group]
+    found = [measure for measure in metrics.summary(protocol) if not measure.group]
     # The recall that goes with the headline: over all areas, at the largest limit.
     last = len(protocol.detection_limits) - 1
     columns = [Column("name", "class", "class", "name")]
