@@ -54,6 +54,20 @@ def share(given: object) -> float:
     return value
 
 
+def score_or_best(text: str) -> float | str:
+    """Return a score, or the word ``best``.
+
+    Raises
+    ------
+    ValueError
+        Where the text is neither.
+    """
+    try:
+        return text if text == "best" else number(text)
+    except ValueError as error:
+        raise ValueError(f"{error}; give a score, or best") from None
+
+
 def is_whole(text: str) -> bool:
     """Tell whether a text is a whole number in plain digits; ``str.isdigit`` also takes others."""
     return text.isascii() and text.isdigit()

@@ -236,13 +236,13 @@ def _threshold(given: object) -> Any:
 
 def _record(scored: "Scored") -> dict[str, Any]:
     from detap.report.inputs import describe_inputs  # only with an earlier report
-    from detap.report.sections.analysis import Questions, analysis_blocks
+    from detap.report.sections.analysis import analysis_blocks
     from detap.report.sections.detection import detection_report
     from detap.report.sinks.json import as_dict
 
     result = scored.whole
     inputs = describe_inputs(result.ground_truth, result.detections, digests=True)
-    asked = Questions(score_threshold=scored.score)
+    asked = {} if scored.score is None else {"operating_point": scored.score}
     blocks = [*analysis_blocks(result, asked)]
     return as_dict(detection_report(result, inputs=inputs, blocks=blocks))
 

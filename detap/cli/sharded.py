@@ -19,6 +19,7 @@ from detap.engines import ENGINES, engine
 from detap.errors import InputError, UsageError
 from detap.io.paths import STDIN
 from detap.protocols import Protocol
+from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
     from detap.engines.shards import Shard
@@ -55,8 +56,8 @@ engine_options = stack(
 )
 
 _BOXES = (
-    *("errors", "confusion", "calibration", "breakdowns", "examples", "all_analyses"),
-    *("plots", "cross_check"),
+    *(section.key for section in SECTIONS if section.needs_boxes),
+    *("all_analyses", "plots", "cross_check"),
 )
 """What is answered from boxes, all of which are then held."""
 

@@ -1,6 +1,7 @@
 """Types of option values: text from the command line into what the program holds."""
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,6 +52,19 @@ class Value(Parsed):
     def parse(self, text: str) -> Given:
         """Return the value that the text stands for."""
         return Given(self.kind.parse(text))
+
+
+class Text(Parsed):
+    """A text, as a function reads it."""
+
+    name = "text"
+
+    def __init__(self, read: Callable[[str], Any]) -> None:
+        self.read = read
+
+    def parse(self, text: str) -> Any:
+        """Return the value that the text stands for."""
+        return self.read(text)
 
 
 class Share(Parsed):

@@ -11,7 +11,7 @@ from detap.gates.culprits import Culprits, Fallen, Looser, Mistaken
 from detap.gates.scored import Scored
 from detap.protocols import ALL_AREAS, Protocol, protocol
 from detap.report.model import Column, Table
-from detap.report.sections.analysis import Questions, analysis_blocks
+from detap.report.sections.analysis import analysis_blocks
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.culprits import culprits_block
 from detap.report.sections.detection import class_columns, sorted_rows
@@ -31,8 +31,9 @@ def told(table: Table | None) -> str:
 
 
 def test_of_analyses() -> None:
-    asked = Questions(all=True, confusion="class-agnostic", examples=1)
-    blocks = {block.title: block for block in analysis_blocks(fixture(), asked)}
+    asked = {"confusion": "class-agnostic", "examples": 1}
+    found = analysis_blocks(fixture(), asked, everything=True)
+    blocks = {block.title: block for block in found}
     assert {title: told(block.table) for title, block in blocks.items()} == ANALYSES
 
 

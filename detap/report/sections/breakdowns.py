@@ -1,10 +1,18 @@
 """Recall and precision of parts of the data, as a part of a report."""
 
+from collections.abc import Iterator
 from typing import Annotated, Any, NotRequired, TypedDict
 
-from detap.analysis.breakdowns import Breakdown, Breakdowns, Histogram
+from detap.analysis.breakdowns import (
+    Breakdown,
+    Histogram,
+    breakdowns,
+    iou_histogram,
+    score_histogram,
+)
 from detap.report.fields import Count, Share
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.sections.analysis import Subject
 from detap.report.values import rows_of
 
 
@@ -43,6 +51,8 @@ class BreakdownsData(TypedDict):
     iou_histogram: HistogramData
 
 
+DATA = BreakdownsData
+
 _WORDS = {
     "size": "side",
     "aspect_ratio": "width/height",
@@ -51,26 +61,24 @@ _WORDS = {
 }
 
 
-def breakdowns_block(found: Breakdowns, scores: Histogram, overlaps: Histogram) -> Block:
-    """Return the parts by size, aspect ratio, crowding and position.
+def blocks(subject: Subject, value: bool | None) -> Iterator[Block]:
+    """Yield the parts by size, aspect ratio, crowding and position.
 
-    Parameters
-    ----------
-    found : Breakdowns
-    scores, overlaps : Histogram
-        Of scores, and of the IoU with the nearest ground truth; for data alone.
+    The histograms of scores, and of the IoU with the nearest ground truth, are for data alone.
     """
+    outcome = subject.outcome
+    found = breakdowns(outcome, score=subject.score)
     parts = {name: part for name in _WORDS if (part := getattr(found, name)) is not None}
     least = "" if found.score_threshold is None else f", score from {found.score_threshold:.6g}"
-    return Block(
+    yield Block(
         "breakdowns",
         f"Parts at IoU {found.iou:.6g}{least}",
         {
             "iou": found.iou,
             "score_threshold": found.score_threshold,
             **{name: _rows(part) for name, part in parts.items()},
-            "score_histogram": _histogram(scores),
-            "iou_histogram": _histogram(overlaps),
+            "score_histogram": _histogram(score_histogram(outcome)),
+            "iou_histogram": _histogram(iou_histogram(outcome)),
         },
         () if found.position is not None else ("no position: no image has a known size",),
         Table(

@@ -1,14 +1,16 @@
 """How far scores are from what they claim, as a part of a report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
 from math import isnan
 from typing import Any, TypedDict
 
-from detap.analysis.calibration import Calibration, Reliability
+from detap.analysis.calibration import Reliability, calibration
+from detap.errors import UsageError
 from detap.report.fields import ClassId, Count, Share
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Column, Table
 from detap.report.numbers import UNDEFINED
+from detap.report.sections.analysis import Subject
 from detap.report.values import rows_of
 
 
@@ -39,8 +41,21 @@ class CalibrationData(TypedDict):
     classes: list[ClassCalibration]
 
 
-def calibration_block(found: Calibration, names: Sequence[Mapping[str, Cell]]) -> Block:
-    """Return the reliability of the scores by bins, and the errors that sum it up."""
+DATA = CalibrationData
+
+
+def blocks(subject: Subject, value: bool | None) -> Iterator[Block]:
+    """Yield the reliability of the scores by bins, and the errors that sum it up.
+
+    Scores that are no shares are refused only where the section is asked for by name.
+    """
+    try:
+        found = calibration(subject.outcome)
+    except UsageError as error:
+        if value:
+            raise
+        yield Block("", "Calibration of the scores", {}, (str(error),))
+        return
     classes = [
         {
             **name,
@@ -48,7 +63,7 @@ def calibration_block(found: Calibration, names: Sequence[Mapping[str, Cell]]) -
             "MCE": one.largest_error,
             "LaECE": localised.expected_error,
         }
-        for name, one, localised in zip(names, found.by_class, found.localised, strict=True)
+        for name, one, localised in zip(subject.names, found.by_class, found.localised, strict=True)
     ]
     whole = found.overall
     errors = {
@@ -60,7 +75,7 @@ def calibration_block(found: Calibration, names: Sequence[Mapping[str, Cell]]) -
         f"{name} {UNDEFINED if isnan(value) else f'{value:.4f}'}" for name, value in errors.items()
     )
     localised_bins = f"{len(found.localised[0].count)} " if found.localised else ""
-    return Block(
+    yield Block(
         "calibration",
         f"Calibration of the scores at IoU {found.iou:.6g}",
         {"iou": found.iou, **errors, **_columns(whole), "classes": classes},

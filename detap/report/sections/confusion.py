@@ -1,13 +1,15 @@
 """Which classes a detector takes for which, as a part of a report."""
 
+from collections.abc import Iterator
 from typing import Annotated, Literal, TypedDict
 
 import numpy as np
 
-from detap.analysis.confusion import Confusion
+from detap.analysis.confusion import Confusion, Rule, confusion
 from detap.names import printable
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.sections.analysis import Subject
 from detap.report.values import rows_of
 
 
@@ -31,14 +33,17 @@ class ConfusionData(TypedDict):
     background: Count
 
 
+DATA = ConfusionData
+
 MOST_PAIRS = 10
 """How many confusions a text lists."""
 
 
-def confusion_block(found: Confusion) -> Block:
-    """Return what became of the ground truths of each class, and the largest confusions."""
+def blocks(subject: Subject, value: Rule | None) -> Iterator[Block]:
+    """Yield what became of the ground truths of each class, and the largest confusions."""
+    found = confusion(subject.outcome, value or "protocol", score=subject.score)
     least = "" if found.score_threshold is None else f", score from {found.score_threshold:.6g}"
-    return Block(
+    yield Block(
         "confusion",
         f"Confusion at IoU {found.iou:.6g}{least}, rule {found.rule}",
         {

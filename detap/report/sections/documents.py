@@ -4,8 +4,6 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap.protocols import Protocol
 from detap.report.fields import Input, Limits, NoteEntry, Share, extra_items
-from detap.report.sections.breakdowns import BreakdownsData
-from detap.report.sections.calibration import CalibrationData
 from detap.report.sections.comparison import (
     ChangedClasses,
     ChangedImages,
@@ -13,13 +11,10 @@ from detap.report.sections.comparison import (
     MistakesData,
     NumberPair,
 )
-from detap.report.sections.confusion import ConfusionData
 from detap.report.sections.crosscheck import CrossCheckData
 from detap.report.sections.culprits import CulpritsData
 from detap.report.sections.detection import ClassRow
-from detap.report.sections.errors import ErrorsData
 from detap.report.sections.examination import CheckedClass, CheckedInput, CheckNote, ProblemsData
-from detap.report.sections.examples import ExamplesData
 from detap.report.sections.explanation import (
     AccountNumbers,
     AttributionData,
@@ -37,7 +32,6 @@ from detap.report.sections.explanation import (
 from detap.report.sections.gates import GatesData
 from detap.report.sections.history import ApartData, HistoryEntry
 from detap.report.sections.image import ImageData, ShownDetection
-from detap.report.sections.operating import OperatingPointData
 from detap.report.sections.ranking import (
     DecomposabilityData,
     LossesData,
@@ -62,6 +56,7 @@ class DetectionReport(TypedDict):
     its meaning.
     """
 
+    # Of what options ask for, the schema has what `sections.SECTIONS` lists.
     schema_version: Literal[1]
     detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
     kind: Literal["detection"]
@@ -93,12 +88,6 @@ class DetectionReport(TypedDict):
         ]
     ]
     cross_check: NotRequired[CrossCheckData]
-    errors: NotRequired[ErrorsData]
-    operating_point: NotRequired[OperatingPointData]
-    confusion: NotRequired[ConfusionData]
-    calibration: NotRequired[CalibrationData]
-    breakdowns: NotRequired[BreakdownsData]
-    examples: NotRequired[ExamplesData]
     gates: NotRequired[GatesData]
     culprits: NotRequired[CulpritsData]
     resolution: NotRequired[ResolutionData]

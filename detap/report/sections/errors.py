@@ -5,9 +5,10 @@ from typing import Any, Literal, TypedDict
 
 import numpy as np
 
-from detap.analysis.errors import ACROSS, TYPES, Errors
+from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
 from detap.report.fields import Change, ClassId, Count, Share
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.sections.analysis import Subject
 
 
 class ErrorTypeEntry(TypedDict):
@@ -49,40 +50,37 @@ class ErrorsData(TypedDict):
     classes: list[ClassErrors]
 
 
-def errors_blocks(errors: Errors, names: Sequence[Mapping[str, Cell]]) -> Iterator[Block]:
-    """Yield the types of errors, the costliest first, and what they cost each class.
+DATA = ErrorsData
 
-    Parameters
-    ----------
-    errors : Errors
-    names : sequence of K mappings
-        What each class is called: its ``name`` and ``id``.
-    """
-    order = (*errors.by_loss(), *ACROSS)
+
+def blocks(subject: Subject, value: Convention | None) -> Iterator[Block]:
+    """Yield the types of errors, the costliest first, and what they cost each class."""
+    found = errors(subject.result, value) if value == "tidecv" else subject.errors
+    names, order = subject.names, (*found.by_loss(), *ACROSS)
     yield Block(
         "errors",
-        f"Errors at IoU {errors.iou:.6g}, convention {errors.convention}: "
-        f"AP {errors.average_precision:.4f}, and what it gains where each is repaired",
+        f"Errors at IoU {found.iou:.6g}, convention {found.convention}: "
+        f"AP {found.average_precision:.4f}, and what it gains where each is repaired",
         {
-            "convention": errors.convention,
-            "iou": errors.iou,
-            "AP": errors.average_precision,
-            "types": _types(errors.change, errors.count),
+            "convention": found.convention,
+            "iou": found.iou,
+            "AP": found.average_precision,
+            "types": _types(found.change, found.count),
             "classes": [
                 {
                     **name,
-                    "AP": float(errors.average_precision_by_class[label]),
+                    "AP": float(found.average_precision_by_class[label]),
                     "types": _types(
-                        errors.change_by_class[:, label], errors.count_by_class[:, label]
+                        found.change_by_class[:, label], found.count_by_class[:, label]
                     ),
                 }
                 for label, name in enumerate(names)
             ],
         },
-        table=_table(errors, order),
+        table=_table(found, order),
     )
     if len(names) > 1:
-        yield Block("", "The same by class", {}, table=_class_table(errors, order, names))
+        yield Block("", "The same by class", {}, table=_class_table(found, order, names))
 
 
 def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[str, Any]:
@@ -95,7 +93,7 @@ def words(name: str) -> str:
     return f"all {name.replace('_', ' ')}" if name in ACROSS else name
 
 
-def _table(errors: Errors, order: Sequence[str]) -> Table:
+def _table(found: Errors, order: Sequence[str]) -> Table:
     columns = (
         Column("name", "error", "error", "name"),
         Column("change", "change of AP", "AP", "change"),
@@ -103,18 +101,16 @@ def _table(errors: Errors, order: Sequence[str]) -> Table:
     )
     rows: list[dict[str, Cell]] = []
     for name in order:
-        change, count = errors.of_type(name)
+        change, count = found.of_type(name)
         rows.append({"name": words(name), "change": change, "count": count})
     return Table(columns, tuple(rows))
 
 
-def _class_table(
-    errors: Errors, order: Sequence[str], names: Sequence[Mapping[str, Cell]]
-) -> Table:
+def _class_table(found: Errors, order: Sequence[str], names: Sequence[Mapping[str, Cell]]) -> Table:
     """Return the change of each class's AP, a column a type; the classes as the report has them."""
     columns = (
         Column("name", "class", "class", "name"),
-        Column("AP", f"AP{100 * errors.iou:.6g}", "AP", "share"),
+        Column("AP", f"AP{100 * found.iou:.6g}", "AP", "share"),
         *(
             Column(name, words(name), _SHORT[name], "change", 1 if name in ACROSS else 0)
             for name in order
@@ -124,8 +120,8 @@ def _class_table(
     rows: list[dict[str, Cell]] = [
         {
             "name": name["name"],
-            "AP": float(errors.average_precision_by_class[label]),
-            **{which: float(errors.change_by_class[k, label]) for which, k in places.items()},
+            "AP": float(found.average_precision_by_class[label]),
+            **{which: float(found.change_by_class[k, label]) for which, k in places.items()},
         }
         for label, name in enumerate(names)
     ]

@@ -8,6 +8,7 @@ from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst
 from detap.analysis.outcome import Outcome
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.sections.analysis import Subject
 from detap.report.values import rows_of
 
 
@@ -67,6 +68,10 @@ class ExamplesData(TypedDict):
     suspects: list[Suspect]
 
 
+DATA = ExamplesData
+
+MOST_EXAMPLES = 10
+
 _WHY = {
     "unlabelled": "confident, and nothing beneath it: an annotation may be lacking",
     "other-class": "confident, on a ground truth of another class: that class may be wrong",
@@ -74,21 +79,13 @@ _WHY = {
 }
 
 
-def examples_blocks(
-    outcome: Outcome, errors: Errors, *, score: float | None, most: int
-) -> Iterator[Block]:
+def blocks(subject: Subject, value: int | None) -> Iterator[Block]:
     """Yield the worst images, the most confident mistakes and what may be wrong annotations.
 
-    Parameters
-    ----------
-    outcome : Outcome
-    errors : Errors
-        Of it, in the convention of the protocol.
-    score : float or None
-        The threshold from which detections are counted in images.
-    most : int
-        How many of each at most.
+    `value` is how many of each at most.
     """
+    outcome, errors, score = subject.outcome, subject.errors, subject.score
+    most = value or MOST_EXAMPLES
     images = _worst_images(outcome, score, most)
     mistakes = _mistakes(outcome, errors, most)
     doubtful = _suspects(outcome, errors, most)

@@ -18,7 +18,7 @@ from typing import (
 from detap.protocols.axes import Rules, axes
 from detap.report.fields import EXTRA_ITEMS, Limits
 from detap.report.schemas import address
-from detap.report.sections import documents
+from detap.report.sections import SECTIONS, documents
 
 _NAMES: dict[object, str] = {
     str: "string",
@@ -70,6 +70,9 @@ def schema_of_report(name: str) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of a kind of report."""
     document, definitions = DOCUMENTS[name], dict[str, Any]()
     whole = _object(document.declared, definitions)
+    if document.declared is documents.DetectionReport:
+        for section in SECTIONS:
+            whole["properties"][section.name] = schema_of(section.load().DATA, definitions)
     if document.by_kind:
         whole["allOf"] = [
             {"if": {"properties": {"kind": {"const": kind}}}, "then": schema_of(parts, definitions)}

@@ -1,12 +1,13 @@
 """A detector at a score threshold, as a part of a report."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator
 from math import isnan
 from typing import Annotated, Any, TypedDict
 
-from detap.analysis.operating import OperatingPoint, Point
+from detap.analysis.operating import Point, Threshold, operating_point
 from detap.report.fields import ClassId, Count, Limits, Share
-from detap.report.model import Block, Cell, Column, Table
+from detap.report.model import Block, Column, Table
+from detap.report.sections.analysis import Subject
 
 OverallPoint = TypedDict(
     "OverallPoint",
@@ -52,29 +53,30 @@ class OperatingPointData(TypedDict):
     classes: list[ClassPoint]
 
 
-KEY = "operating_point"
-"""The key of the block in the JSON report."""
+DATA = OperatingPointData
 
 
-def operating_block(
-    point: OperatingPoint, score_threshold: float | None, names: Sequence[Mapping[str, Cell]]
-) -> Block:
-    """Return precision, recall and F1 at a threshold, overall and by class.
+def blocks(subject: Subject, value: Threshold | None) -> Iterator[Block]:
+    """Yield precision, recall and F1 at a threshold, overall and by class.
 
-    Parameters
-    ----------
-    point : OperatingPoint
-    score_threshold : float or None
-        The threshold of all classes; None where each is at its own, of largest F1.
-    names : sequence of K mappings
-        What each class is called: its ``name`` and ``id``.
+    `value` is the threshold of all classes, or ``"best"``: the one of largest F1 of each. Where it
+    was asked for, what comes after leaves out detections below that of all classes together.
     """
+    # Boxes are not needed for it, which partials have not.
+    whose = subject.outcome if subject.result.has_boxes else subject.result
+    point = operating_point(whose, "best" if value is None else value)
+    if value is not None and not isnan(point.overall.score):
+        subject.score = point.overall.score
+    score_threshold = None if isinstance(value, str) else value
     whole = _numbers(point.overall)
-    rows = [{**name, **_numbers(entry)} for name, entry in zip(names, point.by_class, strict=True)]
+    rows = [
+        {**name, **_numbers(entry)}
+        for name, entry in zip(subject.names, point.by_class, strict=True)
+    ]
     at = f"score {score_threshold:.6g}" if score_threshold is not None else "the best F1 of each"
     mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
-    return Block(
-        KEY,
+    yield Block(
+        "operating_point",
         f"Operating point at {at}, IoU {point.iou:.6g}",
         {
             "score_threshold": score_threshold,

@@ -1,0 +1,93 @@
+"""A section that one line registers is wherever sections are; this module is its file."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypedDict
+
+import jsonschema
+import pytest
+
+from detap.report import schema
+from detap.report.fields import Count
+from detap.report.model import Block, Column, Table
+from detap.report.sections import SECTIONS, Section
+from detap.report.sections.analysis import Subject
+from tests.cli.conftest import Ended, detap
+
+__all__ = ["detap"]
+
+Run = Callable[..., Ended]
+
+
+class CrowdedData(TypedDict):
+    """How many ground truths the fullest images have."""
+
+    counts: list[Count]
+
+
+DATA = CrowdedData
+
+
+def blocks(subject: Subject, value: int | None) -> Iterator[Block]:
+    truth, most = subject.result.ground_truth, value or 1
+    counts = {name: (truth.image == n).sum().item() for n, name in enumerate(truth.images)}
+    rows = [
+        {"name": str(name), "count": counts[name]}
+        for name in sorted(counts, key=lambda name: -counts[name])[:most]
+    ]
+    columns = Column("name", "image", "image", "name"), Column("count", "objects", "GT", "count")
+    data = {"counts": [row["count"] for row in rows]}
+    yield Block("crowded", "Crowded images", data, ("fullest first",), Table(columns, tuple(rows)))
+
+
+@pytest.fixture
+def case(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """Register the section, before the command makes its options.
+
+    By hand: three ground truths are on image 1, two on image 2, none on image 3.
+    """
+    for name in ("analyses", "reporting", "sharded", "commands.eval"):
+        monkeypatch.delitem(sys.modules, f"detap.cli.{name}", raising=False)
+    SECTIONS.append(
+        Section("crowded", "The fullest images.", range(1, 10), 1, "[N]", module=__name__)
+    )
+    folder = fixtures / "error-types" / "coco"
+    files = ["--gt", str(folder / "instances.json"), "--dt", str(folder / "results.json")]
+    yield ["eval", "--isolated", *files]
+    SECTIONS.pop()
+
+
+def test_the_help_and_the_table_have_it(detap: Run, case: list[str]) -> None:
+    assert "--crowded [N]" in detap("eval", "--help-all").out
+    told = detap(*case, "--crowded", "2").out
+    assert "Crowded images\nimage  objects\n" in told
+    assert "\n1            3\n2            2\n" in told
+    assert "fullest first" in told
+    assert "Crowded" not in detap(*case).out
+    assert "Crowded" in detap(*case, "--analysis").out
+
+
+def test_json_obeys_the_schema_that_derives_from_its_type(detap: Run, case: list[str]) -> None:
+    record = json.loads(detap(*case, "--crowded", "--output-format", "json").out)
+    assert record["crowded"] == {"counts": [3]}
+    validator = jsonschema.Draft202012Validator(schema())
+    validator.validate(record)
+    assert not validator.is_valid(record | {"crowded": {"counts": [-3]}})
+
+
+def test_markdown_and_the_page_have_it(detap: Run, case: list[str]) -> None:
+    pytest.importorskip("jinja2", reason="the extra detap[report] is not installed")
+    text = detap(*case, "--crowded", "--output-format", "markdown").out
+    assert "### Crowded images" in text
+    assert "| `1` | 3 |" in text
+    page = detap(*case, "--crowded", "--output-format", "html").out
+    assert "<h2>Crowded images</h2>" in page
+    assert '<th scope="row" class="name">1</th><td class="count">3</td>' in page
+
+
+def test_an_engine_has_no_boxes_for_it(detap: Run, case: list[str]) -> None:
+    ended = detap(*case, "--crowded", "--engine", "dask")
+    assert ended.status == 2
+    assert "--crowded needs all boxes in one process: leave --engine out" in ended.err
