@@ -42,7 +42,8 @@ analysis_options = stack(
 def asked_sections(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the options that ask for sections, by the names of the sections."""
     values = {section.name: options[section.key] for section in SECTIONS}
-    return {name: value for name, value in values.items() if value not in (None, False)}
+    # A score threshold of 0 equals False, but asks.
+    return {name: v for name, v in values.items() if v is not None and v is not False}
 
 
 def asks(options: Mapping[str, Any]) -> bool:

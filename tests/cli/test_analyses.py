@@ -204,6 +204,13 @@ def test_a_score_threshold_holds_for_all(detap: Run, case: list[str]) -> None:
     assert sum(part["detections"] for part in found["breakdowns"]["size"]) == 4
 
 
+def test_a_score_threshold_of_0_keeps_all(detap: Run, case: list[str]) -> None:
+    """Of nine detections three are right; of five ground truths two are not found."""
+    point = record(detap, case, "--score-threshold", "0")["operating_point"]
+    assert point["score_threshold"] == 0
+    assert (point["overall"]["precision"], point["overall"]["recall"]) == (3 / 9, 3 / 5)
+
+
 def test_confusion_has_both_rules(detap: Run, case: list[str]) -> None:
     by_protocol = record(detap, case, "--confusion")["confusion"]
     assert by_protocol["matrix"] == [[2, 0, 1], [0, 1, 1], [5, 1, 0]]
