@@ -16,6 +16,7 @@ from detap.gates.demands import (
     Demands,
     Judged,
     Kept,
+    Kind,
     Spelling,
 )
 from detap.names import printable
@@ -23,7 +24,7 @@ from detap.protocols.measures import DEFAULT_FEWEST
 from detap.records import Record
 
 if TYPE_CHECKING:
-    from detap.gates.verdicts import Kind, Limit
+    from detap.gates.verdicts import Limit
     from detap.tables.detection import Name
 
 GATE_FAILED = 1
@@ -36,7 +37,7 @@ class _Limit(Parsed):
 
     name = "[name=]number"
 
-    def __init__(self, kind: "Kind") -> None:
+    def __init__(self, kind: Kind) -> None:
         self.kind = kind
 
     def split_envvar_value(self, rv: str) -> list[str]:

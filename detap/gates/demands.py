@@ -4,7 +4,7 @@ Apart from the judge, so that a command without gates imports no more than its o
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
 from detap.errors import Note, UsageError
 from detap.protocols.measures import DEFAULT_FEWEST
@@ -14,14 +14,21 @@ from detap.spelling import share
 if TYPE_CHECKING:
     from detap.analysis.resolution import Resolution
     from detap.gates.culprits import Culprits
-    from detap.gates.verdicts import Gate, Kind, Limit
+    from detap.gates.verdicts import Gate, Limit
 
 DEFAULT_RESAMPLES = 1000
 RESAMPLES = (100, 1_000_000)
 """From how few to how many."""
 SEEDS = (0, 2**63 - 1)
 
-LIMITS: "Mapping[str, Kind]" = {
+Level = Literal["floor", "ceiling"]
+Change = Literal["drop", "rise"]
+Kind = Literal[Level, Change]
+
+CHANGES = get_args(Change)
+"""The kinds of limits that hold a number to what it was."""
+
+LIMITS: Mapping[str, Kind] = {
     "fail_under": "floor",
     "fail_over": "ceiling",
     "max_drop": "drop",
@@ -29,8 +36,13 @@ LIMITS: "Mapping[str, Kind]" = {
 }
 """What each kind of limit is asked for by."""
 
-CHANGES = ("drop", "rise")
-"""The kinds of limits that hold a number to what it was."""
+RELATIONS: Mapping[Kind, str] = {
+    "floor": "at least",
+    "ceiling": "at most",
+    "drop": "may fall by",
+    "rise": "may rise by",
+}
+"""What stands between a number and its limit."""
 
 
 class Spelling(Value):

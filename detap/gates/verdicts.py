@@ -14,12 +14,11 @@ from typing import Any, Literal, Protocol
 
 from detap.decimals import beside, decimal, exactly, fraction, settled
 from detap.errors import UsageError
-from detap.gates.demands import CHANGES
+from detap.gates.demands import CHANGES, RELATIONS, Kind
 from detap.gates.names import Name, Numbers, resolve, row_key
 from detap.metrics import metric_named
 
 Verdict = Literal["passed", "failed", "undefined", "inconclusive", "too-few"]
-Kind = Literal["floor", "ceiling", "drop", "rise"]
 Interval = tuple[float, float]
 
 
@@ -227,7 +226,7 @@ def _level(limit: Limit, name: Name, numbers: Numbers) -> Gate:
     floor = limit.kind == "floor"
     if _is_share(name, numbers, value):
         _refuse_out_of_reach(limit, name)
-    least = "at least" if floor else "at most"
+    least = RELATIONS[limit.kind]
     if isnan(value):
         verdict: Verdict = "undefined"
         message = f"{name.text} is undefined; {least} {limit.text} is required"
@@ -321,8 +320,7 @@ def _change(limit: Limit, name: Name, numbers: Numbers, against: _Against) -> Ga
     }
     if isnan(value) or isnan(then):
         what = "is undefined" if isnan(value) else "is undefined in the baseline"
-        verb = "fall" if limit.kind == "drop" else "rise"
-        message = f"{name.text} {what}; it may {verb} by {limit.text}"
+        message = f"{name.text} {what}; it {RELATIONS[limit.kind]} {limit.text}"
         return Gate(
             limit.kind, name.text, "undefined", value, limit.text, message, drop=nan, **facts
         )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
+from detap.gates.demands import Kind
 from detap.report.fields import Count, Limits
 from detap.report.model import Block, Report
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 class GateEntry(TypedDict):
     """A number against its limit."""
 
-    kind: Literal["floor", "ceiling", "drop", "rise"]
+    kind: Kind
     name: Annotated[str, "The number's name in full: AP50, class:person.AP, slice:night.AP50."]
     verdict: Annotated[
         Literal["passed", "failed", "undefined", "inconclusive", "too-few"],

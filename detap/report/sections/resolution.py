@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Literal, TypedDict
 
+from detap.gates.demands import Level
 from detap.report.fields import Count
 from detap.report.model import Block, Column, Table
 from detap.report.numbers import share
@@ -37,7 +38,7 @@ class MarginEntry(TypedDict):
     """What can be told of a number that is held to a limit."""
 
     name: str
-    kind: Literal["floor", "ceiling"]
+    kind: Level
     limit: Annotated[str, "As it was given."]
     standard_error: Annotated[float | None, "Of the number itself."]
     margin: Annotated[

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from math import isnan
 from typing import Any
 
+from detap.gates.demands import RELATIONS
 from detap.names import printable
 from detap.report.model import Report
 from detap.report.sections.gates import checks_of
@@ -46,16 +47,8 @@ def render(report: Report, style: Style) -> str:
     return "\n".join(lines) + "\n"
 
 
-_RELATIONS = {
-    "floor": "at least",
-    "ceiling": "at most",
-    "drop": "may fall by",
-    "rise": "may rise by",
-}
-
-
 def _case(check: Mapping[str, Any]) -> Iterator[str]:
-    relation = _RELATIONS[check["kind"]]
+    relation = RELATIONS[check["kind"]]
     name = f"{printable(check['name'])} {relation} {check['limit']}"
     kind = {"failed": "failure", "undefined": "error"}.get(check["verdict"])
     message = check["message"]
