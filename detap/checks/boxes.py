@@ -105,12 +105,6 @@ class BoxEvidence(Record):
     key: Keys
     counts: Counts
 
-    @property
-    def sums(self) -> list[int]:
-        """The counts of all images."""
-        sums: list[int] = self.counts.sum(axis=0).tolist()
-        return sums
-
     def of_images(self, images: Sequence[Name]) -> "BoxEvidence":
         """Return the evidence of these images alone."""
         kept = np.isin(self.key, image_keys(images))
@@ -158,7 +152,9 @@ def evidence_of(
     first = np.argsort(keys, kind="stable")[:IMAGES]
     sample = _Sample(images[first], len(filled))
     counts = np.zeros((len(first), COUNTS), np.int64)
-    rows = [sample.rows(table) for table in tables]
+    chosen = np.zeros(len(filled), np.bool_)
+    chosen[sample.images] = True
+    rows = [np.flatnonzero(chosen.take(table.image)) for table in tables]
     if truth is not None:
         sample.count_boxes(truth, rows[0], counts[:, Count.TRUTHS :])
         sample.count_truths(truth, rows[0], counts)
@@ -211,11 +207,6 @@ class _Sample:
         self.images = images
         self._place = np.full(of, -1, np.int64)
         self._place[images] = np.arange(len(images))
-        self._chosen = self._place >= 0
-
-    def rows(self, table: GroundTruth | Detections) -> Rows:
-        """Return the rows of a table that are on the images."""
-        return np.flatnonzero(self._chosen.take(table.image))
 
     def _sum(self, flags: Flags, place: NDArray[np.int64]) -> Counts:
         return np.bincount(place, flags, len(self.images)).astype(np.int64)
@@ -386,7 +377,7 @@ def suspicions_of(evidence: BoxEvidence, truth: str, detections: str) -> list[Su
     truth, detections : str
         What messages call either input.
     """
-    sums = evidence.sums
+    sums: list[int] = evidence.counts.sum(axis=0).tolist()
     return [*_fractions(sums, truth, detections)] or [*_conventions(sums, truth, detections)]
 
 
@@ -505,12 +496,8 @@ def check_boxes(
     """
     evidence = evidence_of(truth, detections, boxes=boxes)
     notes = [note for table in (truth, detections) if table is not None for note in table.notes]
-    truth_path, path = _path(truth, "ground truth"), _path(detections, "detections")
-    return warned(suspicions_of(evidence, truth_path, path), notes)
-
-
-def _path(table: GroundTruth | Detections | None, otherwise: str) -> str:
-    return table.files[0].path if table is not None and table.files else otherwise
+    paths = ("" if table is None else table.path for table in (truth, detections))
+    return warned(suspicions_of(evidence, *paths), notes)
 
 
 def warned(

@@ -173,7 +173,7 @@ def warned_of_truth(table: GroundTruth) -> tuple[Note, ...]:
     InputError
     """
     counts = BoxCounts.of(table, None)
-    return warned(input_suspicions(counts, (), (), _path(table), ""), table.notes)
+    return warned(input_suspicions(counts, (), (), table.path, ""), table.notes)
 
 
 def warned_of_detections(table: Detections, truth: GroundTruth | None) -> tuple[Note, ...]:
@@ -186,9 +186,5 @@ def warned_of_detections(table: Detections, truth: GroundTruth | None) -> tuple[
     counts = BoxCounts.of(None, table)
     if truth is not None:
         counts = counts._replace(known=int((table.label < len(truth.classes)).any()))
-    found = input_suspicions(counts, table.categories, table.notes, "", _path(table))
+    found = input_suspicions(counts, table.categories, table.notes, "", table.path)
     return warned(found, table.notes)
-
-
-def _path(table: GroundTruth | Detections) -> str:
-    return table.files[0].path if table.files else table._title

@@ -239,10 +239,9 @@ def unsized_problem(table: GroundTruth | Detections, why: str, otherwise: str = 
     otherwise : str
         What would do without them.
     """
-    path = table.files[0].path if table.files else table._title
     message = f"its boxes are in fractions of images whose sizes are not known, and {why}"
     remedy = "give the size of each image (image_sizes, --image-sizes FILE)"
-    return Problem(path, "", message, f"{remedy}{otherwise and ', or '}{otherwise}")
+    return Problem(table.path, "", message, f"{remedy}{otherwise and ', or '}{otherwise}")
 
 
 def fractions_problem(path: str, what: str, example: str = "") -> Problem:

@@ -265,11 +265,6 @@ class Gates(Record):
         measures = [str(limit.name).rpartition(".")[2] for limit in self.demands.limits]
         return any(measure in AT_THRESHOLD for measure in measures)
 
-    @property
-    def want_digests(self) -> bool:
-        """Whether the sha256 of the ground truth is needed."""
-        return self.baseline is not None
-
     def paths(self) -> list[str]:
         """Return the paths that are read, and must not be written."""
         return [path for path in (self.baseline, self.before, self.slices) if path is not None]

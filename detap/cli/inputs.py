@@ -93,10 +93,14 @@ class Inputs(Record):
             inputs = replace(inputs, reading={**inputs.reading, **reading})
         return replace(inputs, gt=gt, dt=dt, part=part)
 
-    def scored_by(self, *protocols: "Protocol") -> "Inputs":
-        """Return the same, with what any of the protocols asks for beside boxes."""
+    def scored_by(self, *protocols: "Protocol", digests: bool) -> "Inputs":
+        """Return the same, with what any of the protocols asks for beside boxes.
+
+        With `digests` the files are hashed while they are read.
+        """
         asked = {name: value for rules in protocols for name, value in rules.reading.items()}
-        return replace(self, reading={**self.reading, **asked}) if asked else self
+        limits = replace(self.limits, digests=digests)
+        return replace(self, reading={**self.reading, **asked, "limits": limits})
 
     def read_with(self, options: Mapping[str, str]) -> "Inputs":
         """Return the same, read with the options that a report has recorded, and no others."""
@@ -117,21 +121,13 @@ class Inputs(Record):
         found: Limits = self.reading.get("limits", DEFAULT_LIMITS)
         return found
 
-    def formats(self) -> list[Format]:
-        """Return the formats of both sides."""
-        return list(dict.fromkeys((self.format, *map(self.format_of, self.dt))))
-
     def paths(self) -> list[str]:
         """Return the paths that must not be written."""
-        options = [option for entry in self.formats() for option in entry.options]
+        formats = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
+        options = [option for entry in formats for option in entry.options]
         paths = [o.name for o in options if o.is_path or o.may_be_path]
         files = [self.reading.get(name) for name in paths]
         return [path for path in (*self.gt, *self.dt, *files) if path not in (None, STDIN)]
-
-    def hashed(self, wanted: bool) -> "Inputs":
-        """Return the same, to be hashed while they are read where that is wanted."""
-        limits = replace(self.limits, digests=wanted)
-        return replace(self, reading={**self.reading, "limits": limits})
 
     def begin(self) -> tuple[Sources, Sources]:
         """Let threads read while numpy is being imported; return what to read on."""

@@ -369,13 +369,11 @@ output_options = stack(
 )
 
 
-def _talk(attribute: str, value: int) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    def callback(ctx: click.Context, _: click.Parameter, given: Any) -> Any:
-        if given:
-            setattr(ctx.ensure_object(Session), attribute, value)
-        return given
-
-    return callback
+def _talk(ctx: click.Context, _: click.Parameter, given: Any, attribute: str, value: int) -> Any:
+    """Set an attribute of the session where the option is given."""
+    if given:
+        setattr(ctx.ensure_object(Session), attribute, value)
+    return given
 
 
 def _flag(*names: str, attribute: str, value: int, text: str) -> Decorator[Any]:
@@ -385,7 +383,7 @@ def _flag(*names: str, attribute: str, value: int, text: str) -> Decorator[Any]:
         is_flag=True,
         is_eager=True,
         expose_value=False,
-        callback=_talk(attribute, value),
+        callback=partial(_talk, attribute=attribute, value=value),
         help=text,
     )
 
@@ -394,7 +392,7 @@ strict_option = option(
     "--strict",
     group="General",
     is_flag=True,
-    callback=_talk("strict", True),
+    callback=partial(_talk, attribute="strict", value=True),
     help="Make every warning an error: status 2.",
 )
 
@@ -449,12 +447,12 @@ def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
 
 
 def preset_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
-    """Take what names a preset out of `options` and return it, as :func:`rules_from` does."""
-    return _sibling(kind.preset(options.pop("preset") or default), options.pop("iou_type", None))
+    """Take what names a preset out of `options` and return it, as :func:`rules_from` does.
 
-
-def _sibling(rules: Any, iou_type: str | None) -> Any:
-    """Return the preset beside another that differs in what overlaps."""
+    ``--iou-type`` chooses the one beside it that differs in what overlaps.
+    """
+    rules: Any = kind.preset(options.pop("preset") or default)
+    iou_type = options.pop("iou_type", None)
     if iou_type is None or rules.overlap == SIBLINGS[iou_type].overlap:
         return rules
     own = next((kind.suffix for kind in SIBLINGS.values() if kind.overlap == rules.overlap), "")

@@ -202,10 +202,7 @@ class Scene:
     @cached_property
     def pairs(self) -> "Pairs | None":
         """What overlaps of the same image and class; None where boxes say so themselves."""
-        return self._pairs((0.0,))
-
-    def _pairs(self, thresholds: Sequence[float]) -> "Pairs | None":
-        return self.shapes.pairs(self.boxes(), self.absorbing, min(thresholds))
+        return self.shapes.pairs(self.boxes(), self.absorbing, 0.0)
 
     @cached_property
     def pairs_of_any_class(self) -> "Pairs | None":
@@ -240,7 +237,8 @@ class Scene:
         """Let detections claim ground truths by falling score; `curves` as core has it."""
         detections, truths = self.boxes()
         # Evidence has the largest overlap of each detection, a table no more than what matches.
-        pairs = self.pairs if evidence is not None else self._pairs(self.protocol.search_thresholds)
+        lowest = 0.0 if evidence is not None else min(self.protocol.search_thresholds)
+        pairs = self.shapes.pairs((detections, truths), self.absorbing, lowest)
         match = score
         if self.group.any():
             from detap.core.groups import score_grouped  # seldom needed

@@ -195,7 +195,7 @@ class Format(NamedTuple):
     def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Read ground truth; of `reading`, what concerns detections alone is left out."""
         found: GroundTruth = self.reader().read_ground_truth(path, **self._of(TRUTH, reading))
-        return self._recorded(found.of_format(self.name), TRUTH, reading)
+        return self._recorded(replace(found, format=self.name), TRUTH, reading)
 
     def read_detections(
         self, path: Any, truth: "GroundTruth | None", reading: Mapping[str, Any]
@@ -206,12 +206,12 @@ class Format(NamedTuple):
             truth = self._named(path, options)
         read = self.reader().read_detections
         found: Detections
-        if self._calls_alike(truth.format):
+        other = FORMATS.get(truth.format, self)  # arrays are of none
+        if other.module == self.module or (other.by_ids and self.by_ids):
             found = self._recorded(read(path, truth, **options), DETECTIONS, reading)
             return found
         from detap.formats.calling import by_stem, restored  # seldom needed
 
-        other = FORMATS[truth.format]
         known = by_stem(truth, other.file_names(truth) if other.by_ids else {})
         found = self._recorded(restored(read(path, known, **options), truth), DETECTIONS, reading)
         return found
@@ -229,11 +229,6 @@ class Format(NamedTuple):
         if not told:
             return table
         return replace(table, files=tuple(file._replace(reading=told) for file in table.files))
-
-    def _calls_alike(self, name: str) -> bool:
-        """Return whether images are called as in ground truth of a format ("" is of none)."""
-        other = FORMATS.get(name, self)
-        return other.module == self.module or (other.by_ids and self.by_ids)
 
     def names(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Return the images and classes that detections name, as a ground truth without boxes."""
@@ -259,8 +254,7 @@ class Format(NamedTuple):
         attribute = self._asked("image_attribute")
         found: dict[Any, Any] = {} if attribute is None else attribute(truth, name)
         if not found:
-            path = truth.files[0].path if truth.files else "ground truth"
-            raise InputError(Problem(path, "", f"no image has an attribute {name!r}"))
+            raise InputError(Problem(truth.path, "", f"no image has an attribute {name!r}"))
         return found
 
     def _asked(self, what: str) -> Any:

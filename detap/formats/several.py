@@ -36,7 +36,7 @@ def matching(given: Iterable[str]) -> tuple[str, ...]:
     InputError
         Where nothing matches a pattern.
     """
-    return _in_order(path for text in given for path in _matching(text))
+    return tuple(sorted(path for text in given for path in _matching(text)))
 
 
 def _matching(text: str) -> list[str]:
@@ -67,7 +67,7 @@ def members(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[s
     UsageError
         Where a path is given twice, or standard input with others.
     """
-    found = _in_order(path for given in paths for path in _members(given, format_of))
+    found = tuple(sorted(path for given in paths for path in _members(given, format_of)))
     twice = [path for path, count in Counter(found).items() if count > 1]
     if twice:
         raise UsageError(f"{twice[0]} is given twice: its boxes would count twice")
@@ -92,11 +92,6 @@ def _members(path: str, format_of: Callable[[str], Format]) -> list[str]:
         remedy = f"give files, or a folder of files that end with {file_format.suffixes[0]}"
         raise InputError(Problem(path, "", message, remedy))
     return [os.path.join(path, entry) for entry in found]
-
-
-def _in_order(paths: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(paths)
-    return tuple(sorted(found)) if len(found) > 1 else found
 
 
 class Sources:

@@ -147,6 +147,11 @@ class _Table(Record, kw_only=True):
         return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
+    def path(self) -> str:
+        """The path of the first file, or what the table is where it has none."""
+        return self.files[0].path if self.files else self._title
+
+    @property
     def filled(self) -> Flags:
         """Whether each of the I images has a row, (I,) bool."""
         return np.bincount(self.image, minlength=len(self.images)) > 0
@@ -268,10 +273,6 @@ class GroundTruth(_Table, kw_only=True):
             pairs.append(np.stack([self.image, self.label]))
         known, classes = np.concatenate(pairs, axis=1)
         return np.isin(image * np.int64(width) + label, known * np.int64(width) + classes)
-
-    def of_format(self, name: str) -> "GroundTruth":
-        """Return the same table, read as this format."""
-        return replace(self, format=name)
 
     @classmethod
     def from_arrays(

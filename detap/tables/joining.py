@@ -64,7 +64,7 @@ def join_ground_truths(tables: Sequence[GroundTruth], *, repartition: bool = Fal
     if len(tables) == 1:
         return tables[0]
     if not repartition:
-        refuse_shared((_input(table), table.images) for table in tables)
+        refuse_shared((table.path, table.images) for table in tables)
     images, ids = (_union(tables, names) for names in ("images", "class_ids"))
     return _stacked(
         tables,
@@ -104,7 +104,7 @@ def join_detections(
         return tables[0]
     if not repartition:
         # All tables may list every image of the ground truth: those count that rows are of.
-        refuse_shared((_input(table), images_seen(table)) for table in tables)
+        refuse_shared((table.path, images_seen(table)) for table in tables)
     images = _union(tables, "images") if truth is None else truth.images
     known = () if truth is None else truth.class_ids
     ids = (*known, *ordered(set(_union(tables, "class_ids")).difference(known)))
@@ -133,7 +133,7 @@ def join_notes(tables: Sequence[GroundTruth | Detections]) -> tuple[Note, ...]:
     by_code: dict[str, list[tuple[str, Note]]] = {}
     for table in tables:
         for note in table.notes:
-            by_code.setdefault(note.code, []).append((_input(table), note))
+            by_code.setdefault(note.code, []).append((table.path, note))
     return tuple(
         _joined_note(found)
         for code, found in by_code.items()
@@ -150,10 +150,6 @@ def _joined_note(found: Sequence[tuple[str, Note]]) -> Note:
         return replace(first, count=count)
     others = f"; likewise in {len(found) - 1} more"
     return replace(first, count=count, message=f"{path}: {first.message}{others}")
-
-
-def _input(table: GroundTruth | Detections) -> str:
-    return table.files[0].path if table.files else type(table)._title
 
 
 def images_seen(table: Detections) -> list[Name]:
@@ -194,8 +190,8 @@ def _union(tables: Sequence[Table], which: str) -> tuple[Name, ...]:
         texts = next(t for t in tables if any(isinstance(n, str) for n in getattr(t, which)))
         numbers = next(t for t in tables if any(isinstance(n, int) for n in getattr(t, which)))
         what = "images" if which == "images" else "classes"
-        message = f"{what} are called by text here and by numbers in {_input(numbers)}"
-        raise InputError(Problem(_input(texts), "", message, "call them alike in every input"))
+        message = f"{what} are called by text here and by numbers in {numbers.path}"
+        raise InputError(Problem(texts.path, "", message, "call them alike in every input"))
     sorts = all(list(names) == ordered(names) for names in lists)
     return tuple(ordered(union)) if sorts else union
 
@@ -206,7 +202,7 @@ def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[st
     for table in tables:
         for identifier, name in zip(table.class_ids, table.classes, strict=True):
             plain = name.removesuffix(distinct_name("", identifier))
-            path, other = called.setdefault(identifier, (_input(table), plain))
+            path, other = called.setdefault(identifier, (table.path, plain))
             if other != plain:
                 raise _other(table, identifier, repr(plain), repr(other), path)
     names = [called[identifier][1] for identifier in ids]
@@ -220,7 +216,7 @@ def _class_names(tables: Sequence[GroundTruth], ids: Sequence[Name]) -> tuple[st
 def _other(table: GroundTruth, name: Name, here: str, there: str, path: str) -> InputError:
     message = f"category {name!r} is {here} here and {there} in {path}"
     remedy = "give ground truths of one list of categories"
-    return InputError(Problem(_input(table), "", message, remedy))
+    return InputError(Problem(table.path, "", message, remedy))
 
 
 def _sizes(tables: Sequence[GroundTruth], images: Sequence[Name]) -> Floats | None:
@@ -262,7 +258,7 @@ def _groups(tables: Sequence[GroundTruth]) -> dict[Name, str]:
     found: dict[Name, tuple[str, str]] = {}
     for table in tables:
         for identifier, group in table.groups.items():
-            path, other = found.setdefault(identifier, (_input(table), group))
+            path, other = found.setdefault(identifier, (table.path, group))
             if other != group:
                 raise _other(table, identifier, group, other, path)
     return {identifier: group for identifier, (_, group) in found.items()}
@@ -306,8 +302,8 @@ def _joined(tables: Sequence[Table], name: str) -> NDArray[Any]:
         column = table.columns()[name]
         if column.shape[1:] != first.shape[1:]:
             here, there = column.shape[1], first.shape[1]
-            message = f"objects have {here} {name} here and {there} in {_input(filled[0])}"
-            raise InputError(Problem(_input(table), "", message, "give inputs of one skeleton"))
+            message = f"objects have {here} {name} here and {there} in {filled[0].path}"
+            raise InputError(Problem(table.path, "", message, "give inputs of one skeleton"))
     return np.concatenate([table.columns()[name] for table in filled])
 
 

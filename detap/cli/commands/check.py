@@ -66,14 +66,13 @@ def command(context: click.Context, /, **options: Any) -> None:
     sigmas = options.pop("sigmas")
     if sigmas is not None:
         rules = rules.with_changes(sigmas=sigmas.value)
-    inputs = inputs.scored_by(rules)
     options.pop("strict")
     outputs = Outputs.from_options(options, inputs.paths())
     for sink in outputs.sinks:
         if sink.name not in _FORMATS:
             raise UsageError(f"check writes {' or '.join(_FORMATS)}, not {sink.name}")
     outputs.check()
-    read = _read(inputs.hashed(outputs.want_digests), rules)
+    read = _read(inputs.scored_by(rules, digests=outputs.want_digests), rules)
     _write(read, outputs, session)
     if read.problems:
         raise InputError(read.problems, read.omitted)

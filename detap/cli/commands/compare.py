@@ -125,14 +125,13 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     options["dt"] = (first,)
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
-    inputs = inputs.scored_by(rules)
     if not options["resamples"]:
         _refuse_idle(options["resolve_drop"])
     outputs = Outputs.from_options(options, [*inputs.paths(), *inputs.meant(second)])
     outputs.refuse_others("a comparison")
     outputs.check()
     digests = outputs.want_digests
-    inputs = inputs.hashed(digests)
+    inputs = inputs.scored_by(rules, digests=digests)
     sources = inputs.begin()
     from detap.checks.sanity_notes import comparison_notes
     from detap.report.sections.comparison import comparison_report

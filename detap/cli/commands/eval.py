@@ -31,15 +31,13 @@ from detap.cli.reporting import (
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.cli.sharded import engine_options, evaluate_shards, in_shards
-from detap.errors import DifferenceError
+from detap.errors import DifferenceError, Note
 from detap.formats.several import Sources
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
 
 if TYPE_CHECKING:
     from detap.analysis.crosscheck import CrossCheck
-    from detap.evaluation.detection import Result
-    from detap.evaluation.partial import Partial
     from detap.tables.detection import Detections, GroundTruth
 
 _cross_check_option = option(
@@ -103,7 +101,6 @@ def command(session: Session, /, **options: Any) -> int:
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
-    inputs = inputs.scored_by(rules)
     sources = [*inputs.paths(), *inputs.meant(gates.before), *gates.paths()]
     outputs = Outputs.from_options(options, sources, other_files(options))
     check_report_options(options, rules)
@@ -123,8 +120,8 @@ def _evaluate(
     session: Session,
 ) -> int:
     gates = how[1]
-    digests = outputs.want_digests or gates.want_digests or options["partial"] is not None
-    inputs = inputs.hashed(digests)
+    digests = outputs.want_digests or gates.baseline is not None or options["partial"] is not None
+    inputs = inputs.scored_by(how[0], digests=digests)
     if in_shards(inputs, how[0], outputs, options):
         baseline = gates.read_baseline()
         found = evaluate_shards(inputs, how, options, session)
@@ -186,8 +183,12 @@ def _in_one_run(
     slices, slice_notes = gates.read_slices(
         result.images, lambda name: inputs.format.image_attribute(result.ground_truth, name)
     )
-    partial = _partial(scored, truth, options)
-    warnings = () if partial is None else partial.warnings()
+    partial, warnings = None, tuple[Note, ...]()
+    if options["partial"] is not None:
+        from detap.evaluation.partial import Partial
+
+        partial = Partial.of(scored, truth=truth, tie_range=options["tie_range"])
+        warnings = partial.warnings()
     found = Evaluated(
         result,
         describe_inputs(truth, detections, digests=inputs.reading["limits"].digests),
@@ -199,17 +200,6 @@ def _in_one_run(
         partial=partial,
     )
     return found, check
-
-
-def _partial(
-    result: "Result", truth: "GroundTruth", options: Mapping[str, Any]
-) -> "Partial | None":
-    """Return what remains, where it is to be written: images that were chosen are some of all."""
-    if options["partial"] is None:
-        return None
-    from detap.evaluation.partial import Partial
-
-    return Partial.of(result, truth=truth, tie_range=options["tie_range"])
 
 
 def selected(

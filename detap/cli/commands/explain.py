@@ -149,7 +149,7 @@ def command(session: Session, /, reports: tuple[str, ...], **options: Any) -> No
         scored = searched_presets(changes)[0]
         question = partial(_origin, Wanted.of(number), changes)
     if inputs is not None:
-        inputs = inputs.scored_by(*scored)
+        inputs = inputs.scored_by(*scored, digests=True)
     _explain((inputs, outputs), question, options, session)
 
 
@@ -231,7 +231,6 @@ def _explain(
     if inputs is None:
         outputs.write(question(options, None), quiet=session.quiet)
         return
-    inputs = inputs.hashed(True)
     sources = inputs.begin()
     from detap.analysis.explanation.account import Made  # numpy, while reading
     from detap.evaluation.detection import select

@@ -350,7 +350,7 @@ class _Work(NamedTuple):
 
     @property
     def want_digests(self) -> bool:
-        return self.outputs.want_digests or self.gates.want_digests
+        return self.outputs.want_digests or self.gates.baseline is not None
 
     def finish(self, report: "Report", judged: Judged, read: "Sequence[SourceFile]") -> int:
         """Say the notes, write the report everywhere, and return the exit status."""

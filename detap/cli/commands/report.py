@@ -126,7 +126,6 @@ def command(session: Session, /, **options: Any) -> None:
     inputs = Inputs.from_options(options)
     slicing = Gates.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
-    inputs = inputs.scored_by(rules)
     if before == "-":
         raise UsageError("--baseline-detections cannot come from stdin")
     if pictures is not None and not os.path.isdir(pictures):
@@ -157,7 +156,7 @@ def _report(
 ) -> "tuple[Report, list[SourceFile]]":
     """Return the report, and what was read for it."""
     slicing, session = how
-    inputs = inputs.hashed(True)
+    inputs = inputs.scored_by(rules, digests=True)
     sources = inputs.begin()
     # As for eval: numpy would start a thread of its linear algebra for each core.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

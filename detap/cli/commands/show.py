@@ -57,11 +57,10 @@ def command(session: Session, /, image: str, **options: Any) -> None:
     """
     inputs = Inputs.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
-    inputs = inputs.scored_by(rules)
     outputs = Outputs.from_options(options, inputs.paths())
     outputs.refuse_others("an image")
     outputs.check()
-    inputs = inputs.hashed(outputs.want_digests)
+    inputs = inputs.scored_by(rules, digests=outputs.want_digests)
     sources = inputs.begin()
     from detap.analysis.verdicts import verdicts  # numpy, while reading
     from detap.evaluation.detection import score_tables

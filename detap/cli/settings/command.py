@@ -16,6 +16,7 @@ from detap.cli.settings.file import NOTHING, Setting, Settings, find, read
 from detap.errors import UsageError
 
 _META = "detap.settings"
+_TRUE = ("1", "true", "t", "yes", "y", "on")
 
 
 class _SettingsFile(Option):
@@ -119,7 +120,7 @@ def settings_for(given: Mapping[str, Any], command: ConfiguredCommand) -> Settin
         raise UsageError(f"--target: a run takes one target, not {names}; run each by itself")
     target = several[0] if several else os.environ.get("DETAP_TARGET")
     chosen = given.get("config") or os.environ.get("DETAP_CONFIG")
-    if given.get("isolated") or _is_true(os.environ.get("DETAP_ISOLATED")):
+    if given.get("isolated") or os.environ.get("DETAP_ISOLATED", "").lower() in _TRUE:
         if chosen or target:
             raise UsageError("--isolated takes no settings: leave --config and --target out")
         return NOTHING
@@ -130,10 +131,6 @@ def settings_for(given: Mapping[str, Any], command: ConfiguredCommand) -> Settin
         return NOTHING
     known = [setting_of(option) for option in options_of(command.known)]
     return read(path, known, target, command.section)
-
-
-def _is_true(text: str | None) -> bool:
-    return text is not None and text.lower() in ("1", "true", "t", "yes", "y", "on")
 
 
 def options_of(command: click.Command) -> Iterable[click.Option]:

@@ -31,7 +31,7 @@ Scan = TypeVar("Scan", TruthScan, ResultsScan, ListsScan)
 
 
 class Handle(Generic[Scan]):
-    """A file being scanned.
+    """A file being scanned. Of the reader's options those that a scan does not need are ignored.
 
     Attributes
     ----------
@@ -52,11 +52,12 @@ class Handle(Generic[Scan]):
         self,
         path: Path,
         scanner: type[Scan],
-        limits: Limits,
+        limits: Limits = DEFAULT_LIMITS,
         *,
         masks: bool = False,
         keypoints: bool = False,
         boxes: str = "xywh",
+        **_: Any,
     ) -> None:
         self.path = os.fspath(path)
         self.limits = limits
@@ -223,28 +224,11 @@ def run_split(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
     return regular
 
 
-def ground_truth(
-    path: Path,
-    limits: Limits = DEFAULT_LIMITS,
-    masks: bool = False,
-    keypoints: bool = False,
-    boxes: str = "xywh",
-    **_: Any,
-) -> Handle[TruthScan]:
-    """Begin to read an instances file; give the handle to `coco.read_ground_truth`.
-
-    Of the reader's options those that a scan depends on matter so early; so for detections.
-    """
-    return Handle(path, TruthScan, limits, masks=masks, keypoints=keypoints, boxes=boxes)
+def ground_truth(path: Path, limits: Limits = DEFAULT_LIMITS, **how: Any) -> Handle[TruthScan]:
+    """Begin to read an instances file; give the handle to `coco.read_ground_truth`."""
+    return Handle(path, TruthScan, limits, **how)
 
 
-def detections(
-    path: Path,
-    limits: Limits = DEFAULT_LIMITS,
-    masks: bool = False,
-    keypoints: bool = False,
-    boxes: str = "xywh",
-    **_: Any,
-) -> Handle[ResultsScan]:
+def detections(path: Path, limits: Limits = DEFAULT_LIMITS, **how: Any) -> Handle[ResultsScan]:
     """Begin to read a results file; give the handle to `coco.read_detections`."""
-    return Handle(path, ResultsScan, limits, masks=masks, keypoints=keypoints, boxes=boxes)
+    return Handle(path, ResultsScan, limits, **how)

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from detap.errors import InputError, Note, UsageError
-from detap.formats.coco import prefetch
 from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import (
@@ -90,7 +89,7 @@ def read_ground_truth(
     handle = (
         path
         if isinstance(path, Handle)
-        else prefetch.ground_truth(path, limits, masks, keypoints, boxes)
+        else Handle(path, TruthScan, limits, masks=masks, keypoints=keypoints, boxes=boxes)
     )
     columns = scanned_truth(handle.result())
     if columns is None:
@@ -265,7 +264,7 @@ def read_detections(
     handle = (
         path
         if isinstance(path, Handle)
-        else prefetch.detections(path, limits, masks, keypoints, boxes)
+        else Handle(path, ResultsScan, limits, masks=masks, keypoints=keypoints, boxes=boxes)
     )
     refuse_same_file(handle.path, truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names

@@ -10,25 +10,22 @@ _TAIL = 1024
 
 
 def fits(path: str) -> bool:
-    """Return whether a JSON file, or the first few of a folder, have LabelMe's keys."""
-    if not os.path.isdir(path):
-        return path.lower().endswith(".json") and _fits(path)
-    try:
-        with os.scandir(path) as entries:
-            names = (e.path for e in entries if e.name.lower().endswith(".json"))
-            found = [_fits(name) for name in islice(names, _LOOKED_AT)]
-    except OSError:
-        return False
-    return bool(found) and all(found)
+    """Return whether a JSON file, or the first few of a folder, have LabelMe's keys.
 
-
-def _fits(file: str) -> bool:
-    """Return whether the keys stand at either end: between them may be the picture itself."""
-    data = head(file)
+    They stand at either end of a file: between them may be the picture itself.
+    """
     try:
-        with open(file, "rb") as opened:
+        if os.path.isdir(path):
+            with os.scandir(path) as entries:
+                names = (e.path for e in entries if e.name.lower().endswith(".json"))
+                found = [fits(name) for name in islice(names, _LOOKED_AT)]
+            return bool(found) and all(found)
+        data = head(path) if path.lower().endswith(".json") else b""
+        if not data:
+            return False
+        with open(path, "rb") as opened:
             size = os.fstat(opened.fileno()).st_size
-            data += b" " + os.pread(opened.fileno(), _TAIL, max(0, size - _TAIL)) if data else b""
+            data += b" " + os.pread(opened.fileno(), _TAIL, max(0, size - _TAIL))
     except OSError:
         return False
     return b'"shapes"' in data and (b'"imagePath"' in data or b'"shape_type"' in data)

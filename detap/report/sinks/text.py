@@ -70,7 +70,11 @@ def _lines(report: Report, style: Style) -> list[Line]:
     if report.answer:
         answer = _wrapped(printable(report.answer), style.width)
         lines = [[(piece, "title")] for piece in answer]
-    failed = _failed_names(report)
+    failed: Collection[str] = ()
+    if any(block.verdicts for block in report.blocks):
+        from detap.report.sections.gates import checks_of  # only with gates
+
+        failed = {check["name"] for check in checks_of(report).failed}
     # Of what could not be read there are no classes to show.
     if report.table.rows or report.summary:
         lines += [*([[]] if lines else []), *table_lines(report.table, style, failed)]
@@ -81,15 +85,6 @@ def _lines(report: Report, style: Style) -> list[Line]:
     if report.signature:
         lines += [[], [(printable(report.signature), "dim")]]
     return lines
-
-
-def _failed_names(report: Report) -> frozenset[str]:
-    """Return the names of the numbers whose gate failed."""
-    if not any(block.verdicts for block in report.blocks):
-        return frozenset()
-    from detap.report.sections.gates import checks_of  # only with gates
-
-    return frozenset(check["name"] for check in checks_of(report).failed)
 
 
 def _block_lines(block: Block, style: Style) -> Iterator[Line]:
