@@ -190,7 +190,7 @@ def _overlooked(gates: "Sequence[Gate]", case: _Case) -> Iterator[Note]:
     }
     for gate in gates:
         name = gate.stands_for
-        on_a_mean = name is not None and name.row is None and not name.smallest
+        on_a_mean = name is not None and not name.in_rows
         if not on_a_mean or gate.kind != "drop" or gate.failed:
             continue
         falls = [fall for fall in _falls(gate, case, held) if case.fails(fall.gate)]

@@ -115,9 +115,9 @@ class Numbers:
 
     def at_threshold(self, name: "Name") -> bool:
         """Tell whether a number is one at a score threshold, and no column of the rows."""
-        in_rows = name.row is not None or name.smallest
         rows = self.part(name.slice).rows
-        return name.measure in AT_THRESHOLD and not (in_rows and rows and name.measure in rows[0])
+        column = name.in_rows and bool(rows) and name.measure in rows[0]
+        return name.measure in AT_THRESHOLD and not column
 
     def undefined(self) -> "Numbers":
         """Return the same numbers, none of them defined, and all counts 0."""
@@ -254,6 +254,11 @@ class Name:
     slice: str | None
     text: str
 
+    @property
+    def in_rows(self) -> bool:
+        """Whether it is a number of the rows, not of the summary."""
+        return self.row is not None or self.smallest
+
     def of(self, numbers: Numbers) -> float:
         """Return the number."""
         numbers = numbers.part(self.slice)
@@ -281,8 +286,7 @@ class Name:
     def is_count(self, numbers: Numbers) -> bool:
         """Tell whether it is a whole number of things rather than a share."""
         rows = numbers.part(self.slice).rows
-        in_rows = self.row is not None or self.smallest
-        return in_rows and bool(rows) and is_count(rows[0].get(self.measure))
+        return self.in_rows and bool(rows) and is_count(rows[0].get(self.measure))
 
 
 def resolve(name: str | None, numbers: Numbers, baseline: Numbers | None = None) -> list[Name]:

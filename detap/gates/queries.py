@@ -57,7 +57,7 @@ class QueryIntervals:
         return self._series(name, self._now)
 
     def _series(self, name: Name, result: RetrievalResult | None) -> Floats | None:
-        if result is None or name.row is not None or name.smallest:
+        if result is None or name.in_rows:
             return None
         return self._means(result, name.measure)
 

@@ -109,7 +109,7 @@ def _margins(gates: Sequence[Gate], spread: Spread, criterion: Criterion) -> Ite
 def _classes_of(held: Collection[Name], numbers: Numbers) -> Iterator[Name]:
     """Yield the numbers of each class beside those of all classes, where no gate holds them."""
     for name in held:
-        if name.row is not None or name.smallest or name.slice is not None:
+        if name.in_rows or name.slice is not None:
             continue
         # mAP is the mean of the classes' AP.
         called = (name.measure.removeprefix("m"), name.measure)
