@@ -13,6 +13,7 @@ import pytest
 import detap as package
 from detap import metrics
 from detap.core.resampling import Weights
+from detap.errors import UnknownNameError
 from detap.evaluation.detection import score_tables
 from detap.evaluation.partial import Partial
 from detap.evaluation.results import Result
@@ -36,7 +37,7 @@ class MissesPerImage(Metric):
     higher_is_better = False
     bounds = (0.0, float("inf"))
 
-    def summary(self, rules: Protocol) -> Iterator[Measure]:
+    def listed(self, rules: Protocol) -> Iterator[Measure]:
         yield measure(rules, self, "MPI", (0, 0, len(rules.detection_limits) - 1))
 
     def by_class(self, result: Result, entry: Measure) -> Floats:
@@ -74,7 +75,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
     By hand: of cats 3 and 2 are missed per image, of dogs none, so the means are 1.5 and 1.
     """
-    monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissesPerImage()])
+    monkeypatch.setattr(metrics, "METRICS", [MissesPerImage(), *METRICS])
     monkeypatch.chdir(tmp_path)
     boxes = [(image, label, box) for image in (1, 2, 3) for label, box in _objects()]
     truth = {
@@ -114,6 +115,8 @@ def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
     record = json.loads(Path("r.json").read_text())
     assert record["summary"]["MPI"] == 1.5
     assert [(row["name"], row["MPI"]) for row in record["classes"]] == [("cat", 3), ("dog", 0)]
+    assert next(iter(record["summary"])) == "AP"  # it is not the protocol's primary metric
+    assert record["classes"][0]["AP"] == pytest.approx(26 / 101)  # the recalls 0 to 0.25
     with Path("r.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert [float(row["MPI"]) for row in rows[:2]] == [3, 0]
@@ -186,6 +189,75 @@ def test_a_loop_and_merged_partials_have_it() -> None:
         for image in truth.images
     ]
     assert package.merge(parts).compute().summary["MPI"] == 1.5
+
+
+@pytest.mark.parametrize(
+    ("scope", "in_summary", "in_table"),
+    [("both", True, True), ("class", False, True), ("overall", True, False)],
+)
+@pytest.mark.usefixtures("folder")
+def test_its_scope_says_where_it_is_listed(
+    scope: str, monkeypatch: pytest.MonkeyPatch, *, in_summary: bool, in_table: bool
+) -> None:
+    monkeypatch.setattr(MissesPerImage, "scope", scope)
+    record = result("one").to_dict()
+    assert ("MPI" in record["summary"], "MPI" in record["classes"][0]) == (in_summary, in_table)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("interpolation", "all-point"),
+        ("recall_grid", "float32"),
+        ("precision_guard", 0.5),
+        ("absent_class", "zero"),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_metric_depends_on_no_field_but_its_own(field: str, value: object) -> None:
+    """Of fields that matching does not depend on."""
+    assert field in metrics.after_matching()
+    truth = package.read_ground_truth("gt.json")
+    detections = package.read_detections("one.json", truth)
+    usual = package.protocol("coco")
+    plain, changed = (
+        package.evaluate(truth, detections, rules).summary
+        for rules in (usual, usual.with_changes(**{field: value}))
+    )
+    others = [entry for entry in metrics.summary(usual) if field not in entry.metric.fields]
+    assert {"AR", "MPI"} <= {entry.metric.name for entry in others}
+    for entry in others:
+        assert repr(changed[entry.name]) == repr(plain[entry.name])
+
+
+def test_fields_of_a_metric_are_matched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of all metrics: what a metric declares, explain need not match anew."""
+    known = metrics.after_matching()
+    monkeypatch.setattr(MissesPerImage, "fields", ("headline",))
+    monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissesPerImage()])
+    assert metrics.after_matching() == known | {"headline"}
+
+
+def test_the_number_of_a_class_has_a_name_of_its_own() -> None:
+    voc = package.protocol("voc2012")
+    assert metrics.named_of_class(voc, "AP").name == "mAP"
+    assert metrics.named_of_class(voc, "mAP").name == "mAP"
+    assert metrics.named_of_class(voc, "recall").metric.scope == "class"
+    for find in (metrics.named, metrics.named_of_class):
+        with pytest.raises(UnknownNameError, match="has no number 'nAP'"):
+            find(voc, "nAP")
+    with pytest.raises(UnknownNameError, match="has no number 'recall'"):
+        metrics.named(voc, "recall")
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_metric_that_no_protocol_is_quoted_by_is_not_explained(detap: Run) -> None:
+    ended = detap(
+        *("explain", "--gt", "gt.json", "--dt", "one.json"),
+        *("--from", "coco", "--to", "coco-strict", "--at", "MPI"),
+    )
+    assert ended.status == 2
+    assert "MPI cannot be explained: no protocol has MPI alone; ask for AP or AR" in ended.err
 
 
 def test_every_number_of_every_preset_is_of_a_metric() -> None:

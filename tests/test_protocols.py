@@ -289,7 +289,7 @@ def test_every_axis_that_goes_together_is_one() -> None:
     names = [axis.name for axis in axes(Protocol)]
     together = [name for group in Protocol.together for name in group]
     assert len(together) == len(set(together))
-    assert set(together) | set(Protocol.after_matching) <= set(names)
+    assert set(together) | metrics.after_matching() <= set(names)
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def resampled(
     weights : Weights
         As from :func:`draw_weights`. For a paired comparison, the same for both results.
     names : sequence of str
-        As :func:`detap.metrics.named` knows them.
+        Names of numbers, or what they are called of one class.
     threads : int, optional
         The result does not depend on it.
 
@@ -74,7 +74,7 @@ def resampled(
     check_threads(threads)
     rules = result.protocol
     rules.refuse_unranked("use another --protocol, or leave out --confidence and --resolve-drop")
-    measures = [metrics.named(rules, name) for name in names]
+    measures = [metrics.named_of_class(rules, name) for name in names]
     if not measures:
         return Resampled({}, {})
     _check_weight(result.evidence, weights)

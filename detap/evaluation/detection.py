@@ -229,7 +229,7 @@ def finished_by(result: Result, protocol: Protocol) -> Result:
     result : Result
         With boxes.
     protocol : Protocol
-        Other than the result's only in axes of :attr:`Protocol.after_matching`.
+        Other than the result's only in fields of :func:`detap.metrics.after_matching`.
     """
     scene = result._source
     scores = finish(result.evidence, rules=rules_of(protocol), threads=scene.threads)

@@ -227,18 +227,15 @@ class Result(Record):
 
     @cached_property
     def by_class(self) -> dict[str, Floats]:
-        """The numbers of the summary for each class, (K,) float64, by name.
+        """The numbers of each class, (K,) float64, by name.
 
         A mean over one class is called AP whatever the protocol calls the mean over all.
         """
-        return {
-            entry.class_name: self.class_values(entry)
-            for entry in metrics.summary(self.protocol)
-            if not entry.group
-        }
+        entries = metrics.columns(self.protocol)
+        return {entry.class_name: self.class_values(entry) for entry in entries}
 
     def class_measures(self, label: int) -> dict[str, float]:
-        """Return the numbers of the summary for one class, by name."""
+        """Return the numbers of one class, by name."""
         return {name: float(values[label]) for name, values in self.by_class.items()}
 
     def measure(self, name: str) -> float:
@@ -272,7 +269,10 @@ class Result(Record):
         UnknownNameError
             If the protocol has no such number, with near names. It is a KeyError too.
         """
-        entry = metrics.named(self.protocol, name)
+        return self.counted_by(metrics.named(self.protocol, name))
+
+    def counted_by(self, entry: Measure) -> Counts:
+        """Return how many ground truths of each class a number counts, (K,) int64."""
         counts = self._positives[entry.area]
         return np.where(self.in_group(entry.group), counts, 0) if entry.group else counts
 
@@ -518,21 +518,15 @@ def every_cell(protocol: Protocol) -> "tuple[Cell, ...]":
 def class_rows(result: Result) -> list[dict[str, str | int | float | None]]:
     """Return one row per class: its name and id, its numbers, its counts; NaN is undefined."""
     protocol = result.protocol
-    classes = len(result.classes)
-    ids = [None] * classes if protocol.class_agnostic else result.class_ids
-    # AP comes first and is always there, undefined where the protocol has none.
+    numbers = {name: values.tolist() for name, values in result.by_class.items()}
+    average = (entry for entry in metrics.columns(protocol) if entry.metric.name == "AP")
+    undefined = [nan] * len(result.classes)
     columns: dict[str, Sequence[str | int | float | None]] = {
         "name": result.classes,
-        "id": ids,
-        "AP": [nan] * classes,
-    }
-    numbers = {name: values.tolist() for name, values in result.by_class.items()}
-    if protocol.headline != "AR":
-        columns["AP"] = next(iter(numbers.values()))
-    columns |= numbers
-    if protocol.headline == "mAP":
-        columns["recall"] = result.recall[:, :, 0, -1].mean(axis=0).tolist()
-    columns |= {
+        "id": [None] * len(undefined) if protocol.class_agnostic else result.class_ids,
+        # AP comes first and is always there, undefined where the protocol has none.
+        "AP": next((numbers[entry.class_name] for entry in average), undefined),
+        **numbers,
         "ground_truths": result.ground_truths.tolist(),
         "neutral": result.neutral.tolist(),
         "detections": result.detections_count.tolist(),

@@ -9,7 +9,7 @@ from detap import metrics
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
 from detap.analysis.operating import OperatingPoint, Threshold, operating_point
 from detap.analysis.resolution import LEVEL
-from detap.errors import UsageError
+from detap.errors import UnknownNameError, UsageError
 from detap.evaluation.detection import on_images
 from detap.evaluation.results import Result, class_rows
 from detap.gates.baseline import rows_beside
@@ -19,7 +19,6 @@ from detap.gates.names import Name, Numbers, escaped, resolve
 from detap.gates.verdicts import Gate, Interval, Limit
 from detap.io.digest import sha256_of_names
 from detap.metrics.at_threshold import AT_THRESHOLD
-from detap.protocols import Protocol
 from detap.tables.detection import Floats
 from detap.tables.detection import Name as ImageName
 
@@ -135,15 +134,16 @@ def _numbers(result: Result, score: Threshold | None) -> Numbers:
     def more_rows(name: str) -> list[float]:
         if name in known:
             return [entry.numbers()[name] for entry in point().by_class]
-        values: list[float] = result.measure_by_class(in_protocol(result.protocol, name)).tolist()
+        entry = metrics.named_of_class(result.protocol, name)
+        values: list[float] = result.class_values(entry).tolist()
         return values
 
     def counted(name: str) -> list[int]:
         if name in known:
-            values: list[int] = result.ground_truths.tolist()
+            counts = result.ground_truths
         else:
-            values = result.counted(in_protocol(result.protocol, name)).tolist()
-        return values
+            counts = result.counted_by(metrics.named_of_class(result.protocol, name))
+        return counts.tolist()  # type: ignore[no-any-return]
 
     return Numbers(
         next(iter(result.summary)),
@@ -153,15 +153,6 @@ def _numbers(result: Result, score: Threshold | None) -> Numbers:
         more_rows=more_rows,
         counted=counted,
     )
-
-
-def in_protocol(rules: Protocol, row_measure: str) -> str:
-    """Return what the protocol calls a number of one class: where the mean is mAP, AP is mAP."""
-    if row_measure == "recall":
-        return "AR"
-    if rules.headline == "mAP" and row_measure.startswith("AP"):
-        return f"m{row_measure}"
-    return row_measure
 
 
 class Intervals:
@@ -219,14 +210,11 @@ class Intervals:
         """Return what the protocol calls a number; None where it cannot be resampled."""
         if name.smallest or self._numbers.at_threshold(name):
             return None
-        rules, measure = self._now.whole.protocol, name.measure
-        if name.row is not None:
-            measure = in_protocol(rules, measure)
+        find = metrics.named if name.row is None else metrics.named_of_class
         try:
-            metrics.named(rules, measure)
-        except KeyError:
+            return find(self._now.whole.protocol, name.measure).name
+        except UnknownNameError:
             return None
-        return measure
 
     def interval(self, name: Name) -> Interval:
         """Return the interval of the drop of a number."""

@@ -7,7 +7,7 @@ all classes and in resamples of the images. Tables, reports, gates and compariso
 ====================  =======================================================
 metric.py             the interface, and what most metrics share
 average_precision.py  AP and mAP
-average_recall.py     AR
+average_recall.py     AR, and the final recall of each class
 accumulated.py        what these two share
 at_threshold.py       F1, precision, recall, false positives per image
 ====================  =======================================================
@@ -18,17 +18,26 @@ from typing import TYPE_CHECKING
 
 from detap.errors import UnknownNameError
 from detap.metrics.average_precision import AveragePrecision
-from detap.metrics.average_recall import AverageRecall
+from detap.metrics.average_recall import AverageRecall, FinalRecall
 from detap.metrics.metric import Metric
 from detap.spelling import near
 
 if TYPE_CHECKING:
     from detap.protocols import Measure, Protocol
 
-METRICS: list[Metric] = [AveragePrecision(), AverageRecall()]
-"""All metrics, in the order in which a summary lists them."""
+METRICS: list[Metric] = [AveragePrecision(), AverageRecall(), FinalRecall()]
+"""All metrics, in the order in which reports list them after the primary one."""
 
-__all__ = ["METRICS", "Metric", "metric_named", "named", "summary"]
+__all__ = [
+    "METRICS",
+    "Metric",
+    "after_matching",
+    "columns",
+    "metric_named",
+    "named",
+    "named_of_class",
+    "summary",
+]
 
 
 def metric_named(name: str) -> Metric | None:
@@ -46,7 +55,20 @@ def metric_named(name: str) -> Metric | None:
 
 def summary(rules: "Protocol") -> "tuple[Measure, ...]":
     """Return the numbers of a protocol's summary, in order, the headline first."""
-    return tuple(entry for metric in METRICS for entry in metric.summary(rules))
+    return tuple(entry for entry in _listed(rules) if entry.metric.scope != "class")
+
+
+def columns(rules: "Protocol") -> "tuple[Measure, ...]":
+    """Return the numbers that a protocol lists of each class, in order."""
+    entries = (entry for entry in _listed(rules) if entry.metric.scope != "overall")
+    return tuple(entry for entry in entries if not entry.group)
+
+
+def _listed(rules: "Protocol") -> "Iterator[Measure]":
+    """Yield the numbers that a protocol lists, those of its primary metric first."""
+    primary = rules.headline.removeprefix("m")
+    for metric in sorted(METRICS, key=lambda metric: metric.headline != primary):
+        yield from metric.listed(rules)
 
 
 def named(rules: "Protocol", name: str) -> "Measure":
@@ -60,17 +82,38 @@ def named(rules: "Protocol", name: str) -> "Measure":
     UnknownNameError
         If there is none, with near names. It is a KeyError too.
     """
-    for candidate in _all(rules):
-        if candidate.name == name:
-            return candidate
+    for entry in _all(rules):
+        if entry.name == name:
+            return entry
     usual = [entry.name for entry in summary(rules)]
     hint = near(name, usual) or near(name, dict.fromkeys(entry.name for entry in _all(rules)))
     hint = hint or f"it has {', '.join(usual)}"
     raise UnknownNameError(f"protocol {rules.name} has no number {name!r}; {hint}")
 
 
+def named_of_class(rules: "Protocol", name: str) -> "Measure":
+    """Return a number of one class by its name, which is AP where the mean is mAP.
+
+    Raises
+    ------
+    UnknownNameError
+        As of :func:`named`.
+    """
+    others = (entry for metric in METRICS for entry in metric.others(rules))
+    for entry in (*columns(rules), *others):
+        if entry.class_name == name and entry.metric.scope != "overall":
+            return entry
+    return named(rules, name)
+
+
+def after_matching() -> frozenset[str]:
+    """Return the fields of a protocol that metrics depend on, and matching does not."""
+    return frozenset(field for metric in METRICS for field in metric.fields)
+
+
 def _all(rules: "Protocol") -> "Iterator[Measure]":
-    """Yield all numbers of a protocol, those of the summary first; a name may occur again."""
+    """Yield all numbers over classes, those of the summary first; a name may occur again."""
     yield from summary(rules)
     for metric in METRICS:
-        yield from metric.others(rules)
+        if metric.scope != "class":
+            yield from metric.others(rules)

@@ -21,7 +21,7 @@ class AveragePrecision(Accumulated):
     accumulated = "precision"
     headline = "AP"
 
-    def summary(self, rules: "Protocol") -> "Iterator[Measure]":
+    def listed(self, rules: "Protocol") -> "Iterator[Measure]":
         """Yield the mean over the thresholds, those at .5 and .75, by area, by group of classes."""
         if rules.headline == "AR":
             return

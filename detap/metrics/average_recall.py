@@ -21,7 +21,7 @@ class AverageRecall(Accumulated):
     headline = "AR"
     column_priority = 2
 
-    def summary(self, rules: "Protocol") -> "Iterator[Measure]":
+    def listed(self, rules: "Protocol") -> "Iterator[Measure]":
         """Yield it at each limit, at IoU .5 and .75 for keypoints, and by area."""
         limits, bands = range(len(rules.detection_limits)), range(len(rules.area_ranges))
         if rules.headline == "AR":
@@ -71,3 +71,22 @@ class AverageRecall(Accumulated):
         last = area == 0 and limit == len(rules.detection_limits) - 1
         heading = "AR" if last and rules.headline != "AR" else ""
         return measure(rules, self, name, (None, area, limit))._replace(heading=heading)
+
+
+class FinalRecall(Accumulated):
+    """The recall of each class that VOC's tables have beside AP."""
+
+    name = "recall"
+    title = "final recall"
+    scope = "class"
+    accumulated = "recall"
+
+    def listed(self, rules: "Protocol") -> "Iterator[Measure]":
+        """Yield it over all areas at the largest limit, if the primary metric is mAP."""
+        if rules.headline == "mAP":
+            yield measure(rules, self, self.name, (None, 0, len(rules.detection_limits) - 1))
+
+    def by_class(self, result: "Result", entry: "Measure") -> "Floats":
+        """Return the mean over thresholds."""
+        means: Floats = result.recall[:, :, entry.area, entry.limit].mean(axis=0)
+        return means

@@ -27,13 +27,14 @@ class Metric:
     bounds : (float, float)
         The least and the largest value.
     scope : {"class", "overall", "both"}
-        Whether it is defined for each class, over all classes, or both.
+        Whether it is a column of the class table, a line of the summary, or both.
     fields : tuple of str
-        The fields of the protocol that it depends on, besides those of matching.
+        The fields of the protocol that it depends on and matching does not: protocols that differ
+        in these alone are matched once.
     accumulated : {"precision", "recall"} or None
         The array of pycocotools' ``COCOeval.eval`` that it is a mean of; None if of neither.
     headline : {"AP", "AR"} or None
-        That field of a protocol with this metric alone; None for the protocol's own.
+        The `headline` of protocols whose primary metric it is; None if of none.
     ratcheted : bool
         Whether ``detap baseline`` keeps the better of two values.
     column_priority : int
@@ -52,8 +53,8 @@ class Metric:
     ratcheted = True
     column_priority = 1
 
-    def summary(self, rules: "Protocol") -> Iterable["Measure"]:
-        """Return its numbers in the summary of a protocol, in order."""
+    def listed(self, rules: "Protocol") -> Iterable["Measure"]:
+        """Return its numbers that the reports of a protocol list, in order."""
         return ()
 
     def others(self, rules: "Protocol") -> Iterable["Measure"]:

@@ -108,14 +108,6 @@ class Protocol(Rules, kw_only=True):
         ("area_ranges", *_BY_RANGE),
     )
 
-    after_matching: ClassVar[tuple[str, ...]] = (
-        "interpolation",
-        "recall_grid",
-        "precision_guard",
-        "absent_class",
-    )
-    """Axes that say what becomes of a curve: matching does not depend on them."""
-
     iou_thresholds: tuple[float, ...] = axis(
         (0.5,),
         "IoU thresholds: 0.5, or 0.5,0.75, or 0.5:0.95:0.05.",
@@ -635,8 +627,13 @@ class Protocol(Rules, kw_only=True):
         Raises
         ------
         UsageError
-            Where it is the mean over a group of classes, of which no protocol is made.
+            If it is the mean over a group of classes, or of a metric that no protocol is quoted by.
         """
+        if entry.metric.headline is None:
+            raise UsageError(
+                f"{entry.name} cannot be explained: no protocol has {entry.metric.name} alone; ask "
+                "for AP or AR"
+            )
         if entry.group:
             raise UsageError(
                 f"{entry.name} is a mean over {entry.group} classes alone; ask for "
@@ -647,7 +644,7 @@ class Protocol(Rules, kw_only=True):
             self.over(entry.area),
             iou_thresholds=all_of if at is None else (all_of[at],),
             detection_limits=(self.detection_limits[entry.limit],),
-            headline=entry.metric.headline or self.headline,
+            headline=entry.metric.headline,
             class_groups="none",
         )
 

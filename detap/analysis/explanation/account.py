@@ -179,9 +179,11 @@ def _name(record: Record, rules: Protocol, at: str | None) -> str:
     summary = record["summary"]
     if at is None:
         return str(next(iter(summary)))
-    wanted = rules.alone(measure_called(rules, at))
+    asked = measure_called(rules, at)
+    wanted = rules.alone(asked)
     for name in summary:
-        if rules.alone(metrics.named(rules, name)) == wanted:
+        entry = metrics.named(rules, name)
+        if entry.metric is asked.metric and not entry.group and rules.alone(entry) == wanted:
             return str(name)
     hint = near(at, summary) or f"it has {', '.join(summary)}"
     raise UnknownNameError(f"the summary of a report has no number {at!r}; {hint}")

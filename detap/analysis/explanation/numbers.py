@@ -19,10 +19,6 @@ Tables = tuple[GroundTruth, Detections]
 MOST_ROWS = 1_000_000_000
 """Rows times protocols that are scored in a minute, or somewhat less."""
 
-_PLAIN = {
-    entry.name: entry.default for entry in axes(Protocol) if entry.name in Protocol.after_matching
-}
-
 
 def ask(
     tables: Tables,
@@ -80,7 +76,12 @@ def _results(
 
 def _matching(rules: Protocol) -> Protocol:
     """Return one protocol for all that match alike; other pairings are no matching."""
-    return replace(rules, **_PLAIN) if rules.pairing == "ranked" else rules
+    if rules.pairing != "ranked":
+        return rules
+    after = metrics.after_matching()
+    return replace(
+        rules, **{axis.name: axis.default for axis in axes(Protocol) if axis.name in after}
+    )
 
 
 def stands(rules: Protocol, tables: Tables) -> bool:

@@ -163,7 +163,6 @@ def _check_together(shown: str, values: dict[str, Any]) -> None:
 def _numbers(rules: Protocol) -> "Numbers":
     """Return the numbers that a protocol has, all undefined."""
     from detap.gates.names import Numbers
-    from detap.gates.scored import in_protocol
     from detap.report.sections.detection import class_columns
 
     known = AT_THRESHOLD if rules.pairing == "ranked" else ()
@@ -174,7 +173,9 @@ def _numbers(rules: Protocol) -> "Numbers":
         return nan
 
     def more_rows(name: str) -> list[float]:
-        return [more(name if name in known else in_protocol(rules, name))]
+        if name not in known:
+            metrics.named_of_class(rules, name)
+        return [nan]
 
     summary = {measure.name: nan for measure in metrics.summary(rules)}
     row = {column.key: nan for column in class_columns(rules)[1:]}

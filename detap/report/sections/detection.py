@@ -108,18 +108,13 @@ def selection(result: "Result") -> tuple[Block, ...]:
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
     """Return the columns of the class table: the name, the shares, the counts."""
-    # The numbers of a group of classes are of no single class.
-    found = [measure for measure in metrics.summary(protocol) if not measure.group]
-    # The recall that goes with the headline: over all areas, at the largest limit.
     last = len(protocol.detection_limits) - 1
     columns = [Column("name", "class", "class", "name")]
-    for measure in found:
+    for measure in metrics.columns(protocol):
         whole = measure.area == 0 and measure.limit == last
         key = measure.class_name
         priority = 0 if whole else measure.metric.column_priority
         columns.append(Column(key, key, measure.heading or key, "share", priority))
-    if protocol.headline == "mAP":
-        columns.append(Column("recall", "recall", "recall", "share"))
     return (*columns, *_COUNTS)
 
 
@@ -146,12 +141,13 @@ def _totals(
 ) -> dict[str, Cell]:
     """Return the last row: the means as the summary has them, the sums of the counts."""
     totals: dict[str, Cell] = {"name": "mean, total"}
+    summary = result.summary
+    means = {entry.class_name: entry.name for entry in metrics.columns(result.protocol)}
     for column in columns[1:]:
         if column.kind == "count":
             totals[column.key] = total(row[column.key] for row in rows)
-        elif column.key in result.summary or f"m{column.key}" in result.summary:
-            name = column.key if column.key in result.summary else f"m{column.key}"
-            totals[column.key] = result.summary[name]
+        elif means[column.key] in summary:
+            totals[column.key] = summary[means[column.key]]
         else:
             totals[column.key] = mean(row[column.key] for row in rows)
     return totals
