@@ -18,6 +18,7 @@ from markupsafe import Markup
 from detap.names import printable
 from detap.report.numbers import change, share
 from detap.report.page.data import page_data
+from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
     from detap.report.model import Block, Cell, Column, Material, Report
@@ -61,6 +62,7 @@ def render_page(report: "Report", material: "Material") -> str:
         notes=notes,
         facts=facts,
         blocks=report.blocks,
+        drawn=[section.name for section in SECTIONS if section.page_data],
         gates=next((block for block in report.blocks if block.key == "gates"), None),
         cells=_cells,
         trend=_trend,

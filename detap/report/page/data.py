@@ -12,13 +12,14 @@ import numpy as np
 from detap.analysis.breakdowns import Histogram, breakdowns, iou_histogram, score_histogram
 from detap.analysis.calibration import Reliability, calibration
 from detap.analysis.confusion import confusion
-from detap.analysis.errors import TYPES, Errors, errors
-from detap.analysis.operating import Sweep, Sweeps, sweeps
+from detap.analysis.operating import Sweep
 from detap.analysis.outcome import Counts, Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import class_rows
 from detap.names import printable
 from detap.report.page.gallery import changed_images, gallery
+from detap.report.sections import SECTIONS
+from detap.report.sections.analysis import Subject
 from detap.report.values import plain
 from detap.tables.detection import Floats
 
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 _RECALLS = np.arange(101) / 100
 _FALSE = 5  # the types of TYPES that false positives are of
-_BY_SCORE, _BY_RANK = 160, 80
 _CONFUSION_STEPS = 4
 
 
@@ -48,7 +48,8 @@ def page_data(report: "Report", material: "Material") -> dict[str, Any]:
         ``table`` and ``baseline`` are always there; ``analysis`` is None where the protocol knows
         no errors.
     """
-    result = material.result
+    result, before = material.result, material.before
+    subject = Subject(result, None if before is None else Subject(before))
     classes = [printable(name) for name in result.classes]
     model: dict[str, Any] = {
         "classes": classes,
@@ -59,26 +60,22 @@ def page_data(report: "Report", material: "Material") -> dict[str, Any]:
         "gallery": None,
     }
     try:
-        return model | _analysed(Outcome.of(result), material)
+        return model | _analysed(subject)
     except UsageError as error:
         return model | {"refused": str(error)}
 
 
-def _analysed(outcome: Outcome, material: "Material") -> dict[str, Any]:
-    types, swept = errors(outcome), sweeps(outcome)
-    steps = _candidates(swept)
-    best = swept.best.overall.score
-    before = None if material.before is None else Outcome.of(material.before)
-    changed = None if before is None else changed_images(outcome, before)
-    analysis = {
-        "iou": outcome.iou,
-        "truths": outcome.positives.tolist(),
-        "average_precision": plain(types.average_precision),
-        "average_precision_by_class": plain(types.average_precision_by_class.tolist()),
-        "errors": plain(_errors(types, None if before is None else errors(before))),
-        "operating": _operating(outcome, types, swept, steps),
-        "curves": [_curve(sweep) for sweep in swept.by_class],
-        "confusion": _confusion(outcome, steps, best),
+def _analysed(subject: Subject) -> dict[str, Any]:
+    outcome, types, best, before = subject.outcome, subject.errors, subject.best, subject.before
+    changed = None if before is None else changed_images(outcome, before.outcome)
+    analysis = {"iou": outcome.iou, "truths": outcome.positives.tolist()}
+    for section in SECTIONS:
+        if section.page_data:
+            analysis |= section.page_data(subject)
+    analysis |= {
+        "operating": _operating(subject),
+        "curves": [_curve(sweep) for sweep in subject.sweeps.by_class],
+        "confusion": _confusion(subject),
         "calibration": plain(_calibration(outcome)),
         "breakdowns": _breakdowns(outcome, best),
         "histograms": {
@@ -135,69 +132,25 @@ def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
 # --- what was analysed
 
 
-def _errors(types: Errors, before: Errors | None) -> dict[str, Any]:
-    return {
-        "convention": types.convention,
-        "types": [
-            {
-                "name": name,
-                "change": float(types.change[k]),
-                "change_by_class": types.change_by_class[k].tolist(),
-                "count": int(types.count[k]),
-                "count_by_class": types.count_by_class[k].tolist(),
-                "before": None if before is None else int(before.count[k]),
-            }
-            for k, name in enumerate(TYPES)
-        ],
-    }
-
-
-def _candidates(swept: Sweeps) -> Floats:
-    """Return the score thresholds that the page steps over, (n,) float64, from the highest down.
-
-    All that occur, or where they are many some, spread over the scores and over the detections;
-    the best of every class and the best of all are among them.
-    """
-    scores = swept.overall.score
-    if len(scores) <= _BY_SCORE + _BY_RANK:
-        return scores
-    even = np.linspace(scores[0], scores[-1], _BY_SCORE)
-    places = np.concatenate(
-        [
-            np.searchsorted(-scores, -even),
-            np.linspace(0, len(scores) - 1, _BY_RANK).astype(np.int64),
-        ]
-    )
-    chosen = scores[np.clip(places, 0, len(scores) - 1)]
-    best = np.array([point.score for point in (swept.best.overall, *swept.best.by_class)])
-    # Not numpy.unique, which imports all of numpy.ma.
-    falling: Floats = -np.sort(-np.concatenate([chosen, best[~np.isnan(best)]]))
-    kept: Floats = falling[np.append(True, falling[1:] != falling[:-1])]
-    return kept
-
-
-def _operating(outcome: Outcome, types: Errors, swept: Sweeps, steps: Floats) -> dict[str, Any]:
+def _operating(subject: Subject) -> dict[str, Any]:
     """Return how many detections of each fate each step down the scores adds, by class."""
+    outcome, steps, best = subject.outcome, subject.steps, subject.sweeps.best
     ranked = outcome.by_score
     ranked = ranked[outcome.judged[ranked]]
     detections = outcome.boxes[0]
     # The first step whose threshold a detection reaches; what is below the last one is cut off.
     step = np.searchsorted(-steps, -detections.score[ranked])
-    fate = np.where(outcome.true[ranked], 0, types.kind[ranked] + 1)
+    fate = np.where(outcome.true[ranked], 0, subject.errors.kind[ranked] + 1)
     classes, count = len(outcome.classes), len(steps)
     cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + fate) * (count + 1) + step
     added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))
     added = added.reshape(classes, _FALSE + 1, count + 1)[:, :, :count]
     return {
         "scores": steps.tolist(),
-        "best": _place(steps, swept.best.overall.score),
-        "best_by_class": [_place(steps, point.score) for point in swept.best.by_class],
+        "best": subject.step_of(best.overall.score),
+        "best_by_class": [subject.step_of(point.score) for point in best.by_class],
         "added": [[_sparse(row) for row in of_class] for of_class in added],
     }
-
-
-def _place(steps: Floats, score: float) -> int | None:
-    return None if np.isnan(score) else int(np.searchsorted(-steps, -score))
 
 
 _TEXTS = ("", *(str(count) for count in range(1, 1000)))
@@ -218,14 +171,15 @@ def _curve(sweep: Sweep) -> list[int] | None:
     return np.rint(values * 10_000).astype(int).tolist()  # type: ignore[no-any-return]
 
 
-def _confusion(outcome: Outcome, steps: Floats, best: float) -> dict[str, Any]:
+def _confusion(subject: Subject) -> dict[str, Any]:
     """Return the cells that are not empty at some steps of the threshold."""
+    outcome, steps = subject.outcome, subject.steps
     # Neither end is among many: at the one nothing is confused, at the other all of the noise is.
     inner = np.linspace(0, len(steps) - 1, _CONFUSION_STEPS + 2)[1:-1]
     chosen = (
         {int(step) for step in inner} if len(steps) > _CONFUSION_STEPS else set(range(len(steps)))
     )
-    place = _place(steps, best)
+    place = subject.step_of(subject.best)
     places = sorted(chosen | {place}) if place is not None else []
     tables = [confusion(outcome, score=float(steps[step])).matrix for step in places]
     # Without detections there is no step, and every ground truth is missed.

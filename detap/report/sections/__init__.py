@@ -10,7 +10,11 @@ line declares the option, which every start needs; the file is imported when it 
     text, the first of them with those data; `value` is the option's, None if it was left out and
     ``--analysis`` asks for all.
 
-The HTML page shows the sentences and the table of a block, unless it draws the section itself.
+and, where the HTML page draws the section by template and script,
+
+``page_data(subject)``
+    which returns what the page's model has of it under ``analysis``; of other sections the page
+    shows the sentences and the table of the blocks.
 """
 
 from collections.abc import Callable
@@ -67,6 +71,11 @@ class Section(Record):
     def load(self) -> Any:
         """Return its file."""
         return import_module(self.module or f"{__name__}.{self.name}")
+
+    @property
+    def page_data(self) -> Callable[[Any], dict[str, Any]] | None:
+        """The function of its file; None if the page shows its blocks."""
+        return getattr(self.load(), "page_data", None)
 
 
 SECTIONS: list[Section] = [

@@ -4,11 +4,17 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from detap.analysis.errors import Errors, errors
+from detap.analysis.operating import Sweeps, sweeps
 from detap.analysis.outcome import Outcome
 from detap.evaluation.results import Result
 from detap.report.model import Block, Cell
 from detap.report.sections import SECTIONS
+from detap.tables.detection import Floats
+
+_BY_SCORE, _BY_RANK = 160, 80
 
 
 class Subject:
@@ -17,12 +23,14 @@ class Subject:
     Attributes
     ----------
     result : Result
+    before : Subject or None
+        An earlier detector, on the same ground truth.
     score : float or None
         The threshold below which detections are left out, once one was asked for.
     """
 
-    def __init__(self, result: Result) -> None:
-        self.result = result
+    def __init__(self, result: Result, before: "Subject | None" = None) -> None:
+        self.result, self.before = result, before
         self.score: float | None = None
 
     @property
@@ -41,6 +49,44 @@ class Subject:
     def errors(self) -> Errors:
         """The types of errors, in the convention of the protocol."""
         return errors(self.outcome)
+
+    @cached_property
+    def sweeps(self) -> Sweeps:
+        """Precision, recall and F1 over the score."""
+        return sweeps(self.outcome)
+
+    @property
+    def best(self) -> float:
+        """The score of the best F1 of all classes together; NaN without detections."""
+        return self.sweeps.best.overall.score
+
+    @cached_property
+    def steps(self) -> Floats:
+        """The score thresholds that a page steps over, (n,) float64, from the highest down.
+
+        All that occur, or where they are many some, spread over the scores and over the detections;
+        the best of every class and the best of all are among them.
+        """
+        swept, scores = self.sweeps.best, self.sweeps.overall.score
+        if len(scores) <= _BY_SCORE + _BY_RANK:
+            return scores
+        even = np.linspace(scores[0], scores[-1], _BY_SCORE)
+        places = np.concatenate(
+            [
+                np.searchsorted(-scores, -even),
+                np.linspace(0, len(scores) - 1, _BY_RANK).astype(np.int64),
+            ]
+        )
+        chosen = scores[np.clip(places, 0, len(scores) - 1)]
+        best = np.array([point.score for point in (swept.overall, *swept.by_class)])
+        # Not numpy.unique, which imports all of numpy.ma.
+        falling: Floats = -np.sort(-np.concatenate([chosen, best[~np.isnan(best)]]))
+        kept: Floats = falling[np.append(True, falling[1:] != falling[:-1])]
+        return kept
+
+    def step_of(self, score: float) -> int | None:
+        """Return the index of a threshold among the steps; None if it is undefined."""
+        return None if np.isnan(score) else int(np.searchsorted(-self.steps, -score))
 
 
 def analysis_blocks(

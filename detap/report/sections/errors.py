@@ -9,6 +9,7 @@ from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
 from detap.report.fields import Change, ClassId, Count, Share
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.sections.analysis import Subject
+from detap.report.values import plain
 
 
 class ErrorTypeEntry(TypedDict):
@@ -81,6 +82,27 @@ def blocks(subject: Subject, value: Convention | None) -> Iterator[Block]:
     )
     if len(names) > 1:
         yield Block("", "The same by class", {}, table=_class_table(found, order, names))
+
+
+def page_data(subject: Subject) -> dict[str, Any]:
+    """Return what each type of error costs, and how many there were before."""
+    found, before = subject.errors, subject.before
+    types = [
+        {
+            "name": name,
+            "change": float(found.change[k]),
+            "change_by_class": found.change_by_class[k].tolist(),
+            "count": int(found.count[k]),
+            "count_by_class": found.count_by_class[k].tolist(),
+            "before": None if before is None else int(before.errors.count[k]),
+        }
+        for k, name in enumerate(TYPES)
+    ]
+    return {
+        "average_precision": plain(found.average_precision),
+        "average_precision_by_class": plain(found.average_precision_by_class.tolist()),
+        "errors": plain({"convention": found.convention, "types": types}),
+    }
 
 
 def _types(change: np.ndarray[Any, Any], count: np.ndarray[Any, Any]) -> dict[str, Any]:
