@@ -12,8 +12,7 @@ import numpy as np
 from detap.analysis.breakdowns import Histogram, breakdowns, iou_histogram, score_histogram
 from detap.analysis.calibration import Reliability, calibration
 from detap.analysis.confusion import confusion
-from detap.analysis.operating import Sweep
-from detap.analysis.outcome import Counts, Outcome
+from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import class_rows
 from detap.names import printable
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from detap.evaluation.results import Result
     from detap.report.model import Material, Report
 
-_RECALLS = np.arange(101) / 100
-_FALSE = 5  # the types of TYPES that false positives are of
 _CONFUSION_STEPS = 4
 
 
@@ -73,8 +70,6 @@ def _analysed(subject: Subject) -> dict[str, Any]:
         if section.page_data:
             analysis |= section.page_data(subject)
     analysis |= {
-        "operating": _operating(subject),
-        "curves": [_curve(sweep) for sweep in subject.sweeps.by_class],
         "confusion": _confusion(subject),
         "calibration": plain(_calibration(outcome)),
         "breakdowns": _breakdowns(outcome, best),
@@ -130,45 +125,6 @@ def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
 
 
 # --- what was analysed
-
-
-def _operating(subject: Subject) -> dict[str, Any]:
-    """Return how many detections of each fate each step down the scores adds, by class."""
-    outcome, steps, best = subject.outcome, subject.steps, subject.sweeps.best
-    ranked = outcome.by_score
-    ranked = ranked[outcome.judged[ranked]]
-    detections = outcome.boxes[0]
-    # The first step whose threshold a detection reaches; what is below the last one is cut off.
-    step = np.searchsorted(-steps, -detections.score[ranked])
-    fate = np.where(outcome.true[ranked], 0, subject.errors.kind[ranked] + 1)
-    classes, count = len(outcome.classes), len(steps)
-    cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + fate) * (count + 1) + step
-    added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))
-    added = added.reshape(classes, _FALSE + 1, count + 1)[:, :, :count]
-    return {
-        "scores": steps.tolist(),
-        "best": subject.step_of(best.overall.score),
-        "best_by_class": [subject.step_of(point.score) for point in best.by_class],
-        "added": [[_sparse(row) for row in of_class] for of_class in added],
-    }
-
-
-_TEXTS = ("", *(str(count) for count in range(1, 1000)))
-
-
-def _sparse(values: Counts) -> str:
-    known = len(_TEXTS)
-    return ",".join(_TEXTS[n] if n < known else str(n) for n in values.tolist())
-
-
-def _curve(sweep: Sweep) -> list[int] | None:
-    """Return the largest precision at 101 recalls and beyond, in ten-thousandths."""
-    if not sweep.positives or not len(sweep.score):
-        return None
-    envelope = np.maximum.accumulate(sweep.precision[::-1])[::-1]
-    places = np.searchsorted(sweep.recall, _RECALLS)
-    values = np.append(envelope, 0.0)[places]
-    return np.rint(values * 10_000).astype(int).tolist()  # type: ignore[no-any-return]
 
 
 def _confusion(subject: Subject) -> dict[str, Any]:

@@ -4,7 +4,10 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Annotated, Any, TypedDict
 
-from detap.analysis.operating import Point, Threshold, operating_point
+import numpy as np
+
+from detap.analysis.operating import Point, Sweep, Threshold, operating_point
+from detap.analysis.outcome import Counts
 from detap.report.fields import ClassId, Count, Limits, Share
 from detap.report.model import Block, Column, Table
 from detap.report.sections.analysis import Subject
@@ -54,6 +57,9 @@ class OperatingPointData(TypedDict):
 
 
 DATA = OperatingPointData
+
+_RECALLS = np.arange(101) / 100
+_FALSE = 5  # the types of errors.TYPES that false positives are of
 
 
 def blocks(subject: Subject, value: Threshold | None) -> Iterator[Block]:
@@ -111,3 +117,45 @@ _COLUMNS = (
     Column("false_positives", "false pos.", "FP", "count", 1),
     Column("false_negatives", "not found", "FN", "count", 1),
 )
+
+
+def page_data(subject: Subject) -> dict[str, Any]:
+    """Return how many detections of each fate each step down the scores adds, and the curves."""
+    outcome, steps, best = subject.outcome, subject.steps, subject.sweeps.best
+    ranked = outcome.by_score
+    ranked = ranked[outcome.judged[ranked]]
+    detections = outcome.boxes[0]
+    # The first step whose threshold a detection reaches; what is below the last one is cut off.
+    step = np.searchsorted(-steps, -detections.score[ranked])
+    fate = np.where(outcome.true[ranked], 0, subject.errors.kind[ranked] + 1)
+    classes, count = len(outcome.classes), len(steps)
+    cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + fate) * (count + 1) + step
+    added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))
+    added = added.reshape(classes, _FALSE + 1, count + 1)[:, :, :count]
+    return {
+        "operating": {
+            "scores": steps.tolist(),
+            "best": subject.step_of(best.overall.score),
+            "best_by_class": [subject.step_of(point.score) for point in best.by_class],
+            "added": [[_sparse(row) for row in of_class] for of_class in added],
+        },
+        "curves": [_curve(sweep) for sweep in subject.sweeps.by_class],
+    }
+
+
+_TEXTS = ("", *(str(count) for count in range(1, 1000)))
+
+
+def _sparse(values: Counts) -> str:
+    known = len(_TEXTS)
+    return ",".join(_TEXTS[n] if n < known else str(n) for n in values.tolist())
+
+
+def _curve(sweep: Sweep) -> list[int] | None:
+    """Return the largest precision at 101 recalls and beyond, in ten-thousandths."""
+    if not sweep.positives or not len(sweep.score):
+        return None
+    envelope = np.maximum.accumulate(sweep.precision[::-1])[::-1]
+    places = np.searchsorted(sweep.recall, _RECALLS)
+    values = np.append(envelope, 0.0)[places]
+    return np.rint(values * 10_000).astype(int).tolist()  # type: ignore[no-any-return]
