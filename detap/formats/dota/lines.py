@@ -66,26 +66,28 @@ class DotaForm(LineForm):
             remedy += ", separated by spaces"
         return message, remedy
 
-    def polygons(self, values: Floats) -> Floats:
-        """Return the quadrilaterals (N, 8) that numbers (N, 8 or 5) are."""
-        if self.encoding == "polygon":
-            return np.ascontiguousarray(values)
-        boxes = values.copy()
-        if self.encoding == "degrees":
-            boxes[:, 4] = np.radians(boxes[:, 4])
-        return turned(boxes)
 
-    def faults(self, values: Floats) -> list[tuple[Flags, str]]:
-        """Return what may be wrong about numbers (N, 8 or 5), and of which it is so."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            corners = bounds(self.polygons(values))
-            sides = corners[:, 2:] - corners[:, :2]
-            wide = ~np.isfinite(sides[:, 0] * sides[:, 1])
-        found = [(wide, "the area of the box overflows")]
-        if self.encoding != "polygon":
-            negative = (values[:, 2] < 0) | (values[:, 3] < 0)
-            found.append((negative, "the box has a negative side"))
-        return found
+def polygons_of(values: Floats, encoding: str) -> Floats:
+    """Return the quadrilaterals (N, 8) that numbers (N, 8 or 5) are."""
+    if encoding == "polygon":
+        return np.ascontiguousarray(values)
+    boxes = values.copy()
+    if encoding == "degrees":
+        boxes[:, 4] = np.radians(boxes[:, 4])
+    return turned(boxes)
+
+
+def faults(values: Floats, encoding: str) -> list[tuple[Flags, str]]:
+    """Return what may be wrong about numbers (N, 8 or 5), and of which it is so."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        corners = bounds(polygons_of(values, encoding))
+        sides = corners[:, 2:] - corners[:, :2]
+        wide = ~np.isfinite(sides[:, 0] * sides[:, 1])
+    found = [(wide, "the area of the box overflows")]
+    if encoding != "polygon":
+        negative = (values[:, 2] < 0) | (values[:, 3] < 0)
+        found.append((negative, "the box has a negative side"))
+    return found
 
 
 def encoding_of(angle_unit: str | None) -> str:

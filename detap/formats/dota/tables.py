@@ -5,25 +5,23 @@ DOTA: a large-scale dataset for object detection in aerial images, CVPR 2018.
 """
 
 import os
+from functools import partial
 
 import numpy as np
 
 from detap.core.polygons import bounds, crossing, polygon_areas
 from detap.errors import Note
-from detap.formats.dota.lines import DotaForm, encoding_of, without_head
+from detap.formats.dota.lines import DotaForm, encoding_of, faults, polygons_of, without_head
 from detap.formats.named.notes import left_aside, told, without_file
-from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
-from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import Stand
-from detap.formats.text.detections import check_classes, image_resolver
-from detap.formats.text.folder import detections_folder, first_folder, folder_notes, select_images
+from detap.formats.text.class_names import ClassNames
+from detap.formats.text.detections import read_class_files
+from detap.formats.text.folder import detections_folder, first_folder
 from detap.formats.text.layout import class_of_stem
 from detap.formats.text.lines import Lines, read_lines
-from detap.formats.text.places import Places
-from detap.formats.text.rows import in_order, no_rows, read_text, with_care
+from detap.formats.text.reader import FolderReader
+from detap.formats.text.rows import no_rows, with_care
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
-from detap.tables.columns import renumbered
 from detap.tables.detection import Detections, Floats, GroundTruth
 
 LABELS = ("labelTxt", "")
@@ -71,40 +69,29 @@ def read_ground_truth(
         With every problem found, up to the limit. A line of fewer columns is one: the reference
         skips it, and with it an object that is to be found.
     """
-    path = os.fspath(path)
     form = DotaForm("class", False, encoding_of(angle_unit), str)
-    folder = first_folder(path, LABELS, "DOTA's", "labels")
-    problems = Problems(limits.problems)
-    selection = select_images(folder, image_set, problems, limits)
+    folder = first_folder(os.fspath(path), LABELS, "DOTA's", "labels")
+    reader = FolderReader(folder, as_is, limits, image_set)
+    problems, members = reader.problems, reader.selection.members
     problems.raise_any()
 
     def read(data: bytes, file: str, _: int) -> Lines:
         return read_lines(without_head(data), file, form, problems)
 
     # Numbers come first, which the scanner has no line for.
-    numbers, none = range(len(selection.members)), no_rows(len(form.shape))
-    rows = with_care(
-        folder, selection.members, numbers, read, scanned=none, problems=problems, limits=limits
-    )
+    every, none = range(len(members)), no_rows(len(form.shape))
+    rows = with_care(folder, members, every, read, scanned=none, problems=problems, limits=limits)
+    reader.form, reader.rows = form, rows
     problems.raise_any()
-    places = Places(folder, selection.members, rows, form, limits)
-    places.refuse(form.faults(rows.values), problems)
-    what = f"object in its {len(selection.images)} files of labels"
-    refuse_empty(path, len(rows), limits, what, "labels")
-    polygons = form.polygons(rows.values)
-    classes, label = in_order(rows.name, rows.names)
-    objects = Objects(
-        images=selection.images,
-        classes=classes,
-        image=rows.file,
-        label=label,
+    reader.refuse(faults(rows.values, form.encoding))
+    polygons = polygons_of(rows.values, form.encoding)
+    return reader.ground_truth(
+        rows.names,
+        notes=_notes(polygons, "ground-truth"),
         boxes=bounds(polygons),
         flags={"difficult": rows.flag},
         polygons=polygons,
     )
-    sources = selection.sources(folder, len(rows))
-    notes = (*folder_notes(folder, selection, rows.file, 0), *_notes(polygons, "ground-truth"))
-    return ground_truth(objects, Stand(path, limits, as_is, places.place), sources, notes)
 
 
 def read_detections(
@@ -139,44 +126,26 @@ def read_detections(
     InputError
         With every problem found, up to the limit.
     """
-    path = os.fspath(path)
-    folder = detections_folder(path)
-    problems = Problems(limits.problems)
-    of_stem = {stem: class_of_stem(stem, frozenset(truth.classes)) for stem in folder.members}
-    check_classes(folder, of_stem, problems)
-    problems.raise_any()
-    images = [str(name) for name in truth.images]
-    resolve = image_resolver(truth, problems)
-    form = DotaForm("image", True, encoding_of(angle_unit), resolve, images)
-    members = tuple(folder.members.values())
-    rows = read_text(folder, form, members, problems, limits)
-    if problems.strangers and not len(rows):
-        problems.lead = nothing_in_common(path, problems.strangers, truth)
-    places = Places(folder, members, rows, form, limits)
-    problems.raise_any()
-    places.refuse(form.faults(rows.values[:, 1:]), problems)
-    polygons = form.polygons(rows.values[:, 1:])
-    called = [found.name for found in of_stem.values()]
-    classes, label = in_order(rows.file, called)
-    objects = Objects(
+    encoding = encoding_of(angle_unit)
+    folder = detections_folder(os.fspath(path))
+    reader, known = FolderReader(folder, as_is, limits), frozenset(truth.classes)
+    of_stem = {stem: class_of_stem(stem, known) for stem in folder.members}
+    form = partial(DotaForm, "image", True, encoding)
+    image = read_class_files(reader, truth, of_stem, form, ClassNames())
+    rows, classes = reader.rows, [found.name for found in of_stem.values()]
+    reader.refuse(faults(rows.values[:, 1:], encoding))
+    polygons = polygons_of(rows.values[:, 1:], encoding)
+    aside = left_aside(folder.aside, "detections")
+    return reader.detections(
+        truth,
+        rows.file,
+        classes,
+        notes=(without_file(truth, classes), aside, *_notes(polygons, "detections")),
         images=truth.images,
-        classes=classes,
-        image=renumbered(rows.name, rows.names, images),
-        label=label,
+        image=image,
         boxes=bounds(polygons),
         score=rows.values[:, 0].copy(),
         polygons=polygons,
-    )
-    return detections(
-        objects,
-        truth,
-        Stand(path, limits, as_is, places.place),
-        (folder.source(members, len(rows)),),
-        told(
-            without_file(truth, called),
-            left_aside(folder.aside, "detections"),
-            *_notes(polygons, "detections"),
-        ),
     )
 
 

@@ -19,13 +19,11 @@ from detap.formats.kitti.lines import (
     faults,
     one_spelling,
 )
-from detap.formats.named.notes import left_aside, told
-from detap.formats.named.objects import Objects, detections, ground_truth, nothing_in_common
-from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import Stand
-from detap.formats.text.folder import Folder, first_folder, folder_notes, select_images
-from detap.formats.text.places import Places
-from detap.formats.text.rows import in_order, read_text
+from detap.formats.named.notes import left_aside
+from detap.formats.named.objects import nothing_in_common
+from detap.formats.named.problems import Problems
+from detap.formats.text.folder import Folder, first_folder
+from detap.formats.text.reader import FolderReader
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import check_choice
@@ -78,36 +76,23 @@ def read_ground_truth(
         With every problem found, up to the limit.
     """
     check_choice("boxes", boxes, BOX_ENCODINGS)
-    path = os.fspath(path)
-    folder = first_folder(path, LABELS, "KITTI's", "labels")
-    problems = Problems(limits.problems)
-    selection = select_images(folder, image_set, problems, limits)
-    problems.raise_any()
-    form = KittiForm("type", False, "xyxy", str)
-    rows = read_text(folder, form, selection.members, problems, limits)
-    places = Places(folder, selection.members, rows, form, limits)
-    places.refuse(faults(rows.values, boxes, of_labels=True), problems)
-    what = f"object in its {len(selection.images)} files of labels"
-    refuse_empty(path, len(rows), limits, what, "labels")
-    classes, label = in_order(rows.name, one_spelling(rows.names))
-    objects = Objects(
-        images=selection.images,
-        classes=classes,
-        image=rows.file,
-        label=label,
-        boxes=np.ascontiguousarray(rows.values[:, BOX]),
+    folder = first_folder(os.fspath(path), LABELS, "KITTI's", "labels")
+    reader = FolderReader(folder, as_is, limits, image_set)
+    rows = reader.read(KittiForm("type", False, "xyxy", str))
+    values = rows.values
+    reader.refuse(faults(values, boxes, of_labels=True))
+    names = one_spelling(rows.names)
+    return reader.ground_truth(
+        names,
+        boxes=np.ascontiguousarray(values[:, BOX]),
         encoding=boxes,
-        flags={"difficult": np.array([name == DONT_CARE for name in classes], np.bool_)[label]},
+        flags={"difficult": np.array([name == DONT_CARE for name in names], np.bool_)[rows.name]},
         extra={
-            "truncated": rows.values[:, TRUNCATED].copy(),
-            "occluded": rows.values[:, OCCLUDED].copy(),
-            "alpha": rows.values[:, ALPHA].copy(),
+            "truncated": values[:, TRUNCATED].copy(),
+            "occluded": values[:, OCCLUDED].copy(),
+            "alpha": values[:, ALPHA].copy(),
         },
     )
-    sources = selection.sources(folder, len(rows))
-    notes = folder_notes(folder, selection, rows.file, 0)
-    stand = Stand(path, limits, as_is, places.place, boxes, swapped=form.swapped)
-    return ground_truth(objects, stand, sources, notes)
 
 
 def read_detections(
@@ -142,29 +127,21 @@ def read_detections(
         With every problem found, up to the limit.
     """
     check_choice("boxes", boxes, BOX_ENCODINGS)
-    path = os.fspath(path)
-    folder = results_folder(path)
-    problems = Problems(limits.problems)
-    _refuse_missing(folder, truth, problems)
-    form = KittiForm("type", True, "xyxy", str)
-    members = tuple(folder.members.values())
-    rows = read_text(folder, form, members, problems, limits)
-    places = Places(folder, members, rows, form, limits)
-    places.refuse(faults(rows.values, boxes, of_labels=False), problems)
-    classes, label = in_order(rows.name, one_spelling(rows.names, truth.classes))
-    objects = Objects(
-        images=tuple(folder.members),
-        classes=classes,
+    reader = FolderReader(results_folder(os.fspath(path)), as_is, limits)
+    _refuse_missing(reader.folder, truth, reader.problems)
+    rows = reader.read(KittiForm("type", True, "xyxy", str))
+    reader.refuse(faults(rows.values, boxes, of_labels=False))
+    return reader.detections(
+        truth,
+        rows.name,
+        one_spelling(rows.names, truth.classes),
+        notes=(left_aside(reader.folder.aside, "detections"),),
+        images=reader.selection.images,
         image=rows.file,
-        label=label,
         boxes=np.ascontiguousarray(rows.values[:, BOX]),
         encoding=boxes,
         score=rows.values[:, SCORE].copy(),
     )
-    sources = (folder.source(members, len(rows)),)
-    stand = Stand(path, limits, as_is, places.place, boxes, swapped=form.swapped)
-    notes = told(left_aside(folder.aside, "detections"))
-    return detections(objects, truth, stand, sources, notes)
 
 
 def results_folder(path: str) -> Folder:

@@ -1,5 +1,7 @@
 """Collecting what is wrong with an input of many files, and quoting it."""
 
+from collections.abc import Callable
+
 from detap.errors import InputError, Problem
 from detap.io.limits import Limits
 from detap.io.problems import Listed
@@ -32,6 +34,8 @@ class Problems(Listed):
     ----------
     lead : Problem or None
         What explains the others, to be read before them.
+    cause : callable
+        Returns another such problem, or None; it is asked when they are raised.
     strangers : dict of str to None
         The images that the ground truth lacks, in the order met; a few of them.
     """
@@ -39,6 +43,7 @@ class Problems(Listed):
     def __init__(self, limit: int) -> None:
         super().__init__(limit)
         self.lead: Problem | None = None
+        self.cause: Callable[[], Problem | None] = lambda: None
         self.strangers: dict[str, None] = {}
 
     def add(self, file: str, place: str, message: str, remedy: str = "") -> None:
@@ -47,6 +52,6 @@ class Problems(Listed):
 
     def raise_any(self) -> None:
         """Raise likewise, led by the cause that many problems share."""
-        if self.listed and self.lead is not None:
-            raise InputError([self.lead, *self.listed], self.count - len(self.listed))
+        if self.listed and (lead := self.cause() or self.lead) is not None:
+            raise InputError([lead, *self.listed], self.count - len(self.listed))
         super().raise_any()

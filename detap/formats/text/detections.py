@@ -1,21 +1,20 @@
 """Detections from folders of text files: a class each, or an image each."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 
 from detap.errors import Note, Problem
-from detap.formats.named.notes import images_without_file, left_aside, told, without_file
-from detap.formats.named.objects import Objects, detections, nothing_in_common
+from detap.formats.named.notes import images_without_file, left_aside, without_file
+from detap.formats.named.objects import nothing_in_common
 from detap.formats.named.problems import Problems
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.folder import Folder, detections_folder, remedy_of
 from detap.formats.text.layout import LAYOUTS, ClassOfFile, classes_of_stems, tell_layout
 from detap.formats.text.lines import LineForm, looks_like
-from detap.formats.text.places import Places
-from detap.formats.text.rows import in_order, read_text
+from detap.formats.text.reader import FolderReader
 from detap.io import stream as files
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -77,13 +76,37 @@ def read_detections(
     check_choice("boxes", boxes, BOX_ENCODINGS)
     if layout is not None:
         check_choice("layout", layout, LAYOUTS)
-    path = os.fspath(path)
-    folder = detections_folder(path)
+    folder = detections_folder(os.fspath(path))
     names = ClassNames.given(dt_class_names or class_names, limits)
-    _check_truth(path, truth)
-    chosen = layout or _told_layout(folder, truth, limits)
-    job = _Job(folder, truth, names, boxes, Problems(limits.problems), limits, as_is)
-    return _read_class_files(job) if chosen == "class-files" else _read_image_files(job)
+    _check_truth(folder.given, truth)
+    layout = layout or _told_layout(folder, truth, limits)
+    reader = FolderReader(folder, as_is, limits)
+    reader.problems.cause = partial(_other_layout, folder, truth, limits, layout)
+    if layout == "class-files":
+        of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
+        form = partial(LineForm, "image", True, boxes)
+        image = read_class_files(reader, truth, of_stem, form, names)
+        label, classes = reader.rows.file, [names.resolve(c.name) for c in of_stem.values()]
+        note = without_file(truth, classes)
+    else:
+        rows = reader.read(LineForm("class", True, boxes, names.resolve))
+        image, note = _images_of_files(reader, truth)
+        label, classes = rows.name, list(rows.names)
+    if not as_is:
+        _check_score_column(reader)
+    values = reader.rows.values
+    return reader.detections(
+        truth,
+        label,
+        classes,
+        sources=names.source(),
+        notes=(note, left_aside(folder.aside, "detections")),
+        images=truth.images,
+        image=image,
+        boxes=values[:, 1:],
+        encoding=boxes,
+        score=values[:, 0].copy(),
+    )
 
 
 def _check_truth(path: str, truth: GroundTruth) -> None:
@@ -138,48 +161,38 @@ def _first_words(folder: Folder, limits: Limits) -> dict[str, str]:
     return words
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """What is to be read, and how."""
-
-    folder: Folder
-    truth: GroundTruth
-    names: ClassNames
-    boxes: str
-    problems: Problems
-    limits: Limits
-    as_is: bool
-
-    def read(self, form: LineForm) -> Places:
-        """Return the rows of all files, and where they stand."""
-        members = tuple(self.folder.members.values())
-        rows = read_text(self.folder, form, members, self.problems, self.limits)
-        return Places(self.folder, members, rows, form, self.limits)
-
-
-def _read_class_files(job: _Job) -> Detections:
-    folder, truth = job.folder, job.truth
-    of_stem = classes_of_stems(folder.members, frozenset(truth.classes))
-    check_classes(folder, of_stem, job.problems, job.names)
-    _raise_any(job, "class-files")
-    images = [str(name) for name in truth.images]
-    form = LineForm("image", True, job.boxes, image_resolver(truth, job.problems), images)
-    found = job.read(form)
-    rows = found.rows
-    if job.problems.count and not len(rows):
-        _lead_with_images(job)
-    _raise_any(job, "class-files")
-    called = [job.names.resolve(of_stem[stem].name) for stem in folder.members]
-    image = renumbered(rows.name, rows.names, images)
-    notes = told(without_file(truth, called))
-    return _detections(job, _Found(found, image, rows.file, called), notes)
-
-
-def check_classes(
-    folder: Folder,
+def read_class_files(
+    reader: FolderReader,
+    truth: GroundTruth,
     of_stem: Mapping[str, ClassOfFile],
-    problems: Problems,
-    names: ClassNames = ClassNames(),  # noqa: B008 - it is never changed
+    form: Callable[[Callable[[str], str], list[str]], LineForm],
+    names: ClassNames,
+) -> Integers:
+    """Read files of a class each; return the image of each row (N,), as `truth` numbers it.
+
+    Parameters
+    ----------
+    reader : FolderReader
+    truth : GroundTruth
+    of_stem : mapping of str to ClassOfFile
+        The class of each file.
+    form : callable
+        Returns what a line is by its `resolve` and `known`.
+    names : ClassNames
+        What classes are called that files number.
+    """
+    problems = reader.problems
+    _check_classes(reader.folder, of_stem, problems, names)
+    images = [str(name) for name in truth.images]
+    rows = reader.read(form(image_resolver(truth, problems), images))
+    if not len(rows):
+        _lead_with_images(reader, truth)
+    problems.raise_any()
+    return renumbered(rows.name, rows.names, images)
+
+
+def _check_classes(
+    folder: Folder, of_stem: Mapping[str, ClassOfFile], problems: Problems, names: ClassNames
 ) -> None:
     """Add to the problems the files of a folder whose class is in doubt, or another's too."""
     first: dict[str, str] = {}
@@ -202,46 +215,42 @@ def check_classes(
         first.setdefault(name, stem)
 
 
-def _read_image_files(job: _Job) -> Detections:
-    folder, truth = job.folder, job.truth
-    form = LineForm("class", True, job.boxes, job.names.resolve)
-    found = job.read(form)
-    rows = found.rows
+def _images_of_files(reader: FolderReader, truth: GroundTruth) -> tuple[Integers, Note]:
+    """Return the image of each row (N,), by the name of its file; note the images without one."""
+    folder, problems, rows = reader.folder, reader.problems, reader.rows
     of_file = places(folder.members, truth.images)
     image = of_file[rows.file]
-    resolve_image = image_resolver(truth, job.problems)
+    resolve_image = image_resolver(truth, problems)
     stems = list(folder.members.items())
     for at in np.unique(rows.file[image < 0]).tolist():
         stem, member = stems[at]
         try:
             resolve_image(stem)
         except FaultError as unknown:
-            job.problems.add(folder.file(member), "", unknown.message, unknown.remedy)
-    if job.problems.count and not (image >= 0).any():
-        _lead_with_images(job)
-    _raise_any(job, "image-files")
-    without = images_without_file(len(truth.images) - int(np.count_nonzero(of_file >= 0)))
-    return _detections(job, _Found(found, image, rows.name, rows.names), told(without))
+            problems.add(folder.file(member), "", unknown.message, unknown.remedy)
+    if not (image >= 0).any():
+        _lead_with_images(reader, truth)
+    problems.raise_any()
+    return image, images_without_file(len(truth.images) - int(np.count_nonzero(of_file >= 0)))
 
 
-def _raise_any(job: _Job, layout: str) -> None:
-    """Raise InputError if there are problems, led by the layout if the files have another."""
-    if not job.problems.count:
-        return
-    other = _layout_of(job.folder, job.truth, job.limits)
-    if other not in (None, layout):
-        read, looks = (f"a file per {name.partition('-')[0]}" for name in (layout, other))
-        message = f"is read as {read}, but its names and first words are those of {looks}"
-        lead = Problem(job.folder.given, "", message, f"give --layout {other}, or leave it out")
-        job.problems.lead = lead
-    job.problems.raise_any()
+def _other_layout(
+    folder: Folder, truth: GroundTruth, limits: Limits, layout: str
+) -> Problem | None:
+    """Return that files have another layout than they are read as; None if they have not."""
+    other = _layout_of(folder, truth, limits)
+    if other in (None, layout):
+        return None
+    read, looks = (f"a file per {name.partition('-')[0]}" for name in (layout, other))
+    message = f"is read as {read}, but its names and first words are those of {looks}"
+    return Problem(folder.given, "", message, f"give --layout {other}, or leave it out")
 
 
-def _lead_with_images(job: _Job) -> None:
+def _lead_with_images(reader: FolderReader, truth: GroundTruth) -> None:
     """Begin with what explains all problems: that the two have no image in common."""
-    if job.problems.strangers:
-        found = nothing_in_common(job.folder.given, job.problems.strangers, job.truth)
-        job.problems.lead = found
+    problems = reader.problems
+    if problems.strangers:
+        problems.lead = nothing_in_common(reader.folder.given, problems.strangers, truth)
 
 
 def image_resolver(truth: GroundTruth, problems: Problems) -> Callable[[str], str]:
@@ -275,52 +284,20 @@ def _outside(truth: GroundTruth, image: str) -> str:
     return place if "\0" not in place and os.path.isfile(place) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """The rows of all lines, with the image of each (N,), and its class: `number` in `names`."""
-
-    places: Places
-    image: Integers
-    number: Integers
-    names: Sequence[str]
-
-
-def _check_score_column(job: _Job, found: Places) -> None:
+def _check_score_column(reader: FolderReader) -> None:
     """Refuse lines whose score looks like the last column: no box ends in the first pixel.
 
     Read as they stand, they would give a number near 0; as other sides, as well.
     """
-    score, box, last = np.split(found.rows.values, (1, 4), axis=1)
+    score, box, last = np.split(reader.rows.values, (1, 4), axis=1)
     half = len(last) / 2
     fractions = ((last >= 0) & (last <= 1)).all() and (last != np.floor(last)).any()
     if fractions and np.count_nonzero(score > 1) > half < np.count_nonzero((box > 1).any(axis=1)):
-        assert found.form is not None
-        key, _, *sides = found.form.columns
+        assert reader.form is not None
+        key, _, *sides = reader.form.columns
         files.refuse(
-            job.folder.given,
+            reader.folder.given,
             f"the score looks like the last column: all there lie within 0 and 1, as {last[0, 0]:g}"
             f" does, and behind the {key} stands {score[0, 0]:g}",
             f"write `{key} score {' '.join(sides)}`; or, if so they are, give {INSIST}",
         )
-
-
-def _detections(job: _Job, found: _Found, notes: tuple[Note, ...]) -> Detections:
-    rows, folder = found.places.rows, job.folder
-    if not job.as_is:
-        _check_score_column(job, found.places)
-    classes, label = in_order(found.number, found.names)
-    return detections(
-        Objects(
-            images=job.truth.images,
-            classes=classes,
-            image=found.image,
-            label=label,
-            boxes=rows.values[:, 1:],
-            encoding=job.boxes,
-            score=rows.values[:, 0].copy(),
-        ),
-        job.truth,
-        found.places.stand(job.as_is),
-        (folder.source(folder.members.values(), len(rows)), *job.names.source()),
-        (*notes, *told(left_aside(folder.aside, "detections"))),
-    )

@@ -6,15 +6,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.errors import Note
-from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.problems import Problems
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.paths import STDIN, Path
-from detap.spelling import quoted, some
-from detap.tables.detection import Integers, SourceFile
+from detap.spelling import quoted
+from detap.tables.detection import SourceFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +170,6 @@ class Selection:
     records: int = 0
     repeated: tuple[str, ...] = ()
 
-    def sources(self, folder: Folder, records: int) -> tuple[SourceFile, ...]:
-        """Return the files of the images, and that of the image set, as inputs."""
-        chosen = (SourceFile(self.file, self.records),) if self.file else ()
-        return (folder.source(self.members, records), *chosen)
-
 
 def select_images(
     folder: Folder, image_set: Path | None, problems: Problems, limits: Limits
@@ -211,23 +204,6 @@ def select_images(
     if not lines and not problems.count:
         problems.add(file, "", "names no image", "list one image a line")
     return Selection(tuple(chosen), tuple(chosen.values()), file, len(lines), tuple(repeated))
-
-
-def folder_notes(
-    folder: Folder, selection: Selection, image: Integers, nested: int
-) -> tuple[Note, ...]:
-    """Note what was left aside; `image` (G,) is the image of each object."""
-    return told(
-        Note(
-            "images-listed-twice",
-            "lines of the image set repeat an image, which counts once: "
-            + some(selection.repeated),
-            len(selection.repeated),
-        ),
-        left_aside(folder.aside, "annotations"),
-        Note("nested-objects", "object elements inside others are left aside", nested),
-        images_without_objects(len(selection.images), image),
-    )
 
 
 def _image_of_line(text: str, members: Mapping[str, str]) -> str | None:

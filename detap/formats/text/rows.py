@@ -97,6 +97,8 @@ def read_text(
     limits : Limits
         What is accepted at most.
     """
+    if not members:
+        return no_rows(len(form.columns) - 1)
     scanned, declined = _scan_text(folder, form, members, limits)
 
     def read(data: bytes, file: str, _: int) -> Lines:

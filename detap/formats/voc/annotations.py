@@ -25,7 +25,7 @@ _MAX_SCANNED_BYTES = 4 << 20
 _FLAGS = ("difficult", "truncated", "occluded")
 """Of these only the first means anything here."""
 
-_CORNER_NAMES = ("xmin", "ymin", "xmax", "ymax")
+CORNERS = ("xmin", "ymin", "xmax", "ymax")
 
 
 @dataclass(slots=True)
@@ -44,8 +44,18 @@ class _Annotation:
 
 def read_annotations(
     folder: Folder, members: Sequence[str], problems: Problems, limits: Limits
-) -> "ReadObjects":
-    """Read the annotations of a folder; what the scanner declines is read with care."""
+) -> tuple[Rows, Floats, int]:
+    """Read the annotations of a folder; what the scanner declines is read with care.
+
+    Returns
+    -------
+    rows : Rows
+        The objects of all files.
+    sizes : (I, 2) float64
+        Width and height of the images, NaN where unknown.
+    nested : int
+        How many objects lie inside others.
+    """
     with scannable(folder, members) as (descriptor, paths):
         declined, file, name, difficult, corners, words, sizes = _voc_xml.scan_files(
             descriptor,
@@ -69,16 +79,7 @@ def read_annotations(
     rows = with_care(
         folder, members, declined, read, scanned=scanned, problems=problems, limits=limits
     )
-    return ReadObjects(rows, sizes, nested)
-
-
-@dataclass(frozen=True, slots=True)
-class ReadObjects:
-    """The objects of all files, the sizes (I, 2) of the images, the count of nested objects."""
-
-    rows: Rows
-    sizes: Floats | None = None
-    nested: int = 0
+    return rows, sizes, nested
 
 
 @cache
@@ -257,7 +258,7 @@ def _own_box(element: Any, faults: list[_Fault]) -> list[float] | None:
     if box is None:
         return None
     values = []
-    for corner in _CORNER_NAMES:
+    for corner in CORNERS:
         text = _own_text(box, corner, corner, faults)
         if text is None:
             continue
@@ -266,4 +267,4 @@ def _own_box(element: Any, faults: list[_Fault]) -> list[float] | None:
             faults.append(_Fault(box.find(corner), message, "give a decimal number"))
         else:
             values.append(float(text))
-    return values if len(values) == len(_CORNER_NAMES) else None
+    return values if len(values) == len(CORNERS) else None

@@ -12,22 +12,25 @@ Electronics 10(3):279.
 import os
 
 from detap.errors import UsageError
-from detap.formats.named.objects import Objects, ground_truth
-from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.registry import TRUTH, named_coordinates
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.detections import read_detections
-from detap.formats.text.folder import folder_notes, ground_truth_folder, select_images
+from detap.formats.text.folder import ground_truth_folder
 from detap.formats.text.lines import LineForm
-from detap.formats.text.places import Places
-from detap.formats.text.rows import in_order, read_text
-from detap.formats.voc.annotations import ReadObjects, read_annotations
+from detap.formats.text.reader import FolderReader
+from detap.formats.voc.annotations import CORNERS, read_annotations
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
 from detap.io.problems import check_choice
 from detap.tables.detection import BOX_ENCODINGS, GroundTruth
 
 __all__ = ["read_detections", "read_ground_truth"]
+
+
+class _Reader(FolderReader):
+    """Reads annotation files."""
+
+    files, of = "annotation files", "annotations"
 
 
 def read_ground_truth(
@@ -78,37 +81,28 @@ def read_ground_truth(
         If boxes of XML are to be read as "xywh".
     """
     check_choice("boxes", boxes, BOX_ENCODINGS)
-    path = os.fspath(path)
-    folder = ground_truth_folder(path)
-    problems = Problems(limits.problems)
-    selection = select_images(folder, image_set, problems, limits)
+    folder = ground_truth_folder(os.fspath(path))
+    reader = _Reader(folder, as_is, limits, image_set)
+    problems, members = reader.problems, reader.selection.members
     names = ClassNames.read(class_names, problems, limits)
     problems.raise_any()
-    form = None
+    sizes, nested = None, 0
     if folder.suffix == ".xml":
         if boxes != "xyxy":
             coordinates = "xmin, ymin, xmax, ymax"
             raise UsageError(named_coordinates("VOC XML", coordinates, TRUTH, boxes))
-        read = read_annotations(folder, selection.members, problems, limits)
+        reader.corner_names = CORNERS
+        reader.rows, sizes, nested = read_annotations(folder, members, problems, limits)
     else:
-        form = LineForm("class", False, boxes, names.resolve)
-        read = ReadObjects(read_text(folder, form, selection.members, problems, limits))
+        reader.read(LineForm("class", False, boxes, names.resolve))
     problems.raise_any()
-    rows, what = read.rows, f"object in its {len(selection.images)} annotation files"
-    refuse_empty(path, len(rows), limits, what, "annotations")
-    classes, label = in_order(rows.name, rows.names)
-    return ground_truth(
-        Objects(
-            images=selection.images,
-            classes=classes,
-            image=rows.file,
-            label=label,
-            boxes=rows.values,
-            encoding="xyxy" if form is None else boxes,
-            flags={"difficult": rows.flag},
-            sizes=read.sizes,
-        ),
-        Places(folder, selection.members, rows, form, limits).stand(as_is),
-        (*selection.sources(folder, len(rows)), *(() if form is None else names.source())),
-        folder_notes(folder, selection, rows.file, read.nested),
+    rows = reader.rows
+    return reader.ground_truth(
+        rows.names,
+        nested=nested,
+        sources=() if folder.suffix == ".xml" else names.source(),
+        boxes=rows.values,
+        encoding=boxes,
+        flags={"difficult": rows.flag},
+        sizes=sizes,
     )

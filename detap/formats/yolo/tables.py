@@ -27,8 +27,9 @@ from detap.formats.named.sides import Stand
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder, detections_folder
-from detap.formats.text.places import Places
-from detap.formats.text.rows import Rows, no_rows, read_text
+from detap.formats.text.lines import LineForm
+from detap.formats.text.reader import FolderReader
+from detap.formats.text.rows import Rows
 from detap.formats.yolo.boxes import (
     Columns,
     check_areas,
@@ -146,12 +147,11 @@ def _truth_of(
     limits: Limits,
 ) -> GroundTruth:
     """Read the labels of a data set as ground truth."""
-    members = [data_set.members[number] for number in data_set.labelled]
-    labels = _Files.read(data_set.folder, members, names, limits, task, scored=False)
+    labels = _Files(data_set.folder, names, limits, task, scored=False)
     rows = labels.rows
-    what = f"object in the {len(members)} label files of its images"
+    what = f"object in the {len(data_set.labelled)} label files of its images"
     refuse_empty(path, len(rows), limits, what, "labels")
-    labels.check(rows.values, as_is=task.as_is)
+    labels.check(rows.values)
     image = np.array(data_set.labelled, np.int32)[rows.file]
     sizes = sizes_of_images(data_set, given, image, as_is=task.as_is)
     classes = names.names or tuple(sorted(rows.names, key=lambda name: (len(name), name)))
@@ -170,7 +170,7 @@ def _truth_of(
     )
     stand = Stand(path, limits, task.as_is, lambda row: labels.place(int(kept[row])), "xywh")
     own = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
-    sources = _once((*own, *labels.source(), *names.source(), *given.source))
+    sources = _once((*own, *labels.sources(), *names.source(), *given.source))
     notes = _truth_notes(data_set, names, image, len(rows) - len(kept))
     notes = (*notes, *labels.notes("ground truth"))
     return ground_truth(objects, stand, sources, notes)
@@ -186,8 +186,7 @@ class _Task:
     boxes: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Files(Places):
+class _Files(FolderReader):
     """Files of lines, and their rows: box or bounds, and a score.
 
     Attributes
@@ -199,78 +198,65 @@ class _Files(Places):
         Whether all rows give their class by name.
     """
 
-    task: _Task
-    corners: Floats | None = None
-    by_name: bool = False
+    form: YoloForm
 
-    @classmethod
-    def read(
-        cls,
+    def __init__(
+        self,
         folder: Folder,
-        members: Sequence[str],
         names: ClassNames,
         limits: Limits,
         task: _Task,
         *,
         scored: bool,
         known: Collection[str] = (),
-    ) -> "_Files":
-        """Read them; raise InputError with every line that cannot be read."""
+    ) -> None:
+        super().__init__(folder, task.as_is, limits)
+        self.task = task
+        self.corners: Floats | None = None
         kinds: set[bool] = set()
-        resolve = _resolver(names, frozenset(known), kinds)
         form = form_of(
             task.name,
             task.keypoints,
             scored=scored,
-            resolve=resolve,
+            resolve=_resolver(names, frozenset(known), kinds),
             path=folder.given,
             encoding=task.boxes,
         )
-
-        def read(form: YoloForm) -> Rows:
-            problems = Problems(limits.problems)
-            rows = no_rows(len(form.columns) - 1)
-            if members:
-                rows = read_text(folder, form, members, problems, limits)
-            problems.raise_any()
-            return rows
-
-        rows = read(form)
-        found = cls(folder, members, rows, form, limits, task, by_name=kinds == {True})
+        rows = self.read(form)
+        self.by_name = kinds == {True}
         if not form.counts and form.polygons == {CORNERS}:
-            form = keeping(form, CORNERS, len(BOX), CORNERS)
-            rows = read(form)
+            rows = self.read(keeping(form, CORNERS, len(BOX), CORNERS))
         elif form.polygons and rows.flag.all() and not (task.as_is or task.name):
-            refuse_alike(form, found.place(0), lambda form: read(form).values)
-        return found if form.kept == len(BOX) else found._of_corners(rows, form)
-
-    def _of_corners(self, rows: Rows, form: YoloForm) -> "_Files":
-        """Return the same with the corners of quadrilaterals beside their bounds."""
+            refuse_alike(form, self.place(0), lambda form: self.read(form).values)
+        if self.form.kept == len(BOX):
+            return
         corners, score = np.split(rows.values, (CORNERS,), axis=1)
         box = np.where(rows.flag[:, None], bounds(corners), corners[:, : len(BOX)])
-        bounded = replace(rows, values=np.hstack([box, score]))
-        straight = upright(corners[rows.flag])
-        return replace(self, rows=bounded, form=form, corners=None if straight else corners)
+        self.rows = replace(rows, values=np.hstack([box, score]))
+        self.corners = None if upright(corners[rows.flag]) else corners
 
-    def check(self, box: Floats, *, as_is: bool) -> None:
+    def read(self, form: LineForm) -> Rows:
+        """Read the rows; raise InputError with every line that cannot be read."""
+        rows = super().read(form)
+        self.problems.raise_any()
+        return rows
+
+    def check(self, box: Floats) -> None:
         """Raise InputError where the boxes (N, 4) of the rows are no fractions."""
-        problems = Problems(self.limits.problems)
-        assert self.form is not None
         reach = None
         if self.corners is not None:
             reach = _PREDICTIONS_REACH if self.form.scored else _LABELS_REACH
-        encoding = self.form.encoding
+        rows, place, encoding = self.rows, self.place, self.form.encoding
         check_fractions(
-            self.rows, box, self.place, problems, as_is=as_is, encoding=encoding, reach=reach
+            rows, box, place, self.problems, as_is=self.as_is, encoding=encoding, reach=reach
         )
-        problems.raise_any()
+        self.problems.raise_any()
 
     def pixels(self, box: Floats, size: Floats) -> Floats:
         """Return the boxes (N, 4) in pixels, in images of the sizes (N, 2)."""
-        problems = Problems(self.limits.problems)
         pixels = in_pixels(box, self.rows.flag, size, self.task.boxes)
-        check_areas(pixels, self.place, problems)
-        problems.raise_any()
+        check_areas(pixels, self.place, self.problems)
+        self.problems.raise_any()
         return pixels
 
     def polygons(self, pixels: Floats, size: Floats) -> Floats | None:
@@ -289,11 +275,13 @@ class _Files(Places):
             self.corners * np.tile(size, (1, CORNERS // 2)),
             rectangles(encode_boxes(pixels, "xywh")[0]),
         )
-        if self.task.name is None and not self.task.as_is:
+        if self.task.name is None and not self.as_is:
             at = np.flatnonzero(polygon)
-            assert self.form is not None
             refuse_no_quadrilaterals(
-                self.corners[at], found[at], self.form.scored, lambda row: self.place(int(at[row]))
+                self.corners[at],
+                found[at],
+                self.form.scored,
+                lambda row: self.place(int(at[row])),
             )
         return found
 
@@ -305,7 +293,6 @@ class _Files(Places):
 
     def notes(self, title: str) -> tuple[Note, ...]:
         """Say what of the rows is left out."""
-        assert isinstance(self.form, YoloForm)
         keypoints = len(self.rows) if has_keypoints(self.form) else 0
         bounded = 0 if self.form.counts else int(np.count_nonzero(self.rows.flag))
         return told(
@@ -322,10 +309,6 @@ class _Files(Places):
                 warning=False,
             ),
         )
-
-    def source(self) -> tuple[SourceFile, ...]:
-        """Return the files as an input, if there is any."""
-        return (self.folder.source(self.members, len(self.rows)),) if self.members else ()
 
 
 def _once(sources: Sequence[SourceFile]) -> tuple[SourceFile, ...]:
@@ -430,11 +413,10 @@ def read_detections(
         names = _names_of_detections(folder, truth, class_names, limits, as_is=as_is)
     else:
         names = ClassNames.given(dt_class_names, limits)
-    members = tuple(folder.members.values())
     described = [_found(source.path, limits) for source in truth.files if is_data_yaml(source.path)]
     keypoints = _keypoints([names, ClassNames.given(class_names, limits), *described])
     known, given_task = truth.classes, _Task(task, keypoints, as_is, boxes)
-    found = _Files.read(folder, members, names, limits, given_task, scored=True, known=known)
+    found = _Files(folder, names, limits, given_task, scored=True, known=known)
     rows = found.rows
     if not names.names:
         _check_numbered(path, truth, rows)
@@ -442,7 +424,7 @@ def read_detections(
     size, without = _sizes_of_rows(found, truth, given, path)
     order = _columns(found, truth, size, columns, path)
     box, score = order.split(rows)
-    found.check(box, as_is=as_is)
+    found.check(box)
     pixels = found.pixels(box, size)
     objects = Objects(
         images=tuple(folder.members),
@@ -458,7 +440,7 @@ def read_detections(
     theirs = {source.path for source in truth.files} | {_TRUTH}
     own = (source for source in (*names.source(), *given.source) if source.path not in theirs)
     notes = (*_detection_notes(folder, found, without), *order.note, *found.notes("detections"))
-    return detections(objects, truth, stand, (*found.source(), *own), notes)
+    return detections(objects, truth, stand, (*found.sources(), *own), notes)
 
 
 def _sizes_of_rows(
@@ -483,7 +465,6 @@ def _columns(
 ) -> Columns:
     """Return where the confidence of predictions stands: as given, or as the rows tell."""
     rows, form = found.rows, found.form
-    assert isinstance(form, YoloForm)
     if has_keypoints(form):
         if columns == "conf-first":
             raise UsageError("--columns conf-first is for boxes; rows with keypoints end with it")

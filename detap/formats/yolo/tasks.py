@@ -111,8 +111,6 @@ def refuse_alike(
     if len(form.polygons) != 1 or form.polygons <= {6, CORNERS}:
         return
     (count,) = form.polygons
-    what = "rows"
-    keypoints = "[K, D]"
     rest = count - len(BOX)
     keypoints, what = f"[{rest // 2}, 2]", "rows of keypoints"
     if rest % 3 == 0 and form.scored:
