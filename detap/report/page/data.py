@@ -11,7 +11,6 @@ import numpy as np
 
 from detap.analysis.breakdowns import Histogram, breakdowns, iou_histogram, score_histogram
 from detap.analysis.calibration import Reliability, calibration
-from detap.analysis.confusion import confusion
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import class_rows
@@ -25,8 +24,6 @@ from detap.tables.detection import Floats
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
     from detap.report.model import Material, Report
-
-_CONFUSION_STEPS = 4
 
 
 def page_data(report: "Report", material: "Material") -> dict[str, Any]:
@@ -70,7 +67,6 @@ def _analysed(subject: Subject) -> dict[str, Any]:
         if section.page_data:
             analysis |= section.page_data(subject)
     analysis |= {
-        "confusion": _confusion(subject),
         "calibration": plain(_calibration(outcome)),
         "breakdowns": _breakdowns(outcome, best),
         "histograms": {
@@ -125,30 +121,6 @@ def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
 
 
 # --- what was analysed
-
-
-def _confusion(subject: Subject) -> dict[str, Any]:
-    """Return the cells that are not empty at some steps of the threshold."""
-    outcome, steps = subject.outcome, subject.steps
-    # Neither end is among many: at the one nothing is confused, at the other all of the noise is.
-    inner = np.linspace(0, len(steps) - 1, _CONFUSION_STEPS + 2)[1:-1]
-    chosen = (
-        {int(step) for step in inner} if len(steps) > _CONFUSION_STEPS else set(range(len(steps)))
-    )
-    place = subject.step_of(subject.best)
-    places = sorted(chosen | {place}) if place is not None else []
-    tables = [confusion(outcome, score=float(steps[step])).matrix for step in places]
-    # Without detections there is no step, and every ground truth is missed.
-    stack = np.stack(tables or [confusion(outcome).matrix])
-    rows, columns = np.nonzero(stack.any(axis=0))
-    return {
-        "rule": "protocol",
-        "steps": places or [0],
-        "cells": [
-            [int(row), int(column), *stack[:, row, column].tolist()]
-            for row, column in zip(rows, columns, strict=True)
-        ],
-    }
 
 
 def _calibration(outcome: Outcome) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Which classes a detector takes for which, as a part of a report."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -38,6 +38,9 @@ DATA = ConfusionData
 MOST_PAIRS = 10
 """How many confusions a text lists."""
 
+_STEPS = 4
+"""How many steps of the threshold a page has, besides that of the best F1."""
+
 
 def blocks(subject: Subject, value: Rule | None) -> Iterator[Block]:
     """Yield what became of the ground truths of each class, and the largest confusions."""
@@ -60,6 +63,25 @@ def blocks(subject: Subject, value: Rule | None) -> Iterator[Block]:
         tuple(_lines(found)),
         _table(found),
     )
+
+
+def page_data(subject: Subject) -> dict[str, Any]:
+    """Return the cells that are not empty at some steps of the threshold."""
+    outcome, steps = subject.outcome, subject.steps
+    # Neither end is among many: at the one nothing is confused, at the other all of the noise is.
+    inner = np.linspace(0, len(steps) - 1, _STEPS + 2)[1:-1]
+    chosen = {int(step) for step in inner} if len(steps) > _STEPS else set(range(len(steps)))
+    place = subject.step_of(subject.best)
+    places = sorted(chosen | {place}) if place is not None else []
+    tables = [confusion(outcome, score=float(steps[step])).matrix for step in places]
+    # Without detections there is no step, and every ground truth is missed.
+    stack = np.stack(tables or [confusion(outcome).matrix])
+    rows, columns = np.nonzero(stack.any(axis=0))
+    cells = [
+        [int(row), int(column), *stack[:, row, column].tolist()]
+        for row, column in zip(rows, columns, strict=True)
+    ]
+    return {"confusion": {"rule": "protocol", "steps": places or [0], "cells": cells}}
 
 
 def _lines(found: Confusion) -> list[str]:
