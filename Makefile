@@ -49,7 +49,7 @@ sanitize:  ## the suite over a core with AddressSanitizer and UndefinedBehaviorS
 	    PYTHONPATH=$(CURDIR)/build/sanitized \
 	    LD_PRELOAD="$(call LIBRARY,asan) $(call LIBRARY,ubsan)" PYTHONMALLOC=malloc \
 	    ASAN_OPTIONS=$(ASAN):log_path=$(CURDIR)/build/sanitizer UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/sanitizer \
-	    python -m pytest --quiet -p no:cacheprovider -k "$(UNPRELOADED)" $(TESTS) \
+	    python -m pytest --quiet -p no:cacheprovider --ignore tests/browser -k "$(UNPRELOADED)" $(TESTS) \
 	    || { cat $(CURDIR)/build/sanitizer.* 2>/dev/null; exit 1; }
 
 COUNT = 1000
