@@ -340,12 +340,46 @@ def raised(
         undefined.
     """
     key = _KINDS[new["kind"]]
-    unit = UNITS[key]
+    ratchet = _Ratchet(key, allow_drop=allow_drop)
     record = {name: value for name, value in new.items() if name not in ("kept", "gates")}
-    kept: list[str] = []
-    changes: list[tuple[str, float, float]] = []
+    record = ratchet.report("", old, record)
+    if "operating_point" in record.keys() & old.keys() and not other_threshold(new, old):
+        here, there = record["operating_point"], old["operating_point"]
+        whole = {"summary": here["overall"], key: here["classes"]}
+        point = ratchet.report("", {"summary": there["overall"], key: there["classes"]}, whole)
+        record["operating_point"] = {**here, "overall": point["summary"], "classes": point[key]}
+    if "slices" in record:
+        before = old.get("slices", {})
+        record["slices"] = {
+            tag: ratchet.report(f"slice:{tag}.", before[tag], part) if tag in before else part
+            for tag, part in record["slices"].items()
+        }
+    if ratchet.kept:
+        record["kept"] = ratchet.kept
+    return record, ratchet.changes
 
-    def ratchet(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+
+class _Ratchet:
+    """Numbers that do not fall from one report to the next.
+
+    Attributes
+    ----------
+    kept : list of str
+        The names of the numbers that stay as they were.
+    changes : list of (str, float, float)
+        As :func:`raised` returns them.
+    """
+
+    def __init__(self, key: str, *, allow_drop: bool) -> None:
+        self.key = key
+        self.allow_drop = allow_drop
+        self.kept: list[str] = []
+        self.changes: list[tuple[str, float, float]] = []
+
+    def numbers(
+        self, prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return numbers by name, those that would fall as they were."""
         result = dict(now)
         for name, value in now.items():
             metric = metric_named(name)
@@ -354,51 +388,32 @@ def raised(
                 continue
             before = then[name]
             falls = before is not None and (value is None or _is_worse(metric, value, before))
-            if falls and not allow_drop:
+            stays = falls and not self.allow_drop
+            if stays:
                 result[name] = before
             if _same(_or_nan(before), _or_nan(value)):
                 continue  # not even said: rounding is no change
-            if falls and not allow_drop:
-                kept.append(f"{prefix}{name}")
+            if stays:
+                self.kept.append(f"{prefix}{name}")
             else:
-                changes.append((f"{prefix}{name}", _or_nan(before), _or_nan(value)))
+                self.changes.append((f"{prefix}{name}", _or_nan(before), _or_nan(value)))
         return result
 
-    def ratchet_all(prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
-        rows = {(row["name"], str(row.get("id"))): row for row in then[key]}
-        return {
-            **now,
-            "summary": ratchet(prefix, then["summary"], now["summary"]),
-            key: [
-                ratchet(
-                    f"{prefix}{unit}:{row['name']}.",
-                    rows.get((row["name"], str(row.get("id"))), {}),
-                    row,
-                )
-                for row in now[key]
-            ],
-        }
-
-    record = ratchet_all("", old, record)
-    if "operating_point" in record.keys() & old.keys() and not other_threshold(new, old):
-        here, there = record["operating_point"], old["operating_point"]
-        whole = {"summary": here["overall"], key: here["classes"]}
-        raised_point = ratchet_all("", {"summary": there["overall"], key: there["classes"]}, whole)
-        record["operating_point"] = {
-            **here,
-            "overall": raised_point["summary"],
-            "classes": raised_point[key],
-        }
-    if "slices" in record:
-        record["slices"] = {
-            tag: ratchet_all(f"slice:{tag}.", old["slices"][tag], part)
-            if tag in old.get("slices", {})
-            else part
-            for tag, part in record["slices"].items()
-        }
-    if kept:
-        record["kept"] = kept
-    return record, changes
+    def report(
+        self, prefix: str, then: Mapping[str, Any], now: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return a summary and the rows under it, likewise; rows go by name and id."""
+        summary = self.numbers(prefix, then["summary"], now["summary"])
+        rows = {(row["name"], str(row.get("id"))): row for row in then[self.key]}
+        ratcheted = [
+            self.numbers(
+                f"{prefix}{UNITS[self.key]}:{row['name']}.",
+                rows.get((row["name"], str(row.get("id"))), {}),
+                row,
+            )
+            for row in now[self.key]
+        ]
+        return {**now, "summary": summary, self.key: ratcheted}
 
 
 def _is_worse(metric: Metric | None, value: float, before: float) -> bool:

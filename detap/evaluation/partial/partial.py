@@ -36,6 +36,7 @@ from detap.core.threads import thread_count
 from detap.errors import InputError, Note, Problem, UsageError
 from detap.evaluation.contests import Contest, contests_of
 from detap.evaluation.partial.blocks import (
+    Block,
     Gathered,
     Kinds,
     Order,
@@ -215,24 +216,13 @@ class Partial:
         if truth is not None:
             whole = Whole.of(truth)
             position = positions(scene.ground_truth, truth, some_classes=chosen)
-        by_image = rules.ties == "image" or not source
         if rules.ties == "file" and not source and (np.diff(found.image) < 0).any():
             raise UsageError(
                 f"protocol {rules.name} ranks equal scores by place in the file, and these "
                 "detections are of no file: give them image by image, in the order of the ground "
                 "truth, or name their input, Partial.of(result, input=...)"
             )
-        if rules.pairing == "coverage":
-            words, counted, proposals = scene.covered()
-            image = scene.ground_truth.image
-            block = block_of_coverage(words, counted, image, proposals, rules_of(rules))
-        else:
-            rules.refuse_unranked("evaluate all images in one run, of one input")
-            block = block_of(result.evidence, by_image=by_image)
-        if tie_range:
-            evidence = None if rules.pairing == "coverage" else result.evidence
-            block = block._replace(ties=Ties.of(contests_of(scene, evidence)))
-        images = len(scene.images)
+        block = _block(result, by_image=rules.ties == "image" or not source, tie_range=tie_range)
         # An image without detections is of no input, whichever of several states it.
         sources = tuple(sorted({source if filled else "" for filled in found.filled.tolist()}))
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
@@ -256,7 +246,7 @@ class Partial:
             inputs=inputs_of(scene.ground_truth.files, found.files),
             shared_notes=shared,
             own_notes=own,
-            pieces=(Piece.whole(block, images),),
+            pieces=(Piece.whole(block, len(scene.images)),),
             boxes=evidence_of(
                 every.ground_truth, every.detections, boxes=rules.overlap == "box", whole=True
             ),
@@ -813,6 +803,23 @@ def _groups_of(scene: Scene) -> dict[Name, str]:
     if scene.protocol.class_groups == "none":
         return {}
     return {name: group for name, group in scene.groups.items() if name in scene.class_ids}
+
+
+def _block(result: Result, *, by_image: bool, tie_range: bool) -> Block:
+    """Return the rows of a partial, with the ties that compete where these are asked for."""
+    scene = result._scene
+    rules = scene.protocol
+    if rules.pairing == "coverage":
+        words, counted, proposals = scene.covered()
+        image, evidence = scene.ground_truth.image, None
+        block = block_of_coverage(words, counted, image, proposals, rules_of(rules))
+    else:
+        rules.refuse_unranked("evaluate all images in one run, of one input")
+        evidence = result.evidence
+        block = block_of(evidence, by_image=by_image)
+    if not tie_range:
+        return block
+    return block._replace(ties=Ties.of(contests_of(scene, evidence)))
 
 
 def _check_kind(name: str, value: object, kinds: tuple[type, ...]) -> None:

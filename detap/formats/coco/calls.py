@@ -207,13 +207,9 @@ def named_alike(
         for k, name in enumerate(due)
         if name in listed and due[name] in (listed[name], distinct_name(listed[name], name))
     }
-    by_name = {name: k for k, name in enumerate(truth.classes)}
-    folded = _by_folded(truth.classes, listed.values())
-    found = {
-        name: own.get(name, by_name.get(listed[name], folded.get(listed[name], -1)))
-        for name in used
-        if name in listed
-    }
+    by_name = _by_folded(truth.classes, listed.values())
+    by_name |= {name: k for k, name in enumerate(truth.classes)}
+    found = {name: own.get(name, by_name.get(listed[name], -1)) for name in used if name in listed}
     if all(name in own if name in due else k < 0 for name, k in found.items()):
         return columns, ()
     _refuse_other_names([name for name, k in found.items() if k < 0], columns, truth, path)
