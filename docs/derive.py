@@ -12,7 +12,8 @@ from pathlib import Path
 from detap.cli.commands.config import BY_SECTION
 from detap.cli.settings.schema import settings_schema
 from detap.formats.registry import FORMATS, Option, options
-from detap.protocols import Protocol
+from detap.metrics import summary
+from detap.protocols import PRESETS, Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.protocols.ranking import Classification, Retrieval
 from detap.report import schema
@@ -47,6 +48,16 @@ def _nearly(preset: Rules) -> str:
     if not preset.tolerance:
         return "0: to the last bit"
     return f"{preset.tolerance:g}: {preset.residue}"
+
+
+def summary_table() -> list[str]:
+    """Return the numbers in the summary of each preset of detections."""
+    presets: dict[str, list[str]] = {}
+    for name, rules in PRESETS.items():
+        numbers = ", ".join(f"`{measure.name}`" for measure in summary(rules))
+        presets.setdefault(numbers, []).append(f"`{name}`")
+    rows = [f"| {', '.join(names)} | {numbers} |" for numbers, names in presets.items()]
+    return ["| protocol | numbers |", "|---|---|", *rows]
 
 
 def options_table(rules: type[Rules]) -> list[str]:
@@ -109,6 +120,7 @@ def format_names() -> list[str]:
 
 PAGES = {
     "docs/protocols.md": {"axes": axes_table(Protocol), "presets": presets_table(Protocol)},
+    "docs/json.md": {"summary": summary_table()},
     "docs/commands/eval.md": {
         "axes": options_table(Protocol),
         "reading": reading_table(),
