@@ -106,6 +106,17 @@ def test_every_option_is_in_the_docs_and_in_the_help(name: str, command: click.C
                 assert spelling in help_text
 
 
+def test_a_row_that_lists_choices_lists_all() -> None:
+    page = page_of("eval")
+    options = [option for option in dict(COMMANDS)["eval"].params if option.opts[0][:2] == "--"]
+    assert "--engine" in [option.opts[0] for option in options]
+    for option in options:
+        row = re.search(rf"^\| `{option.opts[0]}` \|([^|]*)\|", page, re.MULTILINE)
+        listed = set(re.findall(r"`(.+?)`", row[1])) if row else set()
+        choices = set(getattr(option.type, "choices", ()))
+        assert not listed & choices or choices <= listed, option.opts[0]
+
+
 @pytest.mark.parametrize(("name", "command"), COMMANDS, ids=[name for name, _ in COMMANDS])
 def test_the_docs_name_no_option_that_is_not_there(name: str, command: click.Command) -> None:
     del command
