@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from detap.analysis.breakdowns import Histogram, breakdowns, iou_histogram, score_histogram
-from detap.analysis.calibration import Reliability, calibration
 from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import class_rows
@@ -67,7 +66,6 @@ def _analysed(subject: Subject) -> dict[str, Any]:
         if section.page_data:
             analysis |= section.page_data(subject)
     analysis |= {
-        "calibration": plain(_calibration(outcome)),
         "breakdowns": _breakdowns(outcome, best),
         "histograms": {
             "score": _histogram(score_histogram(outcome)),
@@ -121,30 +119,6 @@ def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
 
 
 # --- what was analysed
-
-
-def _calibration(outcome: Outcome) -> dict[str, Any]:
-    try:
-        found = calibration(outcome)
-    except UsageError as error:
-        return {"refused": str(error)}
-    return {
-        "edges": found.overall.edges.tolist(),
-        "overall": _reliability(found.overall),
-        "by_class": [_reliability(entry) for entry in found.by_class],
-        "localised": found.localised_error,
-        "localised_by_class": [entry.expected_error for entry in found.localised],
-    }
-
-
-def _reliability(entry: Reliability) -> dict[str, Any]:
-    return {
-        "count": entry.count.tolist(),
-        "score": _rounded(entry.mean_score),
-        "value": _rounded(entry.mean_value),
-        "expected": entry.expected_error,
-        "largest": entry.largest_error,
-    }
 
 
 def _rounded(values: Floats) -> list[float]:

@@ -5,13 +5,15 @@ from itertools import pairwise
 from math import isnan
 from typing import Any, TypedDict
 
+import numpy as np
+
 from detap.analysis.calibration import Reliability, calibration
 from detap.errors import UsageError
 from detap.report.fields import ClassId, Count, Share
 from detap.report.model import Block, Column, Table
 from detap.report.numbers import UNDEFINED
 from detap.report.sections.analysis import Subject
-from detap.report.values import rows_of
+from detap.report.values import plain, rows_of
 
 
 class ClassCalibration(TypedDict):
@@ -82,6 +84,33 @@ def blocks(subject: Subject, value: bool | None) -> Iterator[Block]:
         (f"{told}; {len(whole.count)} bins, {localised_bins}for LaECE",),
         _table(whole),
     )
+
+
+def page_data(subject: Subject) -> dict[str, Any]:
+    """Return the reliability of the scores, overall and by class, or why there is none."""
+    try:
+        found = calibration(subject.outcome)
+    except UsageError as error:
+        return {"calibration": {"refused": str(error)}}
+    data = {
+        "edges": found.overall.edges.tolist(),
+        "overall": _reliability(found.overall),
+        "by_class": [_reliability(entry) for entry in found.by_class],
+        "localised": found.localised_error,
+        "localised_by_class": [entry.expected_error for entry in found.localised],
+    }
+    return {"calibration": plain(data)}
+
+
+def _reliability(entry: Reliability) -> dict[str, Any]:
+    # Only drawings take the means: to the precision of a pixel.
+    return {
+        "count": entry.count.tolist(),
+        "score": np.round(entry.mean_score, 4).tolist(),
+        "value": np.round(entry.mean_value, 4).tolist(),
+        "expected": entry.expected_error,
+        "largest": entry.largest_error,
+    }
 
 
 def _columns(whole: Reliability) -> dict[str, Any]:
