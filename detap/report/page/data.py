@@ -7,10 +7,6 @@ step down adds, joined by commas with nothing for 0: most of them are, and the p
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from detap.analysis.breakdowns import Histogram, breakdowns, iou_histogram, score_histogram
-from detap.analysis.outcome import Outcome
 from detap.errors import UsageError
 from detap.evaluation.results import class_rows
 from detap.names import printable
@@ -18,7 +14,6 @@ from detap.report.page.gallery import changed_images, gallery
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Subject
 from detap.report.values import plain
-from detap.tables.detection import Floats
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result
@@ -65,17 +60,7 @@ def _analysed(subject: Subject) -> dict[str, Any]:
     for section in SECTIONS:
         if section.page_data:
             analysis |= section.page_data(subject)
-    analysis |= {
-        "breakdowns": _breakdowns(outcome, best),
-        "histograms": {
-            "score": _histogram(score_histogram(outcome)),
-            "iou": _histogram(iou_histogram(outcome, score=None if np.isnan(best) else best)),
-        },
-    }
     return {"analysis": analysis, "gallery": gallery(outcome, types, best, changed)}
-
-
-# --- what every report has
 
 
 def _table(report: "Report", result: "Result") -> dict[str, Any]:
@@ -115,39 +100,4 @@ def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
             }
             for row in class_rows(material.result)
         ],
-    }
-
-
-# --- what was analysed
-
-
-def _rounded(values: Floats) -> list[float]:
-    """Return values that only drawings take, to the precision of a pixel."""
-    return np.round(values, 4).tolist()  # type: ignore[no-any-return]
-
-
-def _breakdowns(outcome: Outcome, best: float) -> dict[str, Any]:
-    found = breakdowns(outcome, score=None if np.isnan(best) else best)
-    return {
-        "score": found.score_threshold,
-        "parts": [
-            {
-                "name": name,
-                "groups": list(part.groups),
-                "truths": part.ground_truths.tolist(),
-                "found": part.found.tolist(),
-                "detections": part.detections.tolist(),
-                "right": part.true_positives.tolist(),
-            }
-            for name in ("size", "aspect_ratio", "crowding", "position")
-            if (part := getattr(found, name)) is not None
-        ],
-    }
-
-
-def _histogram(found: Histogram) -> dict[str, Any]:
-    return {
-        "edges": _rounded(found.edges),
-        "right": found.true_positives.tolist(),
-        "wrong": found.false_positives.tolist(),
     }

@@ -1,7 +1,10 @@
 """Recall and precision of parts of the data, as a part of a report."""
 
 from collections.abc import Iterator
+from math import isnan
 from typing import Annotated, Any, NotRequired, TypedDict
+
+import numpy as np
 
 from detap.analysis.breakdowns import (
     Breakdown,
@@ -90,6 +93,37 @@ def blocks(subject: Subject, value: bool | None) -> Iterator[Block]:
             ),
         ),
     )
+
+
+def page_data(subject: Subject) -> dict[str, Any]:
+    """Return the parts at the score of the best F1, and the histograms."""
+    outcome, best = subject.outcome, None if isnan(subject.best) else subject.best
+    found = breakdowns(outcome, score=best)
+    parts = [
+        {
+            "name": name,
+            "groups": list(part.groups),
+            "truths": part.ground_truths.tolist(),
+            "found": part.found.tolist(),
+            "detections": part.detections.tolist(),
+            "right": part.true_positives.tolist(),
+        }
+        for name in _WORDS
+        if (part := getattr(found, name)) is not None
+    ]
+    histograms = {"score": score_histogram(outcome), "iou": iou_histogram(outcome, score=best)}
+    return {
+        "breakdowns": {"score": found.score_threshold, "parts": parts},
+        "histograms": {name: _bars(found) for name, found in histograms.items()},
+    }
+
+
+def _bars(found: Histogram) -> dict[str, Any]:
+    return {
+        "edges": np.round(found.edges, 4).tolist(),
+        "right": found.true_positives.tolist(),
+        "wrong": found.false_positives.tolist(),
+    }
 
 
 def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
