@@ -38,7 +38,7 @@ class MissesPerImage(Metric):
     bounds = (0.0, float("inf"))
 
     def listed(self, rules: Protocol) -> Iterator[Measure]:
-        yield measure(rules, self, "MPI", (0, 0, len(rules.detection_limits) - 1))
+        yield measure(rules, self, self.name, (0, 0, len(rules.detection_limits) - 1))
 
     def by_class(self, result: Result, entry: Measure) -> Floats:
         missed = result.ground_truths - result.true_positives
@@ -262,8 +262,33 @@ def test_a_metric_that_no_protocol_is_quoted_by_is_not_explained(detap: Run) -> 
 
 def test_every_number_of_every_preset_is_of_a_metric() -> None:
     for preset in PRESETS:
-        for entry in metrics.summary(package.protocol(preset)):
-            assert metric_named(entry.name) is entry.metric
+        rules = package.protocol(preset)
+        for entry in (*metrics.summary(rules), *metrics.columns(rules)):
+            assert metric_named(rules, entry.name) is entry.metric
+            assert metric_named(rules, entry.class_name) is entry.metric
+        assert metric_named(rules, "true_positives") is None
+
+
+def test_a_metric_is_known_by_its_whole_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is MR because its name begins so: MRR is another metric, MRX is none."""
+
+    class MissRate(MissesPerImage):
+        name = "MR"
+
+    class ReciprocalRank(MissesPerImage):
+        name = "MRR"
+        higher_is_better = True
+
+    monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissRate(), ReciprocalRank()])
+    rules = package.protocol("coco")
+    known = {name: metric_named(rules, name) for name in ("MR", "MRR", "MRX", "APX", "AP55")}
+    assert {name: metric and metric.name for name, metric in known.items()} == {
+        "MR": "MR",
+        "MRR": "MRR",
+        "MRX": None,
+        "APX": None,
+        "AP55": "AP",
+    }
 
 
 def test_metrics_are_declared_in_full() -> None:

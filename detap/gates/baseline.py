@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache, partial
 from math import isnan, nan
 from sys import float_info
 from typing import Any
@@ -340,7 +341,7 @@ def raised(
         undefined.
     """
     key = _KINDS[new["kind"]]
-    ratchet = _Ratchet(key, allow_drop=allow_drop)
+    ratchet = _Ratchet(key, _metrics_of(new), allow_drop=allow_drop)
     record = {name: value for name, value in new.items() if name not in ("kept", "gates")}
     record = ratchet.report("", old, record)
     if "operating_point" in record.keys() & old.keys() and not other_threshold(new, old):
@@ -370,8 +371,11 @@ class _Ratchet:
         As :func:`raised` returns them.
     """
 
-    def __init__(self, key: str, *, allow_drop: bool) -> None:
+    def __init__(
+        self, key: str, metric_of: Callable[[str], Metric | None], *, allow_drop: bool
+    ) -> None:
         self.key = key
+        self.metric_of = metric_of
         self.allow_drop = allow_drop
         self.kept: list[str] = []
         self.changes: list[tuple[str, float, float]] = []
@@ -382,9 +386,10 @@ class _Ratchet:
         """Return numbers by name, those that would fall as they were."""
         result = dict(now)
         for name, value in now.items():
-            metric = metric_named(name)
-            ratcheted = metric is None or metric.ratcheted
-            if not ratcheted or name in _NOT_RAISED or name in _NAMES or name not in then:
+            if name in _NOT_RAISED or name in _NAMES or name not in then:
+                continue
+            metric = self.metric_of(name)
+            if metric is not None and not metric.ratcheted:
                 continue
             before = then[name]
             falls = before is not None and (value is None or _is_worse(metric, value, before))
@@ -414,6 +419,13 @@ class _Ratchet:
             for row in now[self.key]
         ]
         return {**now, "summary": summary, self.key: ratcheted}
+
+
+def _metrics_of(record: Mapping[str, Any]) -> Callable[[str], Metric | None]:
+    """Return what gives the metric of a number of a JSON report from its name."""
+    if record["kind"] != "detection":
+        return lambda name: None
+    return cache(partial(metric_named, Protocol.recorded(record["protocol"])))
 
 
 def _is_worse(metric: Metric | None, value: float, before: float) -> bool:

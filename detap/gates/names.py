@@ -27,6 +27,7 @@ from math import isnan, nan
 from typing import Any
 
 from detap.errors import UsageError
+from detap.metrics import Metric
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.spelling import near
 
@@ -59,6 +60,8 @@ class Numbers:
     counted : callable, optional
         Returns how many ground truths of each row a number counts, from its name; KeyError if it
         is not known.
+    metric_of : callable, optional
+        Returns the metric of a number from its name; None for a count and the like.
     empty : bool
         Whether there are no images at all, as in a slice whose images are not there.
     """
@@ -71,6 +74,7 @@ class Numbers:
     more: Callable[[str], float] | None = None
     more_rows: Callable[[str], Sequence[float]] | None = None
     counted: Callable[[str], Sequence[int]] | None = None
+    metric_of: Callable[[str], Metric | None] | None = None
     empty: bool = False
 
     def has(self, measure: str) -> bool:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from math import nan
 
 from detap import metrics
@@ -152,6 +152,7 @@ def _numbers(result: Result, score: Threshold | None) -> Numbers:
         more=more,
         more_rows=more_rows,
         counted=counted,
+        metric_of=cache(partial(metrics.metric_named, result.protocol)),
     )
 
 

@@ -16,7 +16,6 @@ from detap.decimals import beside, decimal, exactly, fraction, settled
 from detap.errors import UsageError
 from detap.gates.demands import CHANGES, RELATIONS, Kind
 from detap.gates.names import Name, Numbers, resolve, row_key
-from detap.metrics import metric_named
 
 Verdict = Literal["passed", "failed", "undefined", "inconclusive", "too-few"]
 Interval = tuple[float, float]
@@ -250,8 +249,10 @@ def _level(limit: Limit, name: Name, numbers: Numbers) -> Gate:
 
 def _is_share(name: Name, numbers: Numbers, *values: float) -> bool:
     """Return whether a number goes from 0 to 1."""
-    metric = metric_named(name.measure)
-    if name.is_count(numbers) or (metric is not None and metric.bounds != (0, 1)):
+    if name.is_count(numbers):
+        return False
+    metric = None if numbers.metric_of is None else numbers.metric_of(name.measure)
+    if metric is not None and metric.bounds != (0, 1):
         return False
     return all(isnan(value) or value <= 1 for value in values)
 

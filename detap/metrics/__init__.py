@@ -40,19 +40,6 @@ __all__ = [
 ]
 
 
-def metric_named(name: str) -> Metric | None:
-    """Return the metric that a number of a report is of, such as ``"mAP50s"``; None for a count.
-
-    It is the one with the longest name that the number's name begins with.
-    """
-    from detap.metrics.at_threshold import AT_THRESHOLD  # a plain run has none
-
-    if name in AT_THRESHOLD:
-        return AT_THRESHOLD[name]
-    found = [metric for metric in METRICS if name.startswith((metric.name, f"m{metric.name}"))]
-    return max(found, key=lambda metric: len(metric.name), default=None)
-
-
 def summary(rules: "Protocol") -> "tuple[Measure, ...]":
     """Return the numbers of a protocol's summary, in order, the headline first."""
     return tuple(entry for entry in _listed(rules) if entry.metric.scope != "class")
@@ -104,6 +91,16 @@ def named_of_class(rules: "Protocol", name: str) -> "Measure":
         if entry.class_name == name and entry.metric.scope != "overall":
             return entry
     return named(rules, name)
+
+
+def metric_named(rules: "Protocol", name: str) -> Metric | None:
+    """Return the metric that a number of a report is of; None for a count and the like."""
+    from detap.metrics.at_threshold import AT_THRESHOLD  # a plain run has none
+
+    for entry in (*columns(rules), *_all(rules)):
+        if name in (entry.name, entry.class_name):
+            return entry.metric
+    return AT_THRESHOLD.get(name)
 
 
 def after_matching() -> frozenset[str]:
