@@ -26,7 +26,6 @@ from detap.formats.labelme.shapes import Shapes
 from detap.formats.named.problems import Problems
 from detap.formats.openimages import rows as open_images
 from detap.formats.openimages._scan import Scanner
-from detap.formats.shapes.flags import FlagNames
 from detap.formats.text import lines
 from detap.formats.text import rows as _voc_rows
 from detap.formats.text.folder import Folder
@@ -404,12 +403,11 @@ def cvat(data: bytes) -> str:
     """Read an export of CVAT; compare it with ElementTree."""
     with _Files() as files:
         path = str(files.path / files.write([data])[0])
-        problems = Problems(20)
-        read = Annotations(path, problems, LIMITS).read()
-    check_problems(problems.listed)
-    if problems.count:
+        read = Annotations(path, LIMITS).read()
+    check_problems(read.problems.listed)
+    if read.problems.count:
         return "refused"
-    found = read.gathered.objects(scored=False)
+    found = read.objects()
     root = ElementTree.fromstring(data)
     boxes = [box for image in root.findall("image") for box in image.findall("box")]
     plain = [[float(box.get(side, "")) for side in CVAT_CORNERS] for box in boxes]
@@ -421,13 +419,12 @@ def cvat(data: bytes) -> str:
 
 def labelme_shapes(data: bytes) -> str:
     """Read a file of LabelMe; compare it with the standard library."""
-    problems = Problems(20)
-    read = Shapes(problems, LIMITS, "boxes", FlagNames("difficult"), scored=False)
+    read = Shapes(LIMITS, flags="difficult")
     read.read(data, "x", "x")
-    check_problems(problems.listed)
-    if problems.count:
+    check_problems(read.problems.listed)
+    if read.problems.count:
         return "refused"
-    found = read.gathered.objects(scored=False)
+    found = read.objects()
     plain = []
     for shape in json.loads(data.removeprefix(b"\xef\xbb\xbf"))["shapes"]:
         across, down = ([float(point[axis]) for point in shape["points"]] for axis in (0, 1))

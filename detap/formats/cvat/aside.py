@@ -4,7 +4,6 @@ from typing import Any
 
 from detap.formats.cvat.tables import exported
 from detap.formats.cvat.xml import Annotations
-from detap.formats.named.problems import Problems
 from detap.formats.reading.named import empty_truth
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path
@@ -13,10 +12,8 @@ from detap.tables.detection import GroundTruth, Name
 
 def named(path: Path, options: dict[str, Any], limits: Limits) -> GroundTruth:
     """Return the images and classes that a file names; what is wrong with it the reader says."""
-    file = exported(str(path))
     shapes = options.get("shapes", "boxes")
-    read = Annotations(file, Problems(1), limits, shapes=shapes, scored=True).read()
-    found = read.gathered.objects(scored=True)
+    found = Annotations(exported(str(path)), limits, shapes, scored=True).read().objects()
     return empty_truth(found.images, found.classes)
 
 
@@ -37,4 +34,4 @@ def file_names(truth: GroundTruth) -> dict[Name, str]:
 
 
 def _attributes(path: str) -> dict[str, dict[str, str]]:
-    return Annotations(path, Problems(1), DEFAULT_LIMITS, shapes="bounds").read().attributes
+    return Annotations(path, DEFAULT_LIMITS, "bounds").read().attributes

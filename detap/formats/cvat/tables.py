@@ -2,18 +2,13 @@
 
 import os
 
-import numpy as np
-
 from detap.errors import Note
 from detap.formats.cvat.xml import CORNERS, Annotations
-from detap.formats.named import objects
-from detap.formats.named.notes import images_without_objects, told
-from detap.formats.named.problems import Problems, refuse_empty
+from detap.formats.named.notes import told
+from detap.formats.named.objects import detections
 from detap.formats.named.sides import Stand
-from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import Path, shown
-from detap.io.problems import check_choice
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 EXPORTED = "annotations.xml"
@@ -57,12 +52,9 @@ def read_ground_truth(
     InputError
         With every problem found, up to the limit.
     """
-    read = _read(path, shapes, FlagNames(attribute_flags), limits, scored=False)
-    what = f"box in its {len(read.lines)} images"
-    refuse_empty(read.path, len(read.gathered), limits, what, "annotations")
-    return objects.ground_truth(
-        read.gathered.objects(scored=False), _stand(read, as_is), _source(read), _notes(read)
-    )
+    read = _read(path, shapes, attribute_flags, limits, scored=False)
+    what = f"box in its {len(read.images)} images"
+    return read.ground_truth(what, _stand(read, as_is), _source(read), (_tagged(read),))
 
 
 def read_detections(
@@ -95,28 +87,19 @@ def read_detections(
     InputError
         With every problem found, up to the limit.
     """
-    read = _read(path, shapes, FlagNames(None), limits, scored=True)
-    found = read.gathered.objects(scored=True)
+    read = _read(path, shapes, None, limits, scored=True)
+    found = read.objects()
     files = tuple(str(name).rpartition("/")[2] for name in found.images)
     if len(set(files)) == len(files) and not any("/" in str(name) for name in truth.images):
         found = found._replace(images=files)  # where the ground truth goes by no folders
-    return objects.detections(
-        found,
-        truth,
-        _stand(read, as_is),
-        _source(read),
-        told(_tagged(read)),
-    )
+    return detections(found, truth, _stand(read, as_is), _source(read), told(_tagged(read)))
 
 
 def _read(
-    path: Path, shapes: str, flags: FlagNames, limits: Limits, *, scored: bool
+    path: Path, shapes: str, flags: str | None, limits: Limits, *, scored: bool
 ) -> Annotations:
-    check_choice("shapes", shapes, SHAPES)
-    problems = Problems(limits.problems)
-    file = exported(os.fspath(path))
-    read = Annotations(file, problems, limits, shapes=shapes, flags=flags, scored=scored).read()
-    problems.raise_any()
+    read = Annotations(exported(os.fspath(path)), limits, shapes, flags, scored=scored).read()
+    read.problems.raise_any()
     return read
 
 
@@ -128,23 +111,15 @@ def exported(path: str) -> str:
 
 
 def _stand(read: Annotations, as_is: bool) -> Stand:
-    place, path = read.gathered.place, shown(read.path)
+    place, path = read.place, shown(read.path)
     return Stand(
         path, read.limits, as_is, lambda row: (path, f"line {place[row]}"), corners=CORNERS
     )
 
 
 def _source(read: Annotations) -> tuple[SourceFile, ...]:
-    return (SourceFile(read.path, len(read.gathered), sha256=read.sha256),)
+    return (SourceFile(read.path, len(read), sha256=read.sha256),)
 
 
 def _tagged(read: Annotations) -> Note:
     return Note("tags-left-aside", "images are tagged as a whole: no box", read.tags, warning=False)
-
-
-def _notes(read: Annotations) -> tuple[Note, ...]:
-    empty = images_without_objects(len(read.lines), np.array(read.gathered.file))
-    return (
-        *read.flags.notes(),
-        *told(_tagged(read), empty),
-    )

@@ -13,9 +13,8 @@ from typing import Any
 from xml.parsers import expat
 
 from detap.formats.calling import without_suffix
-from detap.formats.named.problems import Problems
-from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
-from detap.formats.shapes.gathering import Gathered, number_of
+from detap.formats.shapes.flags import BY_ITS_BOUNDS, bounds
+from detap.formats.shapes.reader import ShapeReader, number_of
 from detap.formats.text.lines import looks_like
 from detap.io.digest import started
 from detap.io.limits import Limits
@@ -39,28 +38,18 @@ class _StopError(Exception):
     """Nothing more is to be read: a problem has been added."""
 
 
-class Annotations:
-    """What a file holds, read as it streams by.
+class Annotations(ShapeReader):
+    """What a file holds, read as it streams by; boxes are placed by their lines.
 
     Parameters
     ----------
     path : str
         The XML.
-    problems : Problems
-        Gets what is wrong with it.
-    limits : Limits
-        What is accepted at most.
-    shapes : {"boxes", "bounds"}
-        Whether shapes that are no boxes are read.
-    flags : FlagNames
-        Which attributes are flags.
-    scored : bool
-        Whether objects must have scores: of detections.
+    limits, shapes, flags, scored
+        As :class:`ShapeReader` has them.
 
     Attributes
     ----------
-    gathered : Gathered
-        The boxes, placed by their lines.
     attributes : dict of str to dict of str to str
         Those of each image's element.
     lines : dict of str to int
@@ -74,20 +63,14 @@ class Annotations:
     def __init__(
         self,
         path: str,
-        problems: Problems,
         limits: Limits,
-        *,
         shapes: str = "boxes",
-        flags: FlagNames | None = None,
+        flags: str | None = None,
+        *,
         scored: bool = False,
     ) -> None:
+        super().__init__(limits, shapes, flags, scored=scored)
         self.path = path
-        self.problems = problems
-        self.limits = limits
-        self.shapes = shapes
-        self.flags = flags or FlagNames(None)
-        self.scored = scored
-        self.gathered = Gathered(limits)
         self.attributes: dict[str, dict[str, str]] = {}
         self.lines: dict[str, int] = {}
         self.tags = 0
@@ -238,7 +221,7 @@ class Annotations:
         except FaultError as fault:
             size = math.nan, math.nan
             self._add(f"line {line}", f"image {quoted(file)}: {fault.message}", fault.remedy)
-        self.gathered.images.setdefault(stem, size)
+        self.images.setdefault(stem, size)
 
     def _take(self, name: str, attributes: Attributes, line: int) -> None:
         if name == "tag":
@@ -251,10 +234,10 @@ class Annotations:
             box = _READERS.get(name, _read_points)(name, attributes, self.shapes)
             flags = list(filter(None, map(self._flag, self._extra.items())))
             score = self._score(attributes) if self.scored else 0.0
-            self.gathered.add(line, label, box, score, flags)
+            self.add(line, label, box, score, flags)
         except FaultError as fault:
             self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.remedy)
-        if self.gathered.too_many(shown(self.path), self.problems):
+        if self.too_many(shown(self.path)):
             raise _StopError
 
     def _flag(self, attribute: tuple[str, str]) -> str:

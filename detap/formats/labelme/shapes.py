@@ -12,8 +12,8 @@ from detap.formats.calling import base_name, without_suffix
 from detap.formats.coco._scan import nesting
 from detap.formats.coco.values import check_text
 from detap.formats.named.problems import Problems
-from detap.formats.shapes.flags import BY_ITS_BOUNDS, FlagNames, bounds
-from detap.formats.shapes.gathering import Gathered
+from detap.formats.shapes.flags import BY_ITS_BOUNDS, bounds
+from detap.formats.shapes.reader import ShapeReader
 from detap.io.json_text import LongInteger, NotJsonError, spelt, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
@@ -27,51 +27,27 @@ _NO_SCORE = "detections have scores, as X-AnyLabeling writes them; LabelMe's own
 _SHAPES_DUE = "a JSON file of LabelMe is due, which has a list of shapes"
 
 
-class Shapes:
-    """Reads one file after the other.
-
-    Parameters
-    ----------
-    problems : Problems
-        Gets what is wrong with them.
-    limits : Limits
-        What is accepted at most.
-    shapes : {"boxes", "bounds"}
-        Whether shapes that are no rectangles are read.
-    flags : FlagNames
-        Which flags of a shape are those of a table.
-    scored : bool
-        Whether shapes must have scores: of detections.
+class Shapes(ShapeReader):
+    """Reads one file after the other; boxes are placed by the number of their shape.
 
     Attributes
     ----------
-    gathered : Gathered
-        The boxes, placed by the number of their shape.
     other_names : int
         How many files speak of an image of another name.
     """
 
-    def __init__(
-        self, problems: Problems, limits: Limits, shapes: str, flags: FlagNames, *, scored: bool
-    ) -> None:
-        self.problems = problems
-        self.limits = limits
-        self.shapes = shapes
-        self.flags = flags
-        self.scored = scored
-        self.gathered = Gathered(limits)
-        self.other_names = 0
+    other_names = 0
 
     def read(self, data: bytes, file: str, stem: str) -> None:
         """Read a file; problems are added."""
         before = self.problems.count
         record, constants = parsed(data, file, self.problems, self.limits)
-        self.gathered.images[stem] = math.nan, math.nan
+        self.images[stem] = math.nan, math.nan
         if record is None:
             return
         try:
             size = _side(record, "imageWidth"), _side(record, "imageHeight")
-            self.gathered.images[stem] = size
+            self.images[stem] = size
         except FaultError as fault:
             self.problems.add(file, "", fault.message, fault.remedy)
         image = record.get("imagePath")
@@ -94,7 +70,7 @@ class Shapes:
         check_text("label", label)
         box = self._box(shape)
         score = _number("score", shape.get("score"), _NO_SCORE) if self.scored else 0.0
-        self.gathered.add(number, label, box, score, self._flags(shape))
+        self.add(number, label, box, score, self._flags(shape))
 
     def _flags(self, shape: dict[str, Any]) -> set[str]:
         flags = shape.get("flags")

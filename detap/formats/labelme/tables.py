@@ -2,20 +2,15 @@
 
 import os
 
-import numpy as np
-
 from detap.errors import InputError, Note
 from detap.formats.labelme.shapes import Shapes
-from detap.formats.named import objects
-from detap.formats.named.notes import images_without_objects, left_aside, told
-from detap.formats.named.problems import Problems, refuse_empty
+from detap.formats.named.notes import left_aside, told
+from detap.formats.named.objects import detections
 from detap.formats.named.sides import Stand
-from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.folder import Folder, files_of, one_file
 from detap.io.digest import read_hashed
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path
-from detap.io.problems import check_choice
 from detap.io.stream import refuse
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
@@ -57,15 +52,9 @@ def read_ground_truth(
     InputError
         With every problem found, up to the limit.
     """
-    read = _Read(path, shapes, attribute_flags, limits, scored=False)
-    gathered = read.shapes.gathered
-    what = f"shape in its {len(gathered.images)} JSON files"
-    refuse_empty(read.folder.given, len(gathered), limits, what, "annotations")
-    empty = images_without_objects(len(gathered.images), np.array(gathered.file))
-    notes = (*read.notes(), *told(empty))
-    return objects.ground_truth(
-        gathered.objects(scored=False), read.stand(as_is), read.source(), notes
-    )
+    read = _Reader(path, shapes, f"difficult,{attribute_flags or ''}", limits, scored=False)
+    what = f"shape in its {len(read.images)} JSON files"
+    return read.ground_truth(what, read.stand(as_is), read.sources(), read.notes())
 
 
 def read_detections(
@@ -97,9 +86,9 @@ def read_detections(
     InputError
         With every problem found, up to the limit.
     """
-    read = _Read(path, shapes, None, limits, scored=True)
-    found = read.shapes.gathered.objects(scored=True)
-    return objects.detections(found, truth, read.stand(as_is), read.source(), read.notes())
+    read = _Reader(path, shapes, None, limits, scored=True)
+    notes = (*read.flags.notes(), *told(*read.notes()))
+    return detections(read.objects(), truth, read.stand(as_is), read.sources(), notes)
 
 
 def folder_of(path: Path) -> Folder:
@@ -113,60 +102,47 @@ def folder_of(path: Path) -> Folder:
     return folder
 
 
-class _Read:
+class _Reader(Shapes):
     """The files of a folder, read."""
 
     def __init__(
         self, path: Path, shapes: str, flags: str | None, limits: Limits, *, scored: bool
     ) -> None:
-        check_choice("shapes", shapes, SHAPES)
-        names = FlagNames(flags if scored else f"difficult,{flags or ''}")
-        problems = Problems(limits.problems)
-        self.limits = limits
+        super().__init__(limits, shapes, flags, scored=scored)
         self.folder = folder_of(path)
         self.members = tuple(self.folder.members.values())
-        self.shapes = Shapes(problems, limits, shapes, names, scored=scored)
         for number, (stem, member) in enumerate(self.folder.members.items()):
-            self._read(number, stem, self.folder.file(member), problems)
-            if self.shapes.gathered.too_many(self.folder.given, problems):
+            file = self.folder.file(member)
+            try:
+                data, digest = read_hashed(file, limits)
+            except InputError as error:
+                self.problems.note(*error.problems)
+            else:
+                if digest:
+                    self.folder.digests[number] = digest
+                self.read(data, file, stem)
+            if self.too_many(self.folder.given):
                 break
-        problems.raise_any()
-
-    def _read(self, number: int, stem: str, file: str, problems: Problems) -> None:
-        try:
-            data, digest = read_hashed(file, self.limits)
-        except InputError as error:
-            problems.note(*error.problems)
-            return
-        if digest:
-            self.folder.digests[number] = digest
-        self.shapes.read(data, file, stem)
+        self.problems.raise_any()
 
     def stand(self, as_is: bool) -> Stand:
         """Return where the boxes stand."""
         return Stand(self.folder.given, self.limits, as_is, self._place)
 
     def _place(self, row: int) -> tuple[str, str]:
-        gathered = self.shapes.gathered
-        member = self.members[gathered.file[row]]
-        return self.folder.file(member), f"shapes[{gathered.place[row]}]"
+        file = self.folder.file(self.members[self.file[row]])
+        return file, f"shapes[{self.place[row]}]"
 
-    def source(self) -> tuple[SourceFile, ...]:
+    def sources(self) -> tuple[SourceFile, ...]:
         """Return what was read."""
-        return (self.folder.source(self.members, len(self.shapes.gathered)),)
+        return (self.folder.source(self.members, len(self)),)
 
     def notes(self) -> tuple[Note, ...]:
         """Return what is to be said of the files."""
+        message = (
+            "files are of an image of another name by their imagePath; the name of the file counts"
+        )
         return (
-            *self.shapes.flags.notes(),
-            *told(
-                left_aside(self.folder.aside, "annotations"),
-                Note(
-                    "image-path-of-other-name",
-                    "files are of an image of another name by their imagePath; the name of the "
-                    "file counts",
-                    self.shapes.other_names,
-                    warning=False,
-                ),
-            ),
+            left_aside(self.folder.aside, "annotations"),
+            Note("image-path-of-other-name", message, self.other_names, warning=False),
         )

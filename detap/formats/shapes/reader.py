@@ -5,14 +5,18 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from detap.formats.named.objects import Objects, numbered
-from detap.formats.named.problems import Problems
+from detap.errors import Note
+from detap.formats.named.notes import images_without_objects, told
+from detap.formats.named.objects import Objects, ground_truth, numbered
+from detap.formats.named.problems import Problems, refuse_empty
+from detap.formats.named.sides import Stand
+from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.lines import box_fault, number_fault
 from detap.io.limits import MORE_RECORDS, Limits
-from detap.io.problems import FaultError
+from detap.io.problems import FaultError, check_choice
 from detap.spelling import quoted
 from detap.tables.columns import places
-from detap.tables.detection import Floats
+from detap.tables.detection import Floats, GroundTruth, SourceFile
 
 
 def number_of(name: str, text: str) -> float:
@@ -29,16 +33,24 @@ def number_of(name: str, text: str) -> float:
     return float(text)
 
 
-class Gathered:
-    """Boxes, one after the other, by the names of their images and classes.
+class ShapeReader:
+    """Reads boxes one after the other, by the names of their images and classes.
 
     Parameters
     ----------
     limits : Limits
-        `records` is obeyed.
+        What is accepted at most.
+    shapes : {"boxes", "bounds"}
+        Whether shapes that are no boxes are read.
+    flags : str, optional
+        Which attributes are flags, as :class:`FlagNames` has it.
+    scored : bool
+        Whether shapes must have scores: of detections.
 
     Attributes
     ----------
+    problems : Problems
+        What is wrong with the files.
     images : dict of str to (float, float)
         Width and height of each image, NaN where unknown, in the order met.
     place : array of int
@@ -47,14 +59,26 @@ class Gathered:
         The number of its image in the order met.
     """
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        shapes: str = "boxes",
+        flags: str | None = None,
+        *,
+        scored: bool = False,
+    ) -> None:
+        check_choice("shapes", shapes, SHAPES)
         self.limits = limits
+        self.shapes = shapes
+        self.flags = FlagNames(flags)
+        self.scored = scored
+        self.problems = Problems(limits.problems)
         self.images: dict[str, tuple[float, float]] = {}
         self.file = array("i")
         self.place = array("i")
         self._labels: list[str] = []
         self._numbers = array("d")
-        self._flags: dict[str, list[int]] = {}
+        self._flagged: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
         return len(self.place)
@@ -73,25 +97,21 @@ class Gathered:
         if fault:
             raise FaultError(fault, "correct the box")
         for flag in flags:
-            self._flags.setdefault(flag, []).append(len(self))
+            self._flagged.setdefault(flag, []).append(len(self))
         self.file.append(len(self.images) - 1)
         self.place.append(place)
         self._labels.append(label)
         self._numbers.extend((score, *box))
 
-    def too_many(self, path: str, problems: Problems) -> bool:
+    def too_many(self, path: str) -> bool:
         """Return whether there are more boxes than the limit, having said so."""
         if len(self) <= self.limits.records:
             return False
-        problems.add(
-            path,
-            "",
-            f"holds more than {self.limits.records} records",
-            MORE_RECORDS,
-        )
+        message = f"holds more than {self.limits.records} records"
+        self.problems.add(path, "", message, MORE_RECORDS)
         return True
 
-    def objects(self, scored: bool) -> Objects:
+    def objects(self) -> Objects:
         """Return them all, images and classes sorted by name."""
         images = sorted(self.images)
         place = places(self.images, images)
@@ -104,8 +124,8 @@ class Gathered:
             image=place[file] if len(file) else file,
             label=label,
             boxes=values[:, 1:].copy(),
-            score=values[:, 0].copy() if scored else None,
-            flags={flag: self._mask(rows) for flag, rows in self._flags.items()},
+            score=values[:, 0].copy() if self.scored else None,
+            flags={flag: self._mask(rows) for flag, rows in self._flagged.items()},
             sizes=np.array([self.images[name] for name in images], np.float64).reshape(-1, 2),
         )
 
@@ -113,3 +133,12 @@ class Gathered:
         mask = np.zeros(len(self), np.bool_)
         mask[rows] = True
         return mask
+
+    def ground_truth(
+        self, what: str, stand: Stand, sources: tuple[SourceFile, ...], notes: Iterable[Note]
+    ) -> GroundTruth:
+        """Return them all as ground truth; raise InputError where there is none, `what` is due."""
+        refuse_empty(stand.path, len(self), self.limits, what, "annotations")
+        empty = images_without_objects(len(self.images), np.array(self.file))
+        said = (*self.flags.notes(), *told(*notes, empty))
+        return ground_truth(self.objects(), stand, sources, said)
