@@ -25,7 +25,7 @@ site:  ## the pages as a site, in build/site; any warning fails
 docs:  ## links, options, examples and names in the docs
 	pytest --quiet tests/docs
 
-check: lint types test docs site  ## lint, types, the suite, the docs and their site; needs `.[dev,site]`
+check: lint types build site test  ## lint, types, the site, and the suite with its tests of the docs; needs `.[dev,site]`
 
 # GROUPS: of mutation/modules.toml, or `compiled`; ALL=1: every change, not a sample.
 mutate: build  ## would the tests notice a defect? single changes, each in a copy; half an hour
@@ -67,19 +67,19 @@ audit:  ## known vulnerabilities of what is installed; asks a service on the net
 MUTATIONS = 2000000
 FUZZ = fuzz/cache/environment
 
-fuzz: build  ## mutations of valid files through every reader; hours
+fuzz: build  ## mutations of valid files through each reader of fuzz/targets.py; hours
 	python -m fuzz --mutations $(MUTATIONS) --keep fuzz/cache/found
 	python -m venv $(FUZZ) && $(FUZZ)/bin/pip install --quiet --requirement fuzz/requirements.txt -e .
-	for target in coco-results coco-truth coco-split voc-xml voc-text yolo-text cvat labelme open-images; do \
+	for target in $$(python -c "from fuzz.targets import TARGETS; print(*TARGETS)"); do \
 	    $(FUZZ)/bin/python -m fuzz.coverage $$target -runs=$(MUTATIONS) || exit 1; done
 
-reliability:  ## 1,000 kills, and the comparison of docs/reliability.md; needs benchmarks/cache
+reliability:  ## 2,000 kills, and the comparison of docs/reliability.md; needs benchmarks/cache
 	python -m tests.reliability kills --count 1000
 	python -m tests.reliability compare
 
 bench:  ## the benchmark behind docs/performance.md; takes a while
 	python -m benchmarks
 
-clean:
+clean:  ## remove what was compiled, and the site
 	rm -rf build dist
 	find detap -name '*.c' -delete -o -name '*.so' -delete -o -name '*.pyd' -delete

@@ -1,4 +1,4 @@
-"""``python -m fuzz``: seeded mutations through every reader."""
+"""``python -m fuzz``: seeded mutations through each reader of `targets`."""
 
 import argparse
 import sys
