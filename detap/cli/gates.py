@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap.cli.options import option, stack
 from detap.cli.session import Session
-from detap.cli.values import Parsed, Share, Whole
+from detap.cli.values import Parsed, Text, Whole
 from detap.errors import Note, UsageError
 from detap.gates.demands import (
     DEFAULT_RESAMPLES,
@@ -22,6 +22,7 @@ from detap.gates.demands import (
 from detap.names import printable
 from detap.protocols.measures import DEFAULT_FEWEST
 from detap.records import Record
+from detap.spelling import share
 
 if TYPE_CHECKING:
     from detap.gates.verdicts import Limit
@@ -115,7 +116,7 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
     return stack(
         _gate(
             "--confidence",
-            type=Share(),
+            type=Text(share),
             metavar="LEVEL",
             help=f"With {earlier}: fail only where the whole interval of the drop or rise, at "
             "this level, is beyond the limit.",
@@ -134,7 +135,7 @@ def interval_options(earlier: str, units: str = "images") -> Callable[[Any], Any
         ),
         _gate(
             "--resolve-drop",
-            type=Share(),
+            type=Text(share),
             metavar="X",
             help=f"Say how many {units} it would take to tell a drop of X from noise: with "
             f"{earlier} of these two, and else of this one and another as noisy.",

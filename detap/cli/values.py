@@ -9,7 +9,7 @@ import click
 from detap.protocols.axes import Kind
 from detap.records import Record
 from detap.report.sinks.registry import SINKS, Sink, sink_for_path
-from detap.spelling import share, whole
+from detap.spelling import whole
 
 # click's types take a parameter to mypy, but not in every version that runs.
 if TYPE_CHECKING:
@@ -65,16 +65,6 @@ class Text(Parsed):
     def parse(self, text: str) -> Any:
         """Return the value that the text stands for."""
         return self.read(text)
-
-
-class Share(Parsed):
-    """A number between 0 and 1, neither included."""
-
-    name = "share"
-
-    def parse(self, text: str) -> float:
-        """Return the number."""
-        return share(text)
 
 
 class Whole(click.IntRange):

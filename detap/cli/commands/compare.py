@@ -26,12 +26,13 @@ from detap.cli.options import (
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
-from detap.cli.values import Share, Whole
+from detap.cli.values import Text, Whole
 from detap.errors import UsageError
 from detap.gates.demands import DEFAULT_RESAMPLES, RESAMPLES, SEEDS
 from detap.protocols import Protocol
 from detap.protocols.measures import DEFAULT_FEWEST
 from detap.report.inputs import describe
+from detap.spelling import share
 
 if TYPE_CHECKING:
     from detap.analysis.comparison import Comparison
@@ -42,7 +43,7 @@ _comparison = partial(option, group="Comparison")
 compare_options = stack(
     _comparison(
         "--confidence",
-        type=Share(),
+        type=Text(share),
         default=0.95,
         metavar="LEVEL",
         help="Of the intervals of the differences. [default: 0.95]",
@@ -70,7 +71,7 @@ compare_options = stack(
     ),
     _comparison(
         "--resolve-drop",
-        type=Share(),
+        type=Text(share),
         metavar="X",
         help="Say how many images it would take to tell a drop of X from noise.",
     ),

@@ -18,14 +18,15 @@ from detap.cli.options import (
 from detap.cli.output import Outputs
 from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
-from detap.cli.values import Share
+from detap.cli.values import Text
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
+from detap.spelling import share
 
 _at_iou = option(
     "--at-iou",
     group="Protocol (what is left out stays the preset's)",
-    type=Share(),
+    type=Text(share),
     metavar="X",
     help="Judge at this one of the IoU thresholds; 0.5 by default, the lowest where that is none.",
 )
