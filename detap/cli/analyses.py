@@ -2,18 +2,13 @@
 
 from collections.abc import Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from detap.cli.options import Decorator, option, stack
 from detap.cli.values import Text, Whole
 from detap.report.sections import SECTIONS, Section
-
-if TYPE_CHECKING:
-    from detap.evaluation.results import Result
-    from detap.report.model import Block
-
 
 _analysis = partial(option, group="Analysis (where the detector errs, at IoU .5)")
 
@@ -49,13 +44,3 @@ def asked_sections(options: Mapping[str, Any]) -> dict[str, Any]:
 def asks(options: Mapping[str, Any]) -> bool:
     """Tell whether any of it is asked for."""
     return options["all_analyses"] or bool(asked_sections(options))
-
-
-def answers(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
-    """Return what the report says of it."""
-    if not asks(options):
-        return []
-    from detap.report.sections.analysis import analysis_blocks  # rare
-
-    asked = asked_sections(options)
-    return list(analysis_blocks(result, asked, everything=options["all_analyses"]))

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from detap.cli.analyses import answers
+from detap.cli.analyses import asked_sections, asks
 from detap.cli.gates import Gates, say
 from detap.cli.options import option, stack, threads_option
 from detap.cli.output import Outputs
@@ -130,12 +130,17 @@ def check_report_options(options: Mapping[str, Any], rules: Protocol) -> None:
 
 def asked_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
     """Return the parts of the report that were asked for."""
-    blocks = answers(result, options)
+    blocks = []
     if options["tie_range"]:
         from detap.evaluation.tie_range import tie_range
         from detap.report.sections.tie_range import tie_block  # rarely wanted
 
-        blocks.insert(0, tie_block(tie_range(result)))
+        blocks.append(tie_block(tie_range(result)))
+    if asks(options):
+        from detap.report.sections.analysis import analysis_blocks  # rarely wanted
+
+        asked, everything = asked_sections(options), options["all_analyses"]
+        blocks += analysis_blocks(result, asked, everything=everything)
     return blocks
 
 

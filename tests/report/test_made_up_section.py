@@ -30,12 +30,12 @@ class CrowdedData(TypedDict):
 DATA = CrowdedData
 
 
-def blocks(subject: Subject, value: int | None) -> Iterator[Block]:
-    truth, most = subject.result.ground_truth, value or 1
+def blocks(subject: Subject, value: int) -> Iterator[Block]:
+    truth = subject.result.ground_truth
     counts = {name: (truth.image == n).sum().item() for n, name in enumerate(truth.images)}
     rows = [
         {"name": str(name), "count": counts[name]}
-        for name in sorted(counts, key=lambda name: -counts[name])[:most]
+        for name in sorted(counts, key=lambda name: -counts[name])[:value]
     ]
     columns = Column("name", "image", "image", "name"), Column("count", "objects", "GT", "count")
     data = {"counts": [row["count"] for row in rows]}

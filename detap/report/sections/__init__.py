@@ -7,14 +7,11 @@ line declares the option, which every start needs; the file is imported when it 
     the type of what the JSON report says under the name of the section; the schema derives from it;
 ``blocks(subject, value)``
     which returns the blocks of a :class:`detap.report.sections.analysis.Subject` for tables and
-    text, the first of them with those data; `value` is the option's, None if it was left out and
-    ``--analysis`` asks for all.
-
-and, where the HTML page draws the section by template and script,
-
+    text, the first of them with those data; `value` is the option's, and `alone` where the option
+    is left out and ``--analysis`` asks for all;
 ``page_data(subject)``
-    which returns what the page's model has of it under ``analysis``; of other sections the page
-    shows the sentences and the table of the blocks.
+    only where the HTML page draws the section by its template and script: which returns what the
+    page's model has of it under ``analysis``. Of others the page shows the blocks, as text does.
 """
 
 from collections.abc import Callable

@@ -79,10 +79,7 @@ class Subject:
         )
         chosen = scores[np.clip(places, 0, len(scores) - 1)]
         best = np.array([point.score for point in (swept.overall, *swept.by_class)])
-        # Not numpy.unique, which imports all of numpy.ma.
-        falling: Floats = -np.sort(-np.concatenate([chosen, best[~np.isnan(best)]]))
-        kept: Floats = falling[np.append(True, falling[1:] != falling[:-1])]
-        return kept
+        return np.unique(np.concatenate([chosen, best[~np.isnan(best)]]))[::-1]
 
     def step_of(self, score: float) -> int | None:
         """Return the index of a threshold among the steps; None if it is undefined."""
@@ -110,4 +107,4 @@ def analysis_blocks(
     subject = Subject(result)
     for section in SECTIONS:
         if everything or section.name in asked:
-            yield from section.load().blocks(subject, asked.get(section.name))
+            yield from section.load().blocks(subject, asked.get(section.name, section.alone))

@@ -42,9 +42,9 @@ _STEPS = 4
 """How many steps of the threshold a page has, besides that of the best F1."""
 
 
-def blocks(subject: Subject, value: Rule | None) -> Iterator[Block]:
+def blocks(subject: Subject, value: Rule) -> Iterator[Block]:
     """Yield what became of the ground truths of each class, and the largest confusions."""
-    found = confusion(subject.outcome, value or "protocol", score=subject.score)
+    found = confusion(subject.outcome, value, score=subject.score)
     least = "" if found.score_threshold is None else f", score from {found.score_threshold:.6g}"
     yield Block(
         "confusion",

@@ -54,9 +54,9 @@ class ErrorsData(TypedDict):
 DATA = ErrorsData
 
 
-def blocks(subject: Subject, value: Convention | None) -> Iterator[Block]:
+def blocks(subject: Subject, value: Convention) -> Iterator[Block]:
     """Yield the types of errors, the costliest first, and what they cost each class."""
-    found = errors(subject.result, value) if value == "tidecv" else subject.errors
+    found = subject.errors if value == "protocol" else errors(subject.result, value)
     names, order = subject.names, (*found.by_loss(), *ACROSS)
     yield Block(
         "errors",

@@ -11,6 +11,22 @@ from detap.report.model import Block, Cell, Column, Table
 from detap.report.sections.analysis import Subject
 from detap.report.values import rows_of
 
+_Row = TypedDict(
+    "_Row",
+    {
+        "image": int | str,
+        "class": str,
+        "x1": float,
+        "y1": float,
+        "x2": float,
+        "y2": float,
+        "score": float | None,
+        "ground_truth": Annotated[
+            str | None, "The class of the ground truth that is meant, or null."
+        ],
+    },
+)
+
 
 class WorstImage(TypedDict):
     """How many mistakes an image has."""
@@ -20,41 +36,17 @@ class WorstImage(TypedDict):
     false_negatives: Count
 
 
-ConfidentMistake = TypedDict(
-    "ConfidentMistake",
-    {
-        "image": int | str,
-        "class": str,
-        "x1": float,
-        "y1": float,
-        "x2": float,
-        "y2": float,
-        "score": float | None,
-        "error": Literal["classification", "localisation", "both", "duplicate", "background"],
-        "ground_truth": Annotated[
-            str | None, "The class of the ground truth that is meant, or null."
-        ],
-        "iou": float | None,
-    },
-)
+class ConfidentMistake(_Row):
+    """A false positive."""
+
+    error: Literal["classification", "localisation", "both", "duplicate", "background"]
+    iou: float | None
 
 
-Suspect = TypedDict(
-    "Suspect",
-    {
-        "image": int | str,
-        "class": str,
-        "x1": float,
-        "y1": float,
-        "x2": float,
-        "y2": float,
-        "score": float | None,
-        "reason": Literal["unlabelled", "other-class", "never-found"],
-        "ground_truth": Annotated[
-            str | None, "The class of the ground truth that is meant, or null."
-        ],
-    },
-)
+class Suspect(_Row):
+    """A detection or ground truth where the annotation may be wrong."""
+
+    reason: Literal["unlabelled", "other-class", "never-found"]
 
 
 class ExamplesData(TypedDict):
@@ -70,8 +62,6 @@ class ExamplesData(TypedDict):
 
 DATA = ExamplesData
 
-MOST_EXAMPLES = 10
-
 _WHY = {
     "unlabelled": "confident, and nothing beneath it: an annotation may be lacking",
     "other-class": "confident, on a ground truth of another class: that class may be wrong",
@@ -79,16 +69,15 @@ _WHY = {
 }
 
 
-def blocks(subject: Subject, value: int | None) -> Iterator[Block]:
+def blocks(subject: Subject, value: int) -> Iterator[Block]:
     """Yield the worst images, the most confident mistakes and what may be wrong annotations.
 
     `value` is how many of each at most.
     """
     outcome, errors, score = subject.outcome, subject.errors, subject.score
-    most = value or MOST_EXAMPLES
-    images = _worst_images(outcome, score, most)
-    mistakes = _mistakes(outcome, errors, most)
-    doubtful = _suspects(outcome, errors, most)
+    images = _worst_images(outcome, score, value)
+    mistakes = _mistakes(outcome, errors, value)
+    doubtful = _suspects(outcome, errors, value)
     least = "" if score is None else f", score from {score:.6g}"
     data = {
         "score_threshold": score,

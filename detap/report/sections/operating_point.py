@@ -27,21 +27,11 @@ OverallPoint = TypedDict(
 )
 
 
-ClassPoint = TypedDict(
-    "ClassPoint",
-    {
-        "name": str,
-        "id": ClassId,
-        "score": Annotated[float | None, "The threshold; null where there is no detection."],
-        "F1": Share,
-        "precision": Share,
-        "recall": Share,
-        "false-positives-per-image": Annotated[float | None, Limits(minimum=0)],
-        "true_positives": Count,
-        "false_positives": Count,
-        "false_negatives": Count,
-    },
-)
+class ClassPoint(OverallPoint):
+    """The same numbers of a class."""
+
+    name: str
+    id: ClassId
 
 
 class OperatingPointData(TypedDict):
@@ -143,12 +133,8 @@ def page_data(subject: Subject) -> dict[str, Any]:
     }
 
 
-_TEXTS = ("", *(str(count) for count in range(1, 1000)))
-
-
 def _sparse(values: Counts) -> str:
-    known = len(_TEXTS)
-    return ",".join(_TEXTS[n] if n < known else str(n) for n in values.tolist())
+    return ",".join(str(count or "") for count in values.tolist())
 
 
 def _curve(sweep: Sweep) -> list[int] | None:

@@ -1,7 +1,6 @@
 """How far each number moves with the order of equal scores."""
 
 from collections.abc import Mapping
-from math import isnan
 from typing import TYPE_CHECKING, TypedDict
 
 from detap.report.fields import Share, extra_items
@@ -31,9 +30,6 @@ _COLUMNS = (
 def tie_block(ranges: "Mapping[str, TieRange]") -> Block:
     """Return how far each number moves with the order of equal scores, as a part of a report."""
     rows = [{"name": name, **found._asdict()} for name, found in ranges.items()]
-    data = {
-        name: {end: None if isnan(value) else value for end, value in found._asdict().items()}
-        for name, found in ranges.items()
-    }
+    data = {name: found._asdict() for name, found in ranges.items()}
     title = "no order of equal scores goes beyond"
     return Block("tie_range", title, data, table=Table(_COLUMNS, tuple(rows)))
