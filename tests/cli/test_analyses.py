@@ -10,6 +10,7 @@ import pytest
 
 from detap.report import schema
 from detap.report.numbers import RULE, UNDEFINED
+from detap.report.sections import SECTIONS
 from tests.cli.conftest import Ended, Files
 from tests.cli.test_startup import imported_by
 
@@ -288,3 +289,4 @@ def test_nothing_of_it_is_imported_where_it_is_not_asked_for(coco: Files) -> Non
     modules = imported_by(*coco.arguments)
     assert not [name for name in modules if name.startswith("detap.analysis")]
     assert not [name for name in modules if name.startswith("detap.report.sections.analysis")]
+    assert not modules & {f"detap.report.sections.{section.name}" for section in SECTIONS}
