@@ -6,6 +6,7 @@ import pytest
 
 from detap import read_detections, read_ground_truth
 from detap.analysis.explanation import origin as module
+from detap.analysis.explanation import searched
 from detap.analysis.explanation.numbers import Tables
 from detap.analysis.explanation.origin import Candidate, origin
 from detap.analysis.explanation.wanted import Wanted
@@ -151,3 +152,11 @@ def _voc2007(real_data: Path) -> Tables:
     folder = real_data / "voc2007-test"
     truth = read_ground_truth(folder / "Annotations")
     return truth, read_detections(folder / "detections", truth)
+
+
+def test_a_preset_of_a_new_overlap_is_left_out_by_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Protocol, "presets", {name: PRESETS[name] for name in ("coco", "dota")})
+    monkeypatch.setattr(searched, "_SHAPES", {})  # as if quadrilaterals were new
+    found, skipped = searched.searched_presets({})
+    assert [rules.name for rules in found] == ["coco"]
+    assert skipped == [("compare polygon: --overlap polygon", ("dota",))]

@@ -53,7 +53,7 @@ def searched_presets(
     rejected: UsageError | None = None
     for name, rules in Protocol.presets.items():
         if rules.overlap not in (overlap, *also):
-            shapes = _SHAPES[rules.overlap]
+            shapes = _SHAPES.get(rules.overlap, rules.overlap)
             reason = f"compare {shapes}: --overlap {rules.overlap}"
             skipped.setdefault(reason, []).append(name)
             continue
