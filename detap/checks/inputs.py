@@ -11,7 +11,7 @@ from typing import NamedTuple
 from detap.checks.boxes import Suspicion, image_keys, warned
 from detap.errors import Note, Problem
 from detap.tables.detection import CategoryPair, CategorySample, Detections, GroundTruth, Name
-from detap.tables.notes import INSIST, backward, too_many
+from detap.tables.notes import BOX_OPTIONS, INSIST, backward, too_many
 
 _SURE = 0.8
 _STRAY = 0.05
@@ -156,11 +156,10 @@ def input_suspicions(
 def _backward(kind: str, path: str, total: int, count: int) -> Iterator[Suspicion]:
     if not count or not too_many(count, total):
         return
-    option = "--gt-boxes" if kind == "ground-truth" else "--dt-boxes"
     message = f"{count} of {total} boxes of the inputs have a negative width or height"
     remedy = (
-        f"say what the four numbers are ({option} xyxy or xywh), or correct the boxes; or give "
-        f"{INSIST}, and they count as boxes that overlap nothing"
+        f"say what the four numbers are ({BOX_OPTIONS[kind]} xyxy or xywh), or correct the boxes; "
+        f"or give {INSIST}, and they count as boxes that overlap nothing"
     )
     yield Suspicion(f"{kind}-negative-sides", Problem(path, "", message, remedy))
 

@@ -14,7 +14,7 @@ from detap.checks._box_stats import survey_boxes
 from detap.errors import InputError, Note, Problem
 from detap.spelling import some
 from detap.tables.detection import Detections, Floats, GroundTruth, Integers
-from detap.tables.notes import FRACTIONS, INSIST
+from detap.tables.notes import BOX_OPTIONS, FRACTIONS, INSIST
 
 _FIRST_PIXELS = 2.0
 """No fraction exceeds 1, nor xc + w, where that is taken for x + w, 2."""
@@ -133,10 +133,9 @@ def box_notes(
     most = 2 * beyond > len(boxes[1]) and 10 * fitting >= 9 * beyond
     what = "detections" if kind == "detections" else "ground truth boxes"
     if beyond and corners and most:
-        option = "--dt-boxes" if kind == "detections" else "--gt-boxes"
         message = (
             f"{what} look like x1, y1, x2, y2 where x, y, width, height is due: most reach beyond "
-            f"their image, and would fit it as corners ({option} xyxy)"
+            f"their image, and would fit it as corners ({BOX_OPTIONS[kind]} xyxy)"
         )
         yield Note(f"{kind}-look-like-corners", message, beyond)
     if beyond:

@@ -15,6 +15,9 @@ from detap.io.file_kinds import BYTE_ORDER_MARK, MERGE_MARKER, kind_of
 from detap.io.limits import Limits
 from detap.io.problems import Problems
 
+HOLDS_CONSTANTS = "holds NaN or Infinity, which is no JSON", "remove it"
+"""What is said of :attr:`JsonText.constants`, and what to do."""
+
 _SPACE = re.compile(r"[ \t\n\r]*")
 _STRUCTURE = re.compile(r"[,:\]}]|.{20}", re.DOTALL)
 _LONGEST_INTEGER = 400

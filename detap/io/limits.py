@@ -56,6 +56,11 @@ class Limits(Value):
         """Return whether ``detections`` or ``ground-truth`` are judged with other inputs."""
         return self.part if kind == "detections" else self.empty
 
+    @property
+    def exceeded(self) -> tuple[str, str]:
+        """What is said of an input of more records, and what to do."""
+        return f"holds more than {self.records} records", MORE_RECORDS
+
     def __post_init__(self) -> None:
         if self.records > MOST_RECORDS:
             raise UsageError(f"a limit of {self.records} records is above {MOST_RECORDS}")

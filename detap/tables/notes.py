@@ -12,6 +12,9 @@ Rows = NDArray[np.intp]
 INSIST = "as_is=True (--as-is)"
 """What overrides a refusal that rests on a suspicion."""
 
+BOX_OPTIONS = {"ground-truth": "--gt-boxes", "detections": "--dt-boxes"}
+"""What says how the boxes of either side are encoded."""
+
 AS_IS = Note("as-is", "input is taken at its word, whatever it looks like", warning=False)
 """What a table bears whose reader was told so."""
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from detap.formats.arrow.table import Table
 from detap.formats.coco.columns import DetectionColumns, misnamed
-from detap.formats.coco.values import describe_ids
+from detap.formats.coco.values import nothing_in_common
 from detap.io.json_text import spelt
 from detap.tables.columns import places
 from detap.tables.detection import GroundTruth, Integers, Name
@@ -49,8 +49,7 @@ def _known_classes(
     unknown = sorted(found.number.keys() - set(known), key=found.number.__getitem__)
     if column == "category" and unknown and len(unknown) == len(found.number) and not as_is:
         table.problems.instead(
-            "no category in common with the ground truth: category is "
-            f"{describe_ids(unknown)} here, {describe_ids(known)} there",
+            nothing_in_common("category", "category is", unknown, known),
             f"use the ground truth's names; or, if all are of other classes indeed, give {INSIST}",
         )
     label = found.rows(places(found.number, (*known, *unknown)))
@@ -96,8 +95,7 @@ def _check_known(table: Table, place: Integers, known: tuple[Name, ...]) -> None
     rows = np.flatnonzero(place[image] < 0)
     if len(rows) == len(image):
         table.problems.instead(
-            "no image in common with the ground truth: image_id is "
-            f"{describe_ids(names)} here, {describe_ids(known)} there",
+            nothing_in_common("image", "image_id is", names, known),
             "give the results of the same images",
         )
         return

@@ -34,7 +34,7 @@ from detap.tables.detection import (
     SourceFile,
     distinct_name,
 )
-from detap.tables.notes import AS_IS, INSIST, backward, backward_note, too_many
+from detap.tables.notes import AS_IS, BOX_OPTIONS, INSIST, backward, backward_note, too_many
 
 _FEW = 4
 """Where fewer than one object in so many has a detection, images are looked at once more."""
@@ -260,12 +260,10 @@ def _check_labels(
     remedy = "use the ground truth's category ids"
     unknown, part = sum(columns.unknown.values()), source.limits.part
     if unknown and unknown == len(columns.label) and not (source.as_is or part):
-        from detap.formats.coco.values import describe_ids  # only for this
+        from detap.formats.coco.values import nothing_in_common  # only for this
 
-        message = (
-            "no category in common with the ground truth: category_id is "
-            f"{describe_ids(list(columns.unknown))} here, {describe_ids(truth.class_ids)} there"
-        )
+        ours = list(columns.unknown)
+        message = nothing_in_common("category", "category_id is", ours, truth.class_ids)
         remedy += f"; or, if all are of other classes indeed, give {INSIST}"
         raise InputError(Problem(shown(source.file.path), "", message, remedy))
     if not len(columns.label) or not len(truth):
@@ -304,7 +302,6 @@ _OTHER_ORDER = {
     "xywh": "give [x, y, width, height]",
     "xyxy": "give [x1, y1, x2, y2]; or, of x, y, width, height, {} xywh",
 }
-_OPTION = {"ground-truth": "--gt-boxes", "detections": "--dt-boxes"}
 
 
 def _as_is(insisted: bool) -> tuple[Note, ...]:
@@ -333,7 +330,7 @@ def _negative_sides(
     listed = []
     for row in at[: source.limits.problems].tolist():
         box, fault = _negative(columns.corners[row].tolist(), source.encoding)
-        remedy = source.remedy or _OTHER_ORDER[source.encoding].format(_OPTION[kind])
+        remedy = source.remedy or _OTHER_ORDER[source.encoding].format(BOX_OPTIONS[kind])
         listed.append(Problem(file, source.place(row), f"{fault}: {box}", remedy))
     raise too_many_backward(file, len(at), len(columns.image), listed)
 

@@ -31,14 +31,14 @@ from detap.formats.coco.values import (
     area_of,
     box_of,
     check_text,
-    describe_ids,
     flag_of,
     identifier_of,
+    nothing_in_common,
     required,
     score_of,
     size_of,
 )
-from detap.io.json_text import JsonText, NotJsonError, spelt, text_of
+from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, spelt, text_of
 from detap.io.limits import DEFAULT_LIMITS, MORE_RECORDS, Limits
 from detap.io.problems import FaultError, Problems
 from detap.tables.detection import GroundTruth, Name, encode_boxes
@@ -109,9 +109,7 @@ class _Records:
             record = self.cursor.value(self.name, number)
             self._take(record, number, take)
             if self.cursor.constants > constants and self.problems.count == before:
-                self.problems.add(
-                    self.place(number), "holds NaN or Infinity, which is no JSON", "remove it"
-                )
+                self.problems.add(self.place(number), *HOLDS_CONSTANTS)
             self.count = number + 1
 
     def _take(self, record: Any, number: int, take: Callable[[Record, int], None]) -> None:
@@ -374,7 +372,7 @@ def _skip(cursor: JsonText, problems: Problems, key: str) -> Any:
     before = problems.count
     value = cursor.value(key)
     if cursor.constants > constants and problems.count == before:
-        problems.add(key, "holds NaN or Infinity, which is no JSON", "remove it")
+        problems.add(key, *HOLDS_CONSTANTS)
     return value
 
 
@@ -598,8 +596,7 @@ class _ResultsReader:
         names = list(self.image.number)
         if len(unknown) == len(image):
             self.problems.instead(
-                "no image in common with the ground truth: image_id is "
-                f"{describe_ids(names)} here, {describe_ids(image_ids)} there",
+                nothing_in_common("image", "image_id is", names, image_ids),
                 "give the results of the same images",
             )
             return

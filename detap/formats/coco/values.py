@@ -137,7 +137,15 @@ def area_of(record: Record, width: float, height: float) -> float:
     return area
 
 
-def describe_ids(ids: Sequence[Name]) -> str:
+def nothing_in_common(what: str, verb: str, ids: Sequence[Name], known: Sequence[Name]) -> str:
+    """Return that no image or category of results is one of those known to the ground truth."""
+    return (
+        f"no {what} in common with the ground truth: {verb} {_describe(ids)} here, "
+        f"{_describe(known)} there"
+    )
+
+
+def _describe(ids: Sequence[Name]) -> str:
     """Return in few words what a set of ids looks like."""
     if not ids:
         return "none"

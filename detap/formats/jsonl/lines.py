@@ -19,7 +19,7 @@ from detap.formats.coco.values import (
     size_of,
 )
 from detap.io.digest import read_hashed
-from detap.io.json_text import JsonText, NotJsonError, decode, looks_like, spelt
+from detap.io.json_text import HOLDS_CONSTANTS, JsonText, NotJsonError, decode, looks_like, spelt
 from detap.io.limits import MORE_RECORDS, Limits
 from detap.io.paths import Path
 from detap.io.problems import FaultError, Problems
@@ -101,7 +101,7 @@ def _record(text: str, file: str, place: str, problems: Problems) -> Record:
     value = cursor.value("")
     cursor.finish()
     if cursor.constants:
-        raise FaultError("holds NaN or Infinity, which is no JSON", "remove it")
+        raise FaultError(*HOLDS_CONSTANTS)
     for problem in faults.listed:
         problems.add(place, problem.message, problem.remedy)
     if not isinstance(value, dict):

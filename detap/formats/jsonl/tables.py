@@ -10,7 +10,7 @@ from detap.formats.coco import calls
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import DetectionColumns, TruthColumns
 from detap.formats.coco.tables import goes_by_names
-from detap.formats.coco.values import describe_ids
+from detap.formats.coco.values import nothing_in_common
 from detap.formats.jsonl.lines import FLAGS, Lines, read_lines
 from detap.formats.named.notes import images_without_objects, told
 from detap.formats.text.class_names import ClassNames
@@ -219,10 +219,7 @@ def _source(lines: Lines, limits: Limits, as_is: bool, encoding: str) -> Source:
 
 def _refuse_images(lines: Lines, unknown: list[int], truth: GroundTruth, limits: Limits) -> None:
     if len(unknown) == len(lines.image):
-        message = (
-            f"no image in common with the ground truth: images are {describe_ids(lines.image)} "
-            f"here, {describe_ids(truth.images)} there"
-        )
+        message = nothing_in_common("image", "images are", lines.image, truth.images)
         raise InputError(Problem(lines.path, "", message, "give the results of the same images"))
     listed = unknown[: limits.problems]
     raise InputError(

@@ -14,7 +14,7 @@ from detap.formats.coco.values import check_text
 from detap.formats.named.problems import Problems
 from detap.formats.shapes.flags import BY_ITS_BOUNDS, bounds
 from detap.formats.shapes.reader import ShapeReader
-from detap.io.json_text import LongInteger, NotJsonError, spelt, text_of
+from detap.io.json_text import HOLDS_CONSTANTS, LongInteger, NotJsonError, spelt, text_of
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
 from detap.io.problems import Problems as FileProblems
@@ -59,7 +59,7 @@ class Shapes(ShapeReader):
             except FaultError as fault:
                 self.problems.add(file, f"shapes[{number}]", fault.message, fault.remedy)
         if constants and self.problems.count == before:
-            self.problems.add(file, "", "holds NaN or Infinity, which is no JSON", "remove it")
+            self.problems.add(file, "", *HOLDS_CONSTANTS)
 
     def _take(self, shape: Any, number: int) -> None:
         if not isinstance(shape, dict):

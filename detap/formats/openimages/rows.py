@@ -18,7 +18,7 @@ from detap.formats.text.lines import looks_like, number_fault
 from detap.formats.text.rows import met
 from detap.io.digest import started
 from detap.io.file_kinds import BYTE_ORDER_MARK
-from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.limits import Limits
 from detap.io.paths import shown
 from detap.io.stream import Stream
 from detap.spelling import quoted
@@ -209,11 +209,7 @@ class _Reader:
             else:
                 self._read_with_care(lines)
             if len(self.scanner) > self.limits.records:
-                self._stop(
-                    "",
-                    f"holds more than {self.limits.records} records",
-                    MORE_RECORDS,
-                )
+                self._stop("", *self.limits.exceeded)
         if not self.at:
             self._header([])
 

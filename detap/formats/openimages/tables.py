@@ -13,7 +13,7 @@ import numpy as np
 from detap.checks.tables import of_unknown_size, too_many_backward
 from detap.errors import InputError, Note, Problem
 from detap.formats.named import objects
-from detap.formats.named.notes import told
+from detap.formats.named.notes import images_without_objects, told
 from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.openimages.descriptions import Descriptions
@@ -98,7 +98,6 @@ def read_ground_truth(
     if sizes is not None:
         read.check_sizes(sizes, images)
     found = read.objects(images, sizes)
-    empty = len(images) - len(set(read.stems))
     notes = told(
         Note(
             "group-of-unknown",
@@ -106,7 +105,7 @@ def read_ground_truth(
             read.rows.unknown,
             warning=False,
         ),
-        Note("images-without-objects", "images have no object", empty, warning=False),
+        images_without_objects(len(images), found.image),
     )
     if labels is not None:
         classes = sorted({*found.classes, *labels.classes})

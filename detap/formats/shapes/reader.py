@@ -12,7 +12,7 @@ from detap.formats.named.problems import Problems, refuse_empty
 from detap.formats.named.sides import Stand
 from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.lines import box_fault, number_fault
-from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.limits import Limits
 from detap.io.problems import FaultError, check_choice
 from detap.spelling import quoted
 from detap.tables.columns import places
@@ -107,8 +107,7 @@ class ShapeReader:
         """Return whether there are more boxes than the limit, having said so."""
         if len(self) <= self.limits.records:
             return False
-        message = f"holds more than {self.limits.records} records"
-        self.problems.add(path, "", message, MORE_RECORDS)
+        self.problems.add(path, "", *self.limits.exceeded)
         return True
 
     def objects(self) -> Objects:

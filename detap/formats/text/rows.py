@@ -14,7 +14,7 @@ from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
 from detap.formats.text.lines import LineForm, Lines, read_lines
 from detap.io import stream as files
-from detap.io.limits import MORE_RECORDS, Limits
+from detap.io.limits import Limits
 from detap.io.problems import FaultError
 from detap.tables.columns import renumbered
 from detap.tables.detection import Flags, Floats, Integers
@@ -146,11 +146,7 @@ def with_care(
             careful[number] = read(data, file, number)
             records += len(careful[number].names)
         if records > limits.records:
-            files.refuse(
-                folder.given,
-                f"holds more than {limits.records} records",
-                MORE_RECORDS,
-            )
+            files.refuse(folder.given, *limits.exceeded)
     return merge(scanned, careful)
 
 
