@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, Measure, Protocol
 from detap.protocols.measures import measure
 from detap.tables.detection import Floats
+from tests.browser.conftest import CHROMIUM, QUIET
 from tests.cli.conftest import Ended, coco, detap
 
 __all__ = ["coco", "detap"]
@@ -34,6 +36,7 @@ class MissesPerImage(Metric):
 
     name = "MPI"
     title = "misses per image"
+    unit = "per image"
     higher_is_better = False
     bounds = (0.0, float("inf"))
 
@@ -109,6 +112,7 @@ def result(found: str) -> Result:
 @pytest.mark.usefixtures("folder")
 def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
     text = detap(*call("one")).out
+    assert text.splitlines()[0].split()[1:4] == ["AP", "AP50", "AP75"]
     assert re.search(r"MPI +1\.5000? +misses per image +IoU 0\.5 ", text), text
     outputs = ("r.json", "r.csv", "r.md", "r.html")
     detap(*call("one", *(word for name in outputs for word in ("-o", name))))
@@ -122,6 +126,7 @@ def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
     assert [float(row["MPI"]) for row in rows[:2]] == [3, 0]
     for name in ("r.md", "r.html"):
         assert "misses per image" in Path(name).read_text(encoding="utf-8")
+    assert "| MPI &#91;per image&#93; |" in Path("r.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -146,6 +151,48 @@ def test_gates_know_it(detap: Run, found: str, arguments: list[str], status: int
     assert ended.status == status, ended.err
 
 
+@pytest.mark.parametrize("option", ["--baseline-detections", "--baseline"])
+@pytest.mark.usefixtures("folder")
+def test_on_the_page_a_fall_is_an_improvement(detap: Run, option: str) -> None:
+    """And classes are compared by AP, the protocol's primary metric."""
+    detap(*call("one", "-o", "one.report.json"))
+    earlier = "one.report.json" if option == "--baseline" else "one.json"
+    assert detap("report", *call("two", option, earlier, "-o", "r.html")[1:]).status == 0
+    page = Path("r.html").read_text(encoding="utf-8")
+    script = re.search(r'<script [^>]*id="data"[^>]*>(.*?)</script>', page, re.DOTALL)
+    assert script is not None
+    change = json.loads(script[1])["baseline"]
+    numbers = {row.pop("name"): row for row in change["numbers"]}
+    assert numbers["MPI"] == {"then": 1.5, "now": 1, "lower_is_better": True}
+    assert not numbers["AP"]["lower_is_better"]
+    cat = change["classes"][0]
+    assert cat == {
+        "name": "cat",
+        "then": pytest.approx(26 / 101),  # the recalls 0 to 0.25
+        "now": pytest.approx(51 / 101),  # and to 0.5
+        "lower_is_better": False,
+    }
+
+
+@pytest.mark.skipif(not Path(CHROMIUM).exists(), reason="there is no browser")
+@pytest.mark.parametrize(
+    ("now", "then", "change", "colour"),
+    [("two", "one", "\u22120.5000", "up"), ("one", "two", "+0.5000", "down")],
+)
+@pytest.mark.usefixtures("folder")
+def test_the_page_colours_it_by_its_direction(
+    detap: Run, now: str, then: str, change: str, colour: str
+) -> None:
+    detap("report", *call(now, "--baseline-detections", f"{then}.json", "-o", "r.html")[1:])
+    page = Path("r.html").absolute().as_uri()
+    command = [CHROMIUM, "--headless", *QUIET, "--virtual-time-budget=3000", "--dump-dom", page]
+    drawn = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True).stdout
+    row = re.search(r'<th scope="row">MPI</th>.*?</tr>', drawn)
+    assert row is not None
+    assert f'<td class="{colour}">{change}</td>' in row[0]
+    assert f'<i class="{"won" if colour == "up" else "lost"}"' in row[0]
+
+
 @pytest.mark.parametrize(("first", "then"), [("one", "two"), ("two", "one")])
 @pytest.mark.usefixtures("folder")
 def test_a_baseline_keeps_the_lower_value(detap: Run, first: str, then: str) -> None:
@@ -165,6 +212,27 @@ def test_two_detectors_are_compared_with_an_interval() -> None:
     compared = compare(result("one"), result("two"), resamples=50, min_ground_truths=1)
     assert compared.interval("MPI") == pytest.approx((-0.5, -0.5))
     assert compared.interval("MPI", 0) == pytest.approx((-1, -1))
+
+
+@pytest.mark.parametrize(
+    ("options", "first", "second"),
+    [([], 26 / 101, 51 / 101), (["--headline", "AR", "--max-dets", "100"], 0.25, 0.5)],
+)
+@pytest.mark.usefixtures("folder")
+def test_classes_are_compared_by_the_primary_metric(
+    detap: Run, options: list[str], first: float, second: float
+) -> None:
+    detap("compare", "--gt", "gt.json", "one.json", "two.json", "-o", "c.json", *options)
+    record = json.loads(Path("c.json").read_text())
+    numbers = {row["name"]: row for row in record["numbers"]}
+    assert (numbers["MPI"]["first"], numbers["MPI"]["difference"]) == (1.5, -0.5)
+    cat, dog = record["classes"]["all"]
+    assert (cat["name"], cat["first"], cat["second"]) == (
+        "cat",
+        pytest.approx(first),
+        pytest.approx(second),
+    )
+    assert (dog["first"], dog["difference"]) == (pytest.approx(1), 0)
 
 
 @pytest.mark.usefixtures("folder")

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from detap import metrics
 from detap.decimals import ROUNDING
 from detap.tables.detection import Floats
 
@@ -246,7 +247,8 @@ def resolution(comparison: "Comparison", drop: float | None = None) -> Resolutio
     before, after = comparison.resamples
     images = len(comparison.first.images)
     criterion = Criterion(comparison.confidence, drop=drop)
-    headline = comparison.names[0]
+    primary = metrics.summary(comparison.first.protocol)[0]
+    headline = primary.name
     numbers = [
         Reach.of(name, before.overall[name] - after.overall[name], images, criterion)
         for name in comparison.names
@@ -256,7 +258,7 @@ def resolution(comparison: "Comparison", drop: float | None = None) -> Resolutio
     drops = before.by_class[headline] - after.by_class[headline]
     classes = [
         Reach.of(
-            f"class:{name}.{headline.removeprefix('m')}",
+            f"class:{name}.{primary.class_name}",
             drops[label],
             images,
             criterion,

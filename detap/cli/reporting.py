@@ -219,7 +219,9 @@ def _judge(
     if now.slices:
         from detap.report.sections.slices import slices_block  # only with slices
 
-        report = replace(report, blocks=(slices_block(now.slice_numbers()), *report.blocks))
+        report = replace(
+            report, blocks=(slices_block(now.slice_numbers(), report.columns), *report.blocks)
+        )
     before = then[0] if then else None
     judged = judge(gates.demands, now, lambda: as_dict(report), kept=baseline, before=before)
     material = Material(

@@ -32,13 +32,15 @@ class Column(Value):
     short : str
         The heading where there is little room.
     kind : {"name", "text", "share", "count", "exact", "change", "fine", "more"}
-        A name; words of detap's own; a number from 0 to 1; a whole number; a number of which every
-        digit matters; the difference of two shares, and where small ones matter; the difference of
-        two counts.
+        A name; words of detap's own; a metric, mostly from 0 to 1; a whole number; a number of
+        which every digit matters; the difference of two shares, and where small ones matter; the
+        difference of two counts.
     priority : int
         0 is always shown; of the others, the highest go first when there is little room.
     graded : bool
-        Whether a terminal colours a share by how high it is.
+        Whether a terminal colours a share by how good it is.
+    higher_is_better : bool
+        Which shares are good.
     """
 
     key: str
@@ -46,7 +48,8 @@ class Column(Value):
     short: str
     kind: Literal["name", "text", "share", "count", "exact", "change", "fine", "more"]
     priority: int = 0
-    graded: bool = True
+    graded: bool = False
+    higher_is_better: bool = True
 
 
 class Table(Value):
@@ -141,6 +144,9 @@ class Report(Value):
         The numbers that people quote, the headline first; NaN is undefined.
     titles : mapping of str to tuple of str
         For each number of the summary its name written out, in parts.
+    columns : mapping of str to Column
+        For each number of the summary its column in other tables; empty of a ranking, whose first
+        number is graded.
     notes : tuple of Note
         What the readers and the evaluation noticed.
     blocks : tuple of Block
@@ -159,6 +165,7 @@ class Report(Value):
     inputs: tuple[Mapping[str, Any], ...] = ()
     summary: Mapping[str, float] = field(default_factory=dict)
     titles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    columns: Mapping[str, Column] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
     blocks: tuple[Block, ...] = ()
     answer: str = ""

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from detap.report.model import Block, Column, Report, Table
+from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.sinks.registry import Style
 from detap.report.sinks.text import render
 
@@ -15,7 +15,7 @@ def gated(*failed: str) -> Report:
     checks = [{"name": n, "verdict": "failed" if n in failed else "passed"} for n in names]
     columns = (
         Column("class", "class", "class", "name", 0),
-        Column("AP", "AP", "AP", "share", 0),
+        Column("AP", "AP", "AP", "share", 0, graded=True),
         Column("AP50", "AP50", "AP50", "share", 0),
     )
     rows = tuple({"class": name, "AP": 0.91, "AP50": 0.95} for name in ("cat", "dog"))
@@ -60,6 +60,22 @@ def test_verdicts_have_their_colours_and_their_words() -> None:
     assert f"{RED}FAILED\x1b[0m   AP" in lines
     assert f"{GREEN}passed\x1b[0m   AP50" in lines
     assert f"{GREEN}Gates: told\x1b[0m" in coloured(gated())
+
+
+def test_a_share_of_which_less_is_better_is_green_where_it_is_low() -> None:
+    names = Column("class", "class", "class", "name", 0)
+    missed = Column("miss", "miss", "miss", "share", graded=True, higher_is_better=False)
+    rows: tuple[dict[str, Cell], ...] = (
+        {"class": "cat", "miss": 0.1},
+        {"class": "dog", "miss": 0.9},
+    )
+    numbers, columns = {"miss": 0.9, "other": 0.1}, {"miss": missed}
+    lines = coloured(Report("x", Table((names, missed), rows), summary=numbers, columns=columns))
+    cat, dog, mean, other = lines[2], lines[3], lines[5], lines[6]
+    assert "\x1b[32m  0.1000" in cat
+    assert "\x1b[31m  0.9000" in dog
+    assert "\x1b[31m0.9000" in mean
+    assert other.startswith("other  0.1000")
 
 
 def test_without_colour_the_words_alone_say_it() -> None:

@@ -7,6 +7,7 @@ step down adds, joined by commas with nothing for 0: most of them are, and the p
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from detap import metrics
 from detap.errors import UsageError
 from detap.evaluation.results import class_rows
 from detap.names import printable
@@ -85,18 +86,26 @@ def _baseline(report: "Report", material: "Material") -> dict[str, Any] | None:
         summary, rows = material.record["summary"], material.record["classes"]
     else:
         return None
-    earlier: Mapping[str, Any] = {str(row["name"]): row.get("AP") for row in rows}
+    primary = metrics.summary(material.result.protocol)[0]
+    key, lower = primary.class_name, not primary.metric.higher_is_better
+    earlier: Mapping[str, Any] = {str(row["name"]): row.get(key) for row in rows}
     return {
         "name": printable(material.earlier),
         "numbers": [
-            {"name": name, "then": summary.get(name), "now": value}
+            {
+                "name": name,
+                "then": summary.get(name),
+                "now": value,
+                "lower_is_better": not report.columns[name].higher_is_better,
+            }
             for name, value in report.summary.items()
         ],
         "classes": [
             {
                 "name": printable(row["name"]),
                 "then": earlier.get(str(row["name"])),
-                "now": row["AP"],
+                "now": row[key],
+                "lower_is_better": lower,
             }
             for row in class_rows(material.result)
         ],

@@ -252,18 +252,19 @@ function meter(part) {
 
 let allChanges = false;
 
-function swing(value, largest) {
-  const bar = make("i", { class: value < 0 ? "lost" : "won" });
-  bar.style.width = `${largest ? Math.abs(value) / largest * 100 : 0}%`;
+function swing(gain, largest) {
+  const bar = make("i", { class: gain < 0 ? "lost" : "won" });
+  bar.style.width = `${largest ? Math.abs(gain) / largest * 100 : 0}%`;
   return make("span", { class: "swing", "aria-hidden": "true" }, bar);
 }
 
 function changeRow(row, largest, label) {
   const known = row.then !== null && row.now !== null;
   const difference = known ? row.now - row.then : null;
+  const gain = known && row.lower_is_better ? -difference : difference;
   return make("tr", {}, label, cell(share(row.then)), cell(share(row.now)),
-    cell(signed(difference), difference > 0 ? "up" : difference < 0 ? "down" : ""),
-    make("td", {}, known ? swing(difference, largest) : ""));
+    cell(signed(difference), gain > 0 ? "up" : gain < 0 ? "down" : ""),
+    make("td", {}, known ? swing(gain, largest) : ""));
 }
 
 function updateChange() {

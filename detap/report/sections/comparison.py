@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
+from detap import metrics
 from detap.analysis.comparison import KINDS, difference
 from detap.analysis.resolution import resolution
 from detap.errors import Note
@@ -39,7 +40,7 @@ class NumberPair(TypedDict):
 
 @extra_items(Any)
 class ClassPair(TypedDict):
-    """The AP of a class, of both detectors, and its difference."""
+    """The primary metric of a class, of both detectors, and its difference."""
 
     name: str
     id: ClassId
@@ -55,7 +56,7 @@ class ChangedClasses(TypedDict):
     """The classes, and how many of them changed."""
 
     changed: Count
-    all: Annotated[list[ClassPair], "Those whose AP changed most first."]
+    all: Annotated[list[ClassPair], "Those whose primary metric changed most first."]
 
 
 @extra_items(Any)
@@ -182,21 +183,22 @@ def _number(comparison: "Comparison", name: str) -> dict[str, Cell]:
 
 
 def _classes(comparison: "Comparison", most: int | None) -> Block:
-    """Return the classes, those whose AP changed most first."""
+    """Return the classes, those whose primary metric changed most first."""
     before, after = class_rows(comparison.first), class_rows(comparison.second)
-    headline = next(iter(comparison.names))
+    primary = metrics.summary(comparison.first.protocol)[0]
+    key = primary.class_name
     changes = None if comparison.mistakes is None else comparison.changed_by_class
     rows = []
     for label, (then, now) in enumerate(zip(before, after, strict=True)):
-        low, high = comparison.interval(headline, label)
+        low, high = comparison.interval(primary.name, label)
         kinds = {} if changes is None else dict(zip(KINDS, changes[label].tolist(), strict=True))
         rows.append(
             {
                 "name": now["name"],
                 "id": now["id"],
-                "first": then["AP"],
-                "second": now["AP"],
-                "difference": _difference(then["AP"], now["AP"]),
+                "first": then[key],
+                "second": now[key],
+                "difference": _difference(then[key], now[key]),
                 "low": low,
                 "high": high,
                 "ground_truths": now["ground_truths"],

@@ -15,7 +15,7 @@ from detap.report.values import is_undefined, mean, total
 
 if TYPE_CHECKING:
     from detap.evaluation.detection import Result
-    from detap.protocols import Protocol
+    from detap.protocols import Measure, Protocol
 
 
 @extra_items(Share)
@@ -83,13 +83,15 @@ def detection_report(
 
     rows = class_rows(result)
     columns = class_columns(result.protocol)
+    entries = metrics.summary(result.protocol)
     return Report(
         kind="detection",
         signature=result.signature,
         protocol=result.protocol.as_dict(),
         inputs=tuple(inputs),
         summary=dict(result.summary),
-        titles={measure.name: measure.title for measure in metrics.summary(result.protocol)},
+        titles={entry.name: entry.title for entry in entries},
+        columns={entry.name: _column(result.protocol, entry, entry.name) for entry in entries},
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
         blocks=(*blocks, *selection(result), *reproduction(result.protocol)),
@@ -107,15 +109,26 @@ def selection(result: "Result") -> tuple[Block, ...]:
 
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
-    """Return the columns of the class table: the name, the shares, the counts."""
-    last = len(protocol.detection_limits) - 1
-    columns = [Column("name", "class", "class", "name")]
-    for measure in metrics.columns(protocol):
-        whole = measure.area == 0 and measure.limit == last
-        key = measure.class_name
-        priority = 0 if whole else measure.metric.column_priority
-        columns.append(Column(key, key, measure.heading or key, "share", priority))
-    return (*columns, *_COUNTS)
+    """Return the columns of the class table: the name, the metrics, the counts."""
+    entries = metrics.columns(protocol)
+    name = Column("name", "class", "class", "name")
+    return (name, *(_column(protocol, entry, entry.class_name) for entry in entries), *_COUNTS)
+
+
+def _column(protocol: "Protocol", entry: "Measure", key: str) -> Column:
+    """Return the column of a number, with the unit and the direction of its metric."""
+    metric = entry.metric
+    whole = entry.area == 0 and entry.limit == len(protocol.detection_limits) - 1
+    unit = f" [{metric.unit}]" if metric.unit else ""
+    return Column(
+        key,
+        f"{key}{unit}",
+        entry.heading or key,
+        "share",
+        0 if whole else metric.column_priority,
+        graded=entry == metrics.summary(protocol)[0] and metric.bounds == (0, 1),
+        higher_is_better=metric.higher_is_better,
+    )
 
 
 def sort_keys(protocol: "Protocol") -> tuple[str, ...]:

@@ -132,7 +132,7 @@ def _class_table(found: Errors, order: Sequence[str], names: Sequence[Mapping[st
     """Return the change of each class's AP, a column a type; the classes as the report has them."""
     columns = (
         Column("name", "class", "class", "name"),
-        Column("AP", f"AP{100 * found.iou:.6g}", "AP", "share"),
+        Column("AP", f"AP{100 * found.iou:.6g}", "AP", "share", graded=True),
         *(
             Column(name, words(name), _SHORT[name], "change", 1 if name in ACROSS else 0)
             for name in order

@@ -126,7 +126,7 @@ def _table(series: "Series") -> Table:
 
 def _number(name: str, series: "Series", priority: int) -> Column:
     kind: Literal["count", "share"] = "count" if name in series.counts else "share"
-    return Column(name, name, name, kind, priority, graded=False)
+    return Column(name, name, name, kind, priority)
 
 
 def _values(series: "Series") -> dict[str, list[Cell]]:

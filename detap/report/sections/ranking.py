@@ -173,7 +173,8 @@ def _query_table(result: "RetrievalResult", objectives: "Objectives | None") -> 
     values |= {"relevant": result.relevant.tolist(), "ranked": result.ranked.tolist()}
     columns = [Column("name", "query", "query", "name")]
     for number, measure in enumerate(result.measures):
-        columns.append(Column(measure.key, measure.key, measure.key, "share", min(number, 2)))
+        key = measure.key
+        columns.append(Column(key, key, key, "share", min(number, 2), graded=key == "AP"))
     columns += [
         Column("relevant", "relevant", "rel", "count"),
         Column("ranked", "ranked", "rank", "count", 1),
@@ -276,7 +277,7 @@ def classification_report(
     counts = ("positives", "negatives", "difficult", "unscored")
     columns = (
         Column("name", "class", "class", "name"),
-        Column("AP", "AP", "AP", "share"),
+        Column("AP", "AP", "AP", "share", graded=True),
         Column("positives", "positives", "pos", "count"),
         Column("negatives", "negatives", "neg", "count"),
         Column("difficult", "difficult", "dif", "count", 1),

@@ -1,6 +1,8 @@
 """The numbers of parts of the images."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from detap.report.fields import Count, Limits, Share
@@ -21,12 +23,21 @@ class SliceEntry(TypedDict):
     classes: list[ClassRow]
 
 
-def slices_block(slices: "Sequence[SliceNumbers]") -> Block:
-    """Return the slices, of which there is at least one, as a part of a report."""
+def slices_block(
+    slices: "Sequence[SliceNumbers]", columns_of: Mapping[str, Column] = MappingProxyType({})
+) -> Block:
+    """Return the slices, of which there is at least one, as a part of a report.
+
+    Parameters
+    ----------
+    slices : sequence of SliceNumbers
+    columns_of : mapping of str to Column
+        Those of the numbers of the summary, as the report has them.
+    """
     names = list(slices[0].summary)
     columns = (
         Column("name", "slice", "slice", "name"),
-        *(Column(name, name, name, "share", min(place, 2)) for place, name in enumerate(names)),
+        *(_column(name, columns_of.get(name), place) for place, name in enumerate(names)),
         Column("images", "images", "img", "count"),
         Column("ground_truths", "ground truths", "GT", "count"),
     )
@@ -50,3 +61,9 @@ def slices_block(slices: "Sequence[SliceNumbers]") -> Block:
         for part in slices
     }
     return Block("slices", "Slices", data, table=Table(columns, tuple(rows)))
+
+
+def _column(name: str, column: Column | None, place: int) -> Column:
+    """Return the column of a number, whose name is never shortened."""
+    column = column or Column(name, name, name, "share")
+    return replace(column, short=name, priority=min(place, 2))

@@ -36,6 +36,8 @@ _LEAST_NAME = 8
 _VERDICTS = ("failed", "warning", "passed")  # the worst first
 _MARKS = ("FAILED", "passed")  # verdicts, where a row has one
 _WORDS = ("name", "text")  # kinds of columns that begin on the left
+_FIRST = Column("", "", "", "share", graded=True)  # of a summary without columns
+_OTHER = Column("", "", "", "share")
 _ROUNDED = ("share", "change")  # kinds of columns that a layout gives so many decimals
 
 
@@ -122,7 +124,8 @@ def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> lis
     aligned = _title_width(titles) <= style.width - indent
     for number, name in enumerate(names):
         value = report.summary[name]
-        part = _part(value) if number == 0 else "dim" if isnan(value) else ""
+        column = report.columns.get(name, _OTHER if number else _FIRST)
+        part = _role(column, value)
         part = "failed" if name in failed else part
         line: Line = [(f"{name:<{most}}  ", "title" if number == 0 else "")]
         line.append((f"{share(value, 4):>6}", part))
@@ -372,14 +375,9 @@ def _role(column: Column, value: Cell) -> str:
         return "dim"
     if column.kind == "count":
         return "dim" if value == 0 else ""
-    if column.key == "AP" and column.graded and isinstance(value, float):
-        return _part(value)
+    if column.graded and isinstance(value, float):
+        good = value if column.higher_is_better else 1 - value
+        return "low" if good < 1 / 3 else "middle" if good < 2 / 3 else "high"
     if column.kind == "text" and value in _MARKS:
         return str(value).lower()
     return ""
-
-
-def _part(value: float) -> str:
-    if isnan(value):
-        return "dim"
-    return "low" if value < 1 / 3 else "middle" if value < 2 / 3 else "high"
