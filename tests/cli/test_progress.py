@@ -5,7 +5,9 @@ import pty
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,4 +69,15 @@ def test_a_file_being_read_knows_how_far_it_is(tmp_path: Path) -> None:
     path.write_text("[]")
     handle = prefetch.detections(path)
     handle.result()
+    assert handle.fraction() == 1
+
+
+@pytest.mark.parametrize("begin", [prefetch.detections, prefetch.ground_truth])
+def test_a_file_for_the_careful_reader_knows_how_far_it_is(
+    begin: Callable[[Path], prefetch.Handle[Any]], tmp_path: Path
+) -> None:
+    path = tmp_path / "irregular.json"
+    path.write_text('{"images": [}')
+    handle = begin(path)
+    assert handle.result() is None
     assert handle.fraction() == 1

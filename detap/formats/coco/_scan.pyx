@@ -221,6 +221,11 @@ cdef class _Scan:
         return self.row.poses.each // 3
 
     @property
+    def given(self):
+        """How many bytes have been taken; a thread may ask while another scans."""
+        return self.given_bytes
+
+    @property
     def xyxy(self):
         return self.row.xyxy
 
@@ -661,11 +666,6 @@ cdef class ResultsScan(_Scan):
     def texts(self):
         """How many detections call their image by a string."""
         return self.named_images + (self.rest.named_images if self.rest is not None else 0)
-
-    @property
-    def given(self):
-        """How many bytes have been taken; a thread may ask while another scans."""
-        return self.given_bytes
 
     def cancel(self):
         """Let a scan in another thread end soon, with nothing."""
