@@ -1,7 +1,7 @@
 # The one task runner. Each target runs with the tools of the environment that is active.
 .PHONY: build test lint types docs site format check mutate sanitize sweep audit fuzz reliability bench clean
 
-build:  ## compile the core in place, after a change to a .pyx or .pxd file
+build:  ## compile the core in place and write its .pyi files, after a change to a .pyx or .pxd file
 	python setup.py --quiet build_ext --inplace
 
 test: build  ## the whole suite
@@ -15,7 +15,7 @@ format:
 	ruff check --fix .
 	ruff format .
 
-types:
+types: build
 	mypy
 
 site:  ## the pages as a site, in build/site; any warning fails
@@ -82,4 +82,4 @@ bench:  ## the benchmark behind docs/performance.md; takes a while
 
 clean:  ## remove what was compiled, and the site
 	rm -rf build dist
-	find detap -name '*.c' -delete -o -name '*.so' -delete -o -name '*.pyd' -delete
+	find detap -name '*.c' -delete -o -name '*.so' -delete -o -name '*.pyd' -delete -o -name '*.pyi' -delete

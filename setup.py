@@ -2,13 +2,18 @@
 
 import multiprocessing
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from textwrap import indent
 
 import Cython
 from Cython.Build import cythonize
+from Cython.Compiler import Nodes
+from Cython.Compiler.ExprNodes import AnnotationNode
+from Cython.Compiler.TreeFragment import parse_from_strings
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.errors import CCompilerError, CompileError, PlatformError
@@ -25,6 +30,21 @@ SHARED = "detap._cyutility"
 """Memoryviews, compiled once for all modules: they are most of what there is to compile."""
 
 CORES = os.cpu_count() or 1
+
+STUB = """\
+# Written by setup.py from the .pyx file.
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+"""
+"""The beginning of each .pyi file. Annotations in a .pyx file may use these names unimported."""
+
+BUFFER = "def __buffer__(self, flags: int, /) -> memoryview: ...\n"
+PYTHON_TYPES = {"bint": "bool", "double": "float", "Py_ssize_t": "int", "size_t": "int"}
+PYTHON_TYPES |= {"int32_t": "int", "int64_t": "int", "uint64_t": "int"}
+DTYPES = {"double": "float64", "float": "float32"}
 
 _NO_COMPILER = """\
 detap is compiled as it is installed, and no C compiler could be run: install one \
@@ -45,6 +65,100 @@ def shared() -> Extension:
         command = [sys.executable, "-m", "cython", f"--generate-shared={source.as_posix()}"]
         subprocess.run(command, check=True)
     return extension(SHARED, str(source))
+
+
+class Stub:
+    """The .pyi file of a module: what a type checker knows of it.
+
+    A type is an annotation of the .pyx file, or else what stands for the C type in Python: an array
+    for a memoryview.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.imports: dict[str, str] = {}
+        self.fused: dict[str, list[str]] = {}
+        self.members: dict[str, str] = {}
+        self.add(parse_from_strings(source, Path(source).read_text(encoding="utf-8")).body)
+
+    def __str__(self) -> str:
+        members = "".join(self.members.values())
+        named = self.imports.keys() & set(re.findall(r"\b[A-Z]\w+", members))
+        return "".join([STUB, *(self.imports[name] for name in sorted(named)), members])
+
+    def add(self, body: Nodes.Node) -> None:
+        """Add what statements import and declare."""
+        for node in getattr(body, "stats", [body]):
+            match node:
+                case Nodes.IfStatNode():  # TYPE_CHECKING
+                    self.add(node.if_clauses[0].body)
+                case Nodes.FromImportStatNode():
+                    names = [name for name, _ in node.items]
+                    self.add_imports(node.module.module_name.value, names)
+                case Nodes.FromCImportStatNode():
+                    self.add_imports(node.module_name, [name for _, name, _ in node.imported_names])
+                case Nodes.FusedTypeNode():
+                    self.fused[node.name] = [each.name for each in node.types]
+                case Nodes.CVarDefNode(visibility="readonly" | "public"):
+                    kind = self.type_of(None, node.base_type)
+                    names = [each.name for each in node.declarators]
+                    self.members |= {name: f"{name}: {kind}\n" for name in names}
+                case Nodes.SingleAssignmentNode(lhs=left) | Nodes.ExprStatNode(expr=left):
+                    if getattr(left, "annotation", None):
+                        self.members[left.name] = f"{left.name}: {self.type_of(left.annotation)}\n"
+                case Nodes.CClassDefNode():
+                    self.add_class(node)
+                case Nodes.DefNode(name="__getbuffer__"):
+                    self.members[node.name] = BUFFER
+                case Nodes.DefNode() if node.name != "__dealloc__":
+                    self.add_function(node)
+
+    def add_imports(self, module: str, names: list[str]) -> None:
+        """Add names that a type may have."""
+        self.imports |= {name: f"from {module} import {name}\n" for name in names}
+
+    def add_class(self, node: Nodes.CClassDefNode) -> None:
+        """Add a class with its public members."""
+        outside, self.members = self.members, {}
+        self.add(node.body)
+        body = indent("".join(self.members.values()) or "...\n", "    ")
+        self.members = outside
+        bases = ", ".join(base.name for base in node.bases.args)
+        head = f"{decorators(node)}class {node.class_name}({bases})"
+        self.members[node.class_name] = f"{head}:\n{body}"
+
+    def add_function(self, node: Nodes.DefNode) -> None:
+        """Add a function, a method or a property."""
+        arguments = []
+        for each in node.args:
+            kind = self.type_of(each.annotation, each.base_type)
+            argument = f"{each.declarator.name}: {kind}" if kind else each.declarator.name
+            arguments.append(f"{argument} = ..." if each.default else argument)
+        if node.num_kwonly_args:
+            arguments.insert(-node.num_kwonly_args, "*")
+        name = "__init__" if node.name == "__cinit__" else node.name
+        result = "None" if name == "__init__" else self.type_of(node.return_type_annotation)
+        head = f"{decorators(node)}def {name}({', '.join(arguments)})"
+        self.members[name] = f"{head} -> {result}: ...\n" if result else f"{head}: ...\n"
+
+    def type_of(
+        self, annotation: AnnotationNode | None, kind: Nodes.CBaseTypeNode | None = None
+    ) -> str:
+        """Return a type as Python has it; empty for what has none."""
+        if annotation:
+            return annotation.string.value.strip("'")
+        if not isinstance(kind, Nodes.MemoryViewSliceTypeNode):
+            name = kind.name if kind else None
+            return PYTHON_TYPES.get(name, name or "")
+        item = kind.base_type_node
+        name = getattr(item, "base_type", item).name  # without `const`
+        items = [DTYPES.get(each, each.removesuffix("_t")) for each in self.fused.get(name, [name])]
+        return " | ".join(f"NDArray[np.{each}]" for each in items)
+
+
+def decorators(node: Nodes.Node) -> str:
+    """Return the lines of those that concern a type checker."""
+    names = [getattr(each.decorator, "name", "") for each in node.decorators or ()]
+    return "".join(f"@{name}\n" for name in names if name in ("final", "property"))
 
 
 class BuildInPlaceToo(build_ext):
@@ -73,6 +187,9 @@ class BuildInPlaceToo(build_ext):
         return not command or shutil.which(command[0]) is not None
 
 
+for module in MODULES:
+    Path(module).with_suffix(".pyi").write_text(str(Stub(module)), encoding="utf-8")
+
 setup(
     cmdclass={"build_ext": BuildInPlaceToo},
     options={"build_ext": {"parallel": CORES}},
@@ -91,6 +208,7 @@ setup(
             "cdivision": True,
             "initializedcheck": False,
             "embedsignature": True,
+            "annotation_typing": False,
         },
     ),
 )

@@ -55,6 +55,7 @@ WINDOWS = {
 }
 """Files that answer questions of higher rooms by asking these, which are imported when called."""
 
+_FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?: +.+\n)+", re.MULTILINE)
 _CIMPORT = re.compile(r"^\s*(?:from\s+(\S+)\s+)?c?import\s+(.+?)\s*(?:#.*)?$")
 
 
@@ -70,7 +71,7 @@ def imports_of(path: Path, *, running: bool = False) -> set[str]:
     """
     text = path.read_text(encoding="utf-8")
     if path.suffix in {".pyx", ".pxd"}:
-        return _cython_imports(text)
+        return _cython_imports(_FOR_TYPES.sub("", text) if running else text)
     found = set()
     tree = ast.parse(text)
     if running:

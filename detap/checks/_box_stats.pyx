@@ -5,8 +5,9 @@ from libc.stdlib cimport free, malloc
 
 
 def survey_boxes(
-    const double[:, ::1] corners, const int32_t[::1] image, const double[:, ::1] sizes, double margin
-):
+    const double[:, ::1] corners, const int32_t[::1] image, const double[:, ::1] sizes,
+    double margin,
+) -> tuple[int, int]:
     """Count the boxes that reach beyond their image.
 
     Parameters
@@ -42,7 +43,7 @@ def survey_boxes(
     return beyond, fitting
 
 
-def survey_values(const double[::1] values):
+def survey_values(const double[::1] values) -> tuple[float, float, int, int]:
     """Return the lowest and highest value, and how many are 0 and lie outside 0 to 1."""
     cdef Py_ssize_t i, zero = 0, outside = 0
     cdef double low = 0, high = 0, value
@@ -73,7 +74,7 @@ def found_classes(
     const double[:, ::1] truths, const int32_t[::1] truth_image, const int32_t[::1] truth_label,
     const double[:, ::1] corners, const int32_t[::1] image, const int32_t[::1] label,
     const uint8_t[::1] wanted, double threshold
-):
+) -> list[tuple[int, int]]:
     """Return which class lies where each ground truth is, on some images.
 
     Parameters

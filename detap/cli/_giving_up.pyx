@@ -24,7 +24,7 @@ cdef void _end() noexcept nogil:
     _Exit(STATUS)
 
 
-def end_with(int status, str message):
+def end_with(int status, str message) -> None:
     """From now on, let the process end with this status and message where a library ends it."""
     global STATUS, SAID, MESSAGE
     first = MESSAGE == NULL

@@ -113,7 +113,7 @@ cdef double area_under(
     return pairwise_sum(terms, hits)
 
 
-def hits_of(const uint8_t[::1] relevant):
+def hits_of(const uint8_t[::1] relevant) -> list[int]:
     """Return a list: for each relevant item, how many irrelevant ones stand above it."""
     cdef Py_ssize_t i
     cdef int32_t above = 0
@@ -128,7 +128,7 @@ def hits_of(const uint8_t[::1] relevant):
 
 def fill_precision(
     const int32_t[::1] false_positives, double guard, bint envelope, double[::1] out
-):
+) -> None:
     """Write the precision at each hit, or its envelope, into `out`."""
     cdef Py_ssize_t hits = false_positives.shape[0]
     if out.shape[0] != hits:
@@ -143,7 +143,7 @@ def fill_precision(
 
 def fill_levels(
     const double[::1] envelope, double positives, const double[::1] due, double[::1] out
-):
+) -> None:
     """Write the interpolated precision at each recall level into `out`."""
     if out.shape[0] != due.shape[0]:
         raise ValueError("one place per level is needed")
@@ -154,12 +154,12 @@ def fill_levels(
         read_levels(first, envelope.shape[0], positives, &due[0], due.shape[0], &out[0])
 
 
-def average_precision(double[::1] values, const double[::1] levels, Summing summing):
+def average_precision(double[::1] values, const double[::1] levels, Summing summing: int) -> float:
     """Return the average of interpolated precisions, which may be overwritten."""
     return average_of_levels(&values[0], &levels[0], values.shape[0], summing)
 
 
-def area(const double[::1] precision, double positives):
+def area(const double[::1] precision, double positives) -> float:
     """Return the area under precision at the hits, over recall."""
     cdef Py_ssize_t hits = precision.shape[0]
     if hits == 0:
@@ -176,7 +176,7 @@ def area(const double[::1] precision, double positives):
 def count_above(
     const int8_t[::1] kind, const int32_t[::1] start, const int32_t[::1] begin,
     const int32_t[::1] place, int32_t[:, ::1] out,
-):
+) -> None:
     """Write how many items of each kind stand above places of the lists that they are in.
 
     Parameters
@@ -209,9 +209,9 @@ def count_above(
 
 def fill_averages(
     const int32_t[::1] false_positives, const int32_t[::1] begin, const int64_t[::1] positives,
-    const double[::1] levels, const double[::1] due, double guard, Summing summing,
+    const double[::1] levels, const double[::1] due, double guard, Summing summing: int,
     double[::1] out,
-):
+) -> None:
     """Write the interpolated average precision of each of several lists into `out`.
 
     The hits of list k are those from ``begin[k]`` to ``begin[k + 1]``; without levels it is the

@@ -11,6 +11,8 @@ from cython cimport final
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memset
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from detap.core._curves cimport (
@@ -24,6 +26,11 @@ from detap.core._prefetch cimport detap_prefetch
 from detap.tables._words cimport trailing_zeros
 
 from detap.core.rules import SUMMINGS, recalls_due
+
+if TYPE_CHECKING:
+    from detap.core.evidence import Outcomes, Ranking
+    from detap.core.finishing import Scores
+    from detap.core.rules import Rules
 
 
 cdef Words words_of(const uint8_t[:, ::1] table, Py_ssize_t rows):
@@ -41,7 +48,9 @@ cdef class Finisher:
     What runs down the ranking of a class is a subclass.
     """
 
-    def __init__(self, rules, scores, all_limits):
+    jobs: int
+
+    def __init__(self, rules: Rules, scores: Scores, all_limits: bool):
         self.T, self.A = len(rules.thresholds), len(rules.area_ranges)
         self.M, self.R = len(rules.limits), len(rules.levels)
         self.first = 0 if all_limits else self.M - 1
@@ -70,7 +79,7 @@ cdef class Finisher:
         for place, job in enumerate(sorted(jobs, key=lambda j: -sizes[j])):
             self.queue[place] = job
 
-    def work(self):
+    def work(self) -> None:
         """Take classes until none is left."""
         cdef void* scratch
         cdef bint ready
@@ -262,7 +271,10 @@ cdef class Replay(Finisher):
     cdef Words found, neutral
     cdef bint coded
 
-    def __init__(self, rules, scores, all_limits, ranking, outcomes, code, labels):
+    def __init__(
+        self, rules: Rules, scores: Scores, all_limits: bool, ranking: Ranking, outcomes: Outcomes,
+        code: NDArray[np.uint32], labels: Sequence[int],
+    ):
         Finisher.__init__(self, rules, scores, all_limits)
         self.start, self.ranked = ranking.start, ranking.rows
         self.code, self.coded = code, len(code) > 0
@@ -347,7 +359,10 @@ cdef class Stretch(Replay):
     cdef Py_ssize_t most
     cdef int64_t within, duplicates
 
-    def __init__(self, rules, scores, all_limits, ranking, outcomes, code):
+    def __init__(
+        self, rules: Rules, scores: Scores, all_limits: bool, ranking: Ranking, outcomes: Outcomes,
+        code: NDArray[np.uint32],
+    ):
         cdef bint ready
         Replay.__init__(self, rules, scores, all_limits, ranking, outcomes, code, [0])
         with nogil:
@@ -385,7 +400,7 @@ cdef class Stretches(Finisher):
     cdef Py_ssize_t most
     cdef int64_t within, duplicates
 
-    def __init__(self, rules, scores, all_limits, most_hits):
+    def __init__(self, rules: Rules, scores: Scores, all_limits: bool, most_hits: int):
         Finisher.__init__(self, rules, scores, all_limits)
         self.most = most_hits
         if not (self.prepare_lanes(&self.lanes) and self.begin(self.most, &self.lanes)):
@@ -395,7 +410,7 @@ cdef class Stretches(Finisher):
     def __dealloc__(self):
         self.release_lanes(&self.lanes)
 
-    def append(self, Stretch stretch):
+    def append(self, Stretch stretch) -> None:
         """Put a stretch below those before."""
         self.within += stretch.within
         self.duplicates += stretch.duplicates
@@ -420,7 +435,7 @@ cdef class Stretches(Finisher):
                 s.excused[lane] += below.excused[lane]
             s.seen[cell] += below.seen[cell]
 
-    def count(self):
+    def count(self) -> None:
         """Write the counts."""
         self.write_counts(0, self.within, self.duplicates, &self.lanes)
 

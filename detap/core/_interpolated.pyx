@@ -8,7 +8,7 @@ import numpy as np
 from detap.core._curves cimport pairwise_sum, read_levels
 
 
-def fill_slots(const double[::1] due, int32_t[:, ::1] out):
+def fill_slots(const double[::1] due, int32_t[:, ::1] out) -> None:
     """Write the slot of each level, (R + 1, R), for each number of ground truths up to R."""
     cdef Py_ssize_t positives, level
     # Hit h + 1 in the place of its precision; 0 is a level that is not reached.
@@ -28,7 +28,7 @@ def fill_slots(const double[::1] due, int32_t[:, ::1] out):
 def fill_dense(
     const double[:, :, :, ::1] values, const int64_t[::1] start, const int64_t[:, ::1] positives,
     const int32_t[:, ::1] slots, double[:, :, :, :, ::1] out,
-):
+) -> None:
     """Write the precision at every level, (T, R, K, A, M)."""
     cdef Py_ssize_t t, r, k, a, m, row
     with nogil:
@@ -62,11 +62,14 @@ cdef class Levels:
     cdef const int64_t[::1] start, row    # of all classes: the first slot, and the row of `slots`
     cdef const int64_t[::1] starts, rows  # likewise, of those that are added up
 
-    def __init__(self, values, start, positives, slots):
+    def __init__(
+        self, values: NDArray[np.float64], start: NDArray[np.int64], positives: NDArray[np.int64],
+        slots: NDArray[np.int32],
+    ):
         self.values, self.slots, self.start = values, slots, start
         self.row = np.minimum(positives, np.diff(start) - 1)
 
-    def mean(self, labels):
+    def mean(self, labels: NDArray[np.int64]) -> float:
         """Return numpy's mean over thresholds, levels and classes (C,) int64, all of them defined."""
         cdef Cursor cursor = Cursor(0, 0, 0)
         cdef Py_ssize_t count
@@ -79,7 +82,7 @@ cdef class Levels:
             total = self._sum(count, &cursor)
         return total / <double>count
 
-    def fill_means(self, double[::1] out):
+    def fill_means(self, double[::1] out) -> None:
         """Write the mean of each class over thresholds and levels."""
         cdef Cursor cursor
         cdef Py_ssize_t k, count = self.values.shape[0] * self.slots.shape[1]

@@ -40,7 +40,7 @@ cdef double _sum(const double *values, Py_ssize_t count) noexcept nogil:
     return total
 
 
-def fill_extents(const double[:, :, ::1] keypoints, double[:, ::1] out):
+def fill_extents(const double[:, :, ::1] keypoints, double[:, ::1] out) -> None:
     """Write the boxes x1, y1, x2, y2 around keypoints, one at least."""
     cdef Py_ssize_t row, k
     cdef double *box
@@ -94,15 +94,17 @@ cdef class Likeness:
     cdef double[::1] overlap
 
     def __init__(
-        self, claims, first, keypoint, places, spreads, boxes, areas, variances, start, truth,
-        lowest, overlap,
+        self, claims: NDArray[np.float64], first: NDArray[np.int64], keypoint: NDArray[np.int32],
+        places: NDArray[np.float64], spreads: NDArray[np.float64], boxes: NDArray[np.float64],
+        areas: NDArray[np.float64], variances: NDArray[np.float64], start: NDArray[np.int64],
+        truth: NDArray[np.int32], lowest: float, overlap: NDArray[np.float64],
     ):
         self.claims, self.first, self.keypoint = claims, first, keypoint
         self.places, self.spreads, self.boxes = places, spreads, boxes
         self.areas, self.variances, self.start, self.truth = areas, variances, start, truth
         self.lowest, self.overlap = lowest, overlap
 
-    def exponents(self, Py_ssize_t begin, Py_ssize_t end, double[::1] out):
+    def exponents(self, Py_ssize_t begin, Py_ssize_t end, double[::1] out) -> int:
         """Write what the exponential is to be taken of, for the pairs of some detections.
 
         Returns
@@ -151,7 +153,7 @@ cdef class Likeness:
             out[i] = -(out[i] / spread[i] / area / 2)
         return count
 
-    def means(self, Py_ssize_t begin, Py_ssize_t end, const double[::1] values):
+    def means(self, Py_ssize_t begin, Py_ssize_t end, const double[::1] values) -> None:
         """Write the means of what :meth:`exponents` wrote, exponentiated, as overlaps of pairs."""
         cdef Py_ssize_t row, pair, count, at = 0
         with nogil:

@@ -371,7 +371,10 @@ cdef class Store:
     cdef const uint32_t[::1] runs
     cdef const double[::1] points
 
-    def __init__(self, sizes, run_start, runs, ring_start, ring_end, points):
+    def __init__(
+        self, sizes: NDArray[np.int32], run_start: NDArray[np.int64], runs: NDArray[np.uint32],
+        ring_start: NDArray[np.int64], ring_end: NDArray[np.int64], points: NDArray[np.float64],
+    ):
         self.sizes = sizes
         self.run_start = run_start
         self.runs = runs
@@ -442,7 +445,7 @@ cdef class Store:
             ring += 1
         return True
 
-    def most_runs(self):
+    def most_runs(self) -> NDArray[np.int64]:
         """Return an upper bound on the runs that the polygons of each mask become, (M,) int64."""
         import numpy as np
 
@@ -459,7 +462,7 @@ cdef class Store:
                         self.sizes[i, 0], self.sizes[i, 1])
         return bounds
 
-    def areas(self):
+    def areas(self) -> NDArray[np.int64]:
         """Return how many pixels each mask has, (M,) int64."""
         import numpy as np
 
@@ -484,7 +487,7 @@ cdef class Store:
             raise MemoryError
         return areas
 
-    def measured(self):
+    def measured(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return of each mask its area (M,) int64, and left, top, width, height (M, 4) float64."""
         import numpy as np
 
@@ -513,7 +516,7 @@ cdef class Store:
             raise MemoryError
         return areas, boxes
 
-    def runs_of(self, Py_ssize_t mask):
+    def runs_of(self, Py_ssize_t mask) -> NDArray[np.uint32]:
         """Return the runs of a mask, (n,) uint32."""
         import numpy as np
 
@@ -592,7 +595,10 @@ cdef class Pairing:
     cdef bint failed
 
     def __init__(
-        self, claims, truths, claim_mask, truth_mask, cells, absorbing, lowest, ratio, counts
+        self, claims: Store, truths: Store, claim_mask: NDArray[np.int32],
+        truth_mask: NDArray[np.int32],
+        cells: tuple[NDArray[np.int32], NDArray[np.int64], NDArray[np.int32], NDArray[np.int64]],
+        absorbing: NDArray[np.uint8], lowest: float, ratio: float, counts: NDArray[np.int64],
     ):
         self.claims = claims
         self.truths = truths
@@ -616,7 +622,7 @@ cdef class Pairing:
                 free(self.found[i].overlap)
             free(self.found)
 
-    def work(self):
+    def work(self) -> None:
         """Take cells until none is left; threads may share them."""
         cdef Py_ssize_t first, last, cell
         cdef bint done = True
@@ -762,7 +768,7 @@ cdef class Pairing:
         to.edge_area = area_of(to.edge.at, to.edge.count)
         return True
 
-    def gather(self, const int64_t[::1] start, int32_t[::1] truth, double[::1] overlap):
+    def gather(self, const int64_t[::1] start, int32_t[::1] truth, double[::1] overlap) -> None:
         """Write the pairs in the order of the detections' rows."""
         cdef Py_ssize_t cell, i, at, count
         cdef int32_t claim

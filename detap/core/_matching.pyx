@@ -19,6 +19,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from detap.core._finishing cimport AHEAD, Finisher, Lanes, Words, put_word, words_of
@@ -26,6 +28,12 @@ from detap.core._ordering cimport Keyed, falling, group_rows, put_in_order, sort
 from detap.core._overlap cimport overlap
 from detap.core._prefetch cimport detap_prefetch
 from detap.tables._words cimport trailing_zeros
+
+if TYPE_CHECKING:
+    from detap.core.evidence import Evidence
+    from detap.core.finishing import Scores
+    from detap.core.matching import Boxes, Pairs
+    from detap.core.rules import Rules
 
 
 cdef struct Truth:
@@ -100,6 +108,7 @@ cdef class Scorer(Finisher):
     cdef int32_t* gt_order
     cdef Py_ssize_t pieces
     cdef readonly int32_t[:, ::1] dealt  # classes that are; where each stands in `ranked`
+    dealt: memoryview
     # Evidence; see evidence.py.
     cdef bint keep_all
     cdef Words found, neutral
@@ -110,8 +119,10 @@ cdef class Scorer(Finisher):
     cdef const int32_t[:, ::1] cell   # per area range and threshold: a row of `truth`, or -1
 
     def __init__(
-        self, detections, truths, flags, pairs, rank, rules, limits, images, scores, all_limits,
-        ranked, most, stretch,
+        self, detections: Boxes, truths: Boxes, flags: tuple[NDArray[np.uint8], ...],
+        pairs: Pairs | None, rank: NDArray[np.int32], rules: Rules, limits: NDArray[np.int64],
+        images: int, scores: Scores, all_limits: bool, ranked: NDArray[np.int32], most: int,
+        stretch: int,
     ):
         Finisher.__init__(self, rules, scores, all_limits)
         self.dt_image, self.dt_label, self.dt_rank = detections.image, detections.label, rank
@@ -135,7 +146,7 @@ cdef class Scorer(Finisher):
         self.ranked = ranked
         self._group(most, stretch)
 
-    def keep(self, evidence, every):
+    def keep(self, evidence: Evidence, every: bool) -> None:
         """Keep evidence of `every` class, or of those that are dealt out; these need it."""
         self.keep_all = every
         self.found = words_of(evidence.found.view(np.uint8), len(evidence))

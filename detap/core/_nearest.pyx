@@ -25,7 +25,9 @@ cdef class Ground:
     cdef double edge
 
     def __init__(
-        self, *, start, order, label, corners, area, absorbing, taken, double edge,
+        self, *, start: NDArray[np.int32], order: NDArray[np.int32], label: NDArray[np.int32],
+        corners: NDArray[np.float64], area: NDArray[np.float64], absorbing: NDArray[np.uint8],
+        taken: NDArray[np.uint8], double edge,
     ):
         self.start, self.row, self.label = start, order, label
         self.corners, self.area = corners, area
@@ -45,7 +47,7 @@ cdef class Ground:
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
         const double[:, ::1] corners, const double[::1] area,
         Py_ssize_t begin, Py_ssize_t end, int32_t[:, ::1] truth, double[:, ::1] value,
-    ):
+    ) -> None:
         """Write the nearest of its class, of those taken and of other classes, for some rows."""
         cdef Py_ssize_t n, kind
         cdef int32_t row
@@ -111,7 +113,7 @@ cdef class Ground:
         self, const int32_t[::1] rows, const int32_t[::1] image, const int32_t[::1] label,
         const double[:, ::1] corners, const double[::1] area, double threshold, bint strict,
         bint last_of_equal, bint others_only, uint8_t[::1] free, int32_t[::1] truth,
-    ):
+    ) -> None:
         """Let detections, in the order of `rows`, take the nearest ground truth that is free."""
         cdef Py_ssize_t n, g, taken
         cdef int32_t row

@@ -103,7 +103,7 @@ def rank_rows(
     const int32_t[::1] label, const int32_t[::1] image, const int32_t[::1] place,
     const double[::1] score, const uint8_t[::1] left_out, bint ties_by_image,
     int32_t[::1] start, int32_t[::1] ranked,
-):
+) -> None:
     """Rank the rows of each class by falling score.
 
     Parameters
@@ -171,7 +171,7 @@ def find_places(
     const int32_t[::1] image, const int32_t[::1] place, const double[::1] score,
     bint ties_by_image, const int32_t[::1] start, const int32_t[::1] ranked,
     const int32_t[::1] rows, const int32_t[::1] label, int32_t[::1] out,
-):
+) -> None:
     """Write where in `ranked`, as rank_rows made it, some rows stand or would stand in a class."""
     cdef Py_ssize_t i
     cdef int32_t row, other, low, high, middle

@@ -7,7 +7,7 @@ def fill_overlaps(
     const double[:, ::1] detections, const double[::1] detection_areas,
     const double[:, ::1] truths, const double[::1] truth_areas,
     const uint8_t[::1] absorbing, double edge, double[:, ::1] out,
-):
+) -> None:
     """Write the overlap of each detection (row) with each ground truth (column)."""
     cdef Py_ssize_t n, g
     if (

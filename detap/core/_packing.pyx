@@ -34,7 +34,7 @@ cdef inline bint alike(
     return True
 
 
-def distinct(tables, uint32_t[::1] code):
+def distinct(tables: Sequence[NDArray[np.uint8]], uint32_t[::1] code) -> NDArray[np.int64]:
     """Give the columns of tables that stand side by side numbers, equal ones the same.
 
     Parameters
@@ -148,7 +148,7 @@ cdef int grown(
     return 0
 
 
-def in_order(const int32_t[::1] label, const int32_t[::1] group):
+def in_order(const int32_t[::1] label, const int32_t[::1] group) -> bool:
     """Return whether rows stand by label, and those of a label by group."""
     cdef Py_ssize_t i
     for i in range(1, label.shape[0]):
@@ -158,7 +158,7 @@ def in_order(const int32_t[::1] label, const int32_t[::1] group):
 
 
 def group_rows(const int32_t[::1] group, int64_t[::1] start, const int64_t[::1] rows,
-               int64_t[::1] order):
+               int64_t[::1] order) -> None:
     """Write rows group by group, those of a group in the order in which they are given.
 
     Parameters

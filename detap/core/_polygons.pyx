@@ -106,7 +106,7 @@ cdef inline bint _meet(const double* a, const double* b) noexcept nogil:
     return fmin(a[2], b[2]) > fmax(a[0], b[0]) and fmin(a[3], b[3]) > fmax(a[1], b[1])
 
 
-def fill_areas(const double[:, ::1] polygons, double[::1] out):
+def fill_areas(const double[:, ::1] polygons, double[::1] out) -> None:
     """Write the area of each quadrilateral."""
     cdef Point[4] corners
     cdef Py_ssize_t n, i
@@ -122,7 +122,7 @@ def fill_areas(const double[:, ::1] polygons, double[::1] out):
 def fill_shares(
     const double[:, ::1] detections, const double[:, ::1] truths, const uint8_t[::1] absorbing,
     double[::1] out,
-):
+) -> None:
     """Write the overlap of each detection with the ground truth beside it."""
     cdef Py_ssize_t p
     if (
@@ -139,7 +139,7 @@ def fill_meeting(
     const double[:, ::1] detections, const double[:, ::1] truths,
     const int32_t[::1] order, const int64_t[::1] begin, const int64_t[::1] end,
     int64_t[::1] start, int32_t[::1] found,
-):
+) -> None:
     """Write which ground truths have bounds that meet those of each detection.
 
     Those of its image and class are ``order[begin : end]``; what is found for detection n goes

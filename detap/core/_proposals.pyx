@@ -44,7 +44,7 @@ def fill_coverage(
     const double[::1] dt_areas, const int32_t[::1] gt_image, const double[:, ::1] gt_corners,
     const double[::1] gt_areas, const uint8_t[:, ::1] counted, Py_ssize_t images,
     const int64_t[::1] limits, double edge, double[:, :, ::1] out,
-):
+) -> None:
     """Write, per area range, limit and ground truth, the overlap with its proposal."""
     cdef Py_ssize_t n = dt_image.shape[0]
     cdef Py_ssize_t g = gt_image.shape[0]

@@ -200,7 +200,7 @@ cdef detap_distances distances_to = detap_best_distances(0)
 cdef detap_loops sums_with = detap_best_sums(0)
 
 
-def use_plain_loops(bint plain):
+def use_plain_loops(bint plain) -> None:
     """Choose the loops that any processor runs, or the best ones; for tests."""
     global distances_to, sums_with
     distances_to = detap_best_distances(plain)
@@ -225,7 +225,11 @@ cdef class Relevance:
     cdef readonly Py_ssize_t queries, items
     cdef Py_ssize_t words
 
-    def __init__(self, query_classes, gallery_classes, query_labels, gallery_labels, itself):
+    def __init__(
+        self, query_classes: NDArray[np.int32], gallery_classes: NDArray[np.int32],
+        query_labels: NDArray[np.uint64], gallery_labels: NDArray[np.uint64],
+        itself: NDArray[np.int32],
+    ):
         self.query_classes = query_classes
         self.gallery_classes = gallery_classes
         self.query_labels = query_labels
@@ -242,7 +246,7 @@ cdef class Relevance:
         if self.itself.shape[0] != self.queries:
             raise ValueError("one entry of itself per query is needed")
 
-    def part(self, Py_ssize_t low, Py_ssize_t high):
+    def part(self, Py_ssize_t low, Py_ssize_t high) -> Relevance:
         """Return the relevance to the queries from `low` to `high` alone."""
         classes = self.query_classes if self.words else self.query_classes[low:high]
         labels = self.query_labels[low:high] if self.words else self.query_labels
@@ -276,7 +280,7 @@ cdef class Relevance:
             out[i] = 2
 
 
-def count_relevant(Relevance relevance, Py_ssize_t low, Py_ssize_t high, int64_t[::1] out):
+def count_relevant(Relevance relevance, Py_ssize_t low, Py_ssize_t high, int64_t[::1] out) -> None:
     """Write how many items are relevant to each of the queries from `low` to `high`."""
     cdef uint8_t flags[TILE]
     cdef Py_ssize_t q, i, tile, first, count
@@ -310,7 +314,7 @@ def rank_codes(
     int32_t[::1] hits,
     int32_t[::1] above,
     int32_t[::1] level,
-):
+) -> None:
     """Write the hits of the queries from `low` to `high`, ranked by rising Hamming distance.
 
     Those of query q go to ``start[q] : start[q + 1]``, by rank: how many irrelevant items stand
@@ -486,7 +490,7 @@ def nearest_codes(
     Py_ssize_t low,
     Py_ssize_t high,
     int32_t[:, ::1] out,
-):
+) -> None:
     """Write the nearest items of the queries from `low` to `high`, by rising Hamming distance.
 
     As many as `out` has columns; equally near ones in the order of the gallery.
@@ -565,7 +569,7 @@ ctypedef fused Sum:
 def fill_sums(
     const double[:, ::1] queries, const Score[:, :, ::1] panels, Py_ssize_t low, Py_ssize_t high,
     Sum[:, ::1] out, bint products, bint single,
-):
+) -> None:
     """Write minus the squared distances of queries to the items of the panels from `low` to `high`.
 
     Or the products with them. There is a row of `queries` for each of `out`, and rows of zeros that
@@ -615,7 +619,7 @@ def nearest_scores(
     const int32_t[::1] itself,
     Py_ssize_t row,
     int32_t[::1] out,
-):
+) -> None:
     """Write the best-scored items of one row, equally scored ones in the order of the gallery."""
     cdef Py_ssize_t items = scores.shape[1]
     cdef Py_ssize_t most = out.shape[0]
@@ -664,7 +668,7 @@ def rank_scores(
     int32_t[::1] hits,
     int32_t[::1] above,
     int32_t[::1] level,
-):
+) -> None:
     """Write the hits of one query, whose items have the scores of one row, as in rank_codes."""
     cdef Py_ssize_t items = scores.shape[1]
     cdef Py_ssize_t count = hits.shape[0]

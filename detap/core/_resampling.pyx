@@ -105,11 +105,11 @@ cdef extern from *:
     ) noexcept nogil
 
 
-WIDTH = LANES
+WIDTH: int = LANES
 """How many resamples one pass serves."""
 
 
-def count_draws(const uint64_t[::1] raw, uint8_t[:, ::1] weights, Py_ssize_t lane):
+def count_draws(const uint64_t[::1] raw, uint8_t[:, ::1] weights, Py_ssize_t lane) -> bool:
     """Draw images by random words and count them: one resample, one column of `weights`.
 
     Parameters
@@ -181,9 +181,12 @@ cdef class Resampler:
     cdef bint failed
 
     def __init__(
-        self, *, image, start, bucket, good, neutral, truth_image, truth_label, weights, heaviest,
-        thresholds, due, trapezoid, guard, precision_bits, recall_bits, recall_bucket,
-        precision_out, recall_out,
+        self, *, image: NDArray[np.int32], start: NDArray[np.int32], bucket: NDArray[np.uint8],
+        good: NDArray[np.uint64], neutral: NDArray[np.uint64], truth_image: NDArray[np.int32],
+        truth_label: NDArray[np.int32], weights: NDArray[np.uint8], heaviest: int, thresholds: int,
+        due: NDArray[np.float64], trapezoid: bool, guard: float, precision_bits: NDArray[np.uint64],
+        recall_bits: NDArray[np.uint64], recall_bucket: NDArray[np.uint8],
+        precision_out: NDArray[np.float64], recall_out: NDArray[np.float64],
     ):
         self.weights, self.due, self.trapezoid, self.guard = weights, due, trapezoid, guard
         self.thresholds = thresholds
@@ -260,7 +263,7 @@ cdef class Resampler:
             for i in range(g):
                 self.truth_image[i] = image[self.truth_image[i]]
 
-    def work(self):
+    def work(self) -> None:
         """Resample classes, LANES resamples at a time, until none is left."""
         cdef Lanes lanes
         cdef bint ready

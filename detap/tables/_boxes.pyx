@@ -3,7 +3,7 @@
 from libc.stdint cimport uint8_t
 
 
-def encode(double[:, ::1] boxes, double[::1] areas, bint corners):
+def encode(double[:, ::1] boxes, double[::1] areas, bint corners) -> None:
     """Make corners of boxes, in their place, and their areas, as their own encoding gives them.
 
     Parameters
@@ -25,7 +25,7 @@ def encode(double[:, ::1] boxes, double[::1] areas, bint corners):
                 boxes[i, 3] += boxes[i, 1]
 
 
-def mark_backward(const double[:, :] corners, const double[:] areas, uint8_t[::1] wrong):
+def mark_backward(const double[:, :] corners, const double[:] areas, uint8_t[::1] wrong) -> bool:
     """Mark the boxes of negative width or height, or area; return whether there are any.
 
     Parameters

@@ -14,7 +14,7 @@ cdef class Column:
     def __dealloc__(self):
         free(self.data)
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.shape[0]
 
     def __getbuffer__(self, Py_buffer *view, int flags):

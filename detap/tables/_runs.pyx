@@ -125,7 +125,7 @@ cdef Fault decode(
     return SOUND
 
 
-FAULTS = {
+FAULTS: dict[int, str] = {
     <int>NO_DIGIT: "holds a character that is no digit of run lengths",
     <int>CUT_OFF: "ends within a number",
     <int>NEGATIVE: "holds a negative run",
@@ -133,7 +133,7 @@ FAULTS = {
 }
 
 
-def decoded(bytes text, int64_t pixels):
+def decoded(bytes text, int64_t pixels) -> NDArray[np.uint32] | str:
     """Return the runs of a run-length string, (n,) uint32, or what is wrong with it."""
     import numpy as np
 
@@ -337,7 +337,7 @@ cdef bint _is_flags(const uint8_t *bits, Py_ssize_t count) noexcept nogil:
     return any < 2
 
 
-def encoded(const uint8_t[:, :, ::1] bits):
+def encoded(const uint8_t[:, :, ::1] bits) -> tuple[NDArray[np.int64], NDArray[np.uint32]] | None:
     """Return the runs of bitmaps (n, H, W) of at least a pixel: where each begins (n + 1,), and all.
 
     None in place of both where a value is neither 0 nor 1. A bitmap is read row by row, as it lies in memory, eight
@@ -381,7 +381,9 @@ def encoded(const uint8_t[:, :, ::1] bits):
         free(runs.at)
 
 
-def measured(const int32_t[:, ::1] sizes, const int64_t[::1] start, const uint32_t[::1] runs):
+def measured(
+    const int32_t[:, ::1] sizes, const int64_t[::1] start, const uint32_t[::1] runs,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the pixels of each mask (M,) float64, and x, y, width, height (M, 4): zeros where it has none.
 
     Parameters

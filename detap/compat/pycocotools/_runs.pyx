@@ -9,10 +9,15 @@ from libc.string cimport memset
 from detap.core._masks cimport merge, most_runs, rasterise
 from detap.tables._runs cimport SOUND, Runs, area_of, decode, put_run
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from detap.errors import MaskError
 from detap.tables._runs import FAULTS
+
+if TYPE_CHECKING:
+    from detap.core.masks import MaskArrays
 
 
 cdef enum:
@@ -42,6 +47,7 @@ cdef class Lists:
     cdef Runs runs, part, other, crossings
     cdef readonly Py_ssize_t count
     cdef readonly object sizes
+    sizes: NDArray[np.int64]
     cdef object starts
     cdef int64_t[:, ::1] size
     cdef int64_t[::1] start
@@ -178,7 +184,7 @@ cdef class Lists:
         finally:
             free(out)
 
-    def texts(self):
+    def texts(self) -> list[dict[str, Any]]:
         """Return the masks as pycocotools has them: size and counts of each."""
         return [self.record(i) for i in range(self.count)]
 
@@ -186,7 +192,7 @@ cdef class Lists:
         size = [self.size[mask, 0], self.size[mask, 1]]
         return {"size": size, "counts": self.text(mask)}
 
-    def areas(self):
+    def areas(self) -> NDArray[np.uint32]:
         """Return how many pixels each has, (n,) uint32."""
         found = np.zeros(self.count, np.uint32)
         cdef uint32_t[::1] area = found
@@ -195,7 +201,7 @@ cdef class Lists:
             area[i] = <uint32_t>area_of(self.at(i), self.length(i))
         return found
 
-    def boxes(self):
+    def boxes(self) -> NDArray[np.float64]:
         """Return x, y, width and height of the box around each, (n, 4) float64."""
         found = np.zeros((self.count, 4))
         cdef double[:, ::1] box = found
@@ -233,7 +239,7 @@ cdef class Lists:
         out[2], out[3] = <uint32_t>(right - left + 1), <uint32_t>(bottom - top + 1)
         return 0
 
-    def merged(self, bint intersect):
+    def merged(self, bint intersect) -> dict[str, Any]:
         """Return the union of all, or what they share, as one record."""
         cdef Lists made = Lists(1)
         cdef Py_ssize_t i
@@ -266,7 +272,7 @@ cdef class Lists:
         made.close(self.size[0, 0], self.size[0, 1])
         return made.record(0)
 
-    def unequal(self, Py_ssize_t mask, int64_t other):
+    def unequal(self, Py_ssize_t mask, int64_t other) -> MaskError:
         """Return what is wrong where the runs of a mask and of another do not end together."""
         height, width = self.size[mask]
         for total in (self.total(mask), other):
@@ -277,7 +283,7 @@ cdef class Lists:
                 )
         return MaskError("counts of two masks of one size do not sum to the same; write them again")
 
-    def decoded(self):
+    def decoded(self) -> NDArray[np.uint8]:
         """Return the bitmaps, (h, w, n) uint8, all of the first one's size."""
         cdef uint64_t height, width, pixels, at
         cdef Py_ssize_t i, k
@@ -301,7 +307,7 @@ cdef class Lists:
                 at += runs[k]
         return bits.reshape((height, width, self.count), order="F")
 
-    def unlike(self, Py_ssize_t mask):
+    def unlike(self, Py_ssize_t mask) -> MaskError:
         """Return what is wrong where a mask has not as many pixels as the first one's size."""
         height, width = self.size[0]
         if tuple(self.size[mask]) != (height, width):
@@ -311,7 +317,7 @@ cdef class Lists:
             )
         return self.unequal(mask, self.total(mask))
 
-    def arrays(self):
+    def arrays(self) -> MaskArrays | None:
         """Return all columns, as :data:`detap.core.masks.MaskArrays` has them.
 
         None where the runs of one are unusual: empty, or not as many pixels as its size has.
@@ -338,7 +344,7 @@ cdef int64_t _total(const uint32_t *runs, Py_ssize_t count) noexcept nogil:
 
 
 @boundscheck(True)  # a size may have fewer than two numbers
-def read(records):
+def read(records: Sequence[Any]) -> Lists:
     """Return the run lists of records of size and counts, a string."""
     cdef Lists lists = Lists(len(records))
     for record in records:
@@ -349,7 +355,7 @@ def read(records):
 
 
 @boundscheck(True)
-def read_counts(records):
+def read_counts(records: Sequence[Any]) -> Lists:
     """Return the run lists of records of size and counts, a list."""
     cdef Lists lists = Lists(len(records))
     for record in records:
@@ -357,7 +363,7 @@ def read_counts(records):
     return lists
 
 
-def draw(polygons, height, width):
+def draw(polygons: Sequence[Any], height: int, width: int) -> Lists:
     """Return the run lists of polygons."""
     cdef Lists lists = Lists(len(polygons))
     for ring in polygons:
@@ -365,7 +371,7 @@ def draw(polygons, height, width):
     return lists
 
 
-def encode(const uint8_t[::1, :, :] bits):
+def encode(const uint8_t[::1, :, :] bits) -> Lists:
     """Return the run lists of bitmaps (h, w, n): a run ends where the value changes."""
     cdef Lists lists = Lists(bits.shape[2])
     cdef Py_ssize_t pixels = bits.shape[0] * bits.shape[1], i, k
@@ -387,7 +393,7 @@ def encode(const uint8_t[::1, :, :] bits):
     return lists
 
 
-def overlaps(Lists claims, Lists truths, const uint8_t[::1] crowd):
+def overlaps(Lists claims, Lists truths, const uint8_t[::1] crowd) -> NDArray[np.float64]:
     """Return the overlap of each of D masks with each of G, (D, G) float64, column by column.
 
     It is -1 for masks of different sizes whose boxes meet.
@@ -476,7 +482,7 @@ cdef bint _are_plain(list rings) noexcept:
 
 
 @boundscheck(True)
-def of_annotations(list records, dict images):
+def of_annotations(list records: list[Any], dict images: dict[Any, Any]) -> Lists | None:
     """Return the run lists of annotations, and let each hold its own as pycocotools does.
 
     What is no run-length string yet becomes one. None where a segmentation is unusual.

@@ -68,7 +68,7 @@ cdef class Fields:
     cdef Py_ssize_t size          # how many keys a record has, where some are absent; else -1
     cdef PyObject* found[KEYS]    # NULL where there is nothing
 
-    def __init__(self, list records, tuple keys):
+    def __init__(self, list records: list[dict[str, Any]], tuple keys: tuple[str, ...]):
         cdef object first = records[0] if records else None
         cdef Py_ssize_t place
         self.keys, self.size = keys, -1
@@ -129,7 +129,7 @@ cdef class Places:
     cdef long long last
     cdef int32_t place            # of the last
 
-    def __init__(self, dict places):
+    def __init__(self, dict places: dict[Any, int]):
         self.places, self.table, self.last, self.place = places, None, 0, -1
         if all([type(name) is int for name in places]) and list(places.values()) == list(
             range(len(places))
@@ -209,11 +209,15 @@ cdef class Columns:
     cdef uint8_t[::1] crowd, neutral
     cdef readonly Py_ssize_t rows
     cdef readonly list ids, scores, records, aside
+    ids: list[int]
+    scores: list[Any]
+    records: list[dict[str, Any]]
+    aside: list[dict[str, Any]]
     cdef object arrays
 
     def __init__(
-        self, dict images, dict categories, Py_ssize_t room, bint scored, band, str kind,
-        bint by_category,
+        self, dict images: dict[Any, int], dict categories: dict[Any, int], Py_ssize_t room,
+        bint scored, band: tuple[float, float], str kind, bint by_category,
     ):
         self.images, self.categories, self.scored = Places(images), Places(categories), scored
         self.know([])
@@ -236,11 +240,14 @@ cdef class Columns:
             records, ("image_id", "category_id", "id", "bbox", "area", "score", "iscrowd")
         )
 
-    def columns(self):
+    def columns(self) -> tuple[
+        NDArray[np.int32], NDArray[np.int32], NDArray[np.float64], NDArray[np.float64],
+        NDArray[np.float64], NDArray[np.float64], NDArray[np.uint8], NDArray[np.uint8],
+    ]:
         """Return image, label, corners, box_area, area, score, crowd and neutral of all taken."""
         return tuple([array[:self.rows] for array in self.arrays])
 
-    def take_all(self, list records):
+    def take_all(self, list records: list[dict[str, Any]]) -> bool:
         """Take the records; False where one is unusual, and nothing counts."""
         cdef object record
         self.know(records)
@@ -249,7 +256,10 @@ cdef class Columns:
                 return False
         return True
 
-    def take_indexed(self, images, index, annotations, bint by_category):
+    def take_indexed(
+        self, images: Iterable[Any], index: Mapping[Any, list[dict[str, Any]]],
+        annotations: Mapping[Any, dict[str, Any]], bint by_category,
+    ) -> bool:
         """Take what pycocotools' getAnnIds and loadAnns give for the images and categories."""
         cdef object image, listed, record
         for image in images:
@@ -265,7 +275,10 @@ cdef class Columns:
                     return False
         return True
 
-    def take_in_order(self, list records, index, dict annotations, bint by_category):
+    def take_in_order(
+        self, list records: list[dict[str, Any]], index: Mapping[Any, list[dict[str, Any]]],
+        dict annotations: dict[Any, dict[str, Any]], bint by_category,
+    ) -> bool:
         """Take the same in the order of the file, in which they lie in memory.
 
         False where the indices are not those of the records: then nothing counts.
@@ -374,7 +387,7 @@ cdef class Columns:
         )
 
 
-def all_of(list records, set images):
+def all_of(list records: list[dict[str, Any]], set images: set[Any]) -> bool:
     """Tell whether every record is of one of the images."""
     cdef Places places = Places({name: place for place, name in enumerate(images)})
     cdef Fields fields = Fields(records, ("image_id",))
@@ -400,7 +413,7 @@ cdef list untracked(list numbers):
 
 
 @cython.boundscheck(True)  # a box may have fewer than four numbers
-def complete_boxes(list records):
+def complete_boxes(list records: list[dict[str, Any]]) -> bool:
     """Add to each record of a box its segmentation, area, id and iscrowd, as pycocotools does.
 
     Returns
@@ -463,7 +476,7 @@ cdef bint complete_box(dict record, PyObject* box, bint bare, Py_ssize_t number)
     return True
 
 
-def extent(list keypoints):
+def extent(list keypoints: list[Any]) -> tuple[list[np.float64], np.float64] | None:
     """Return the box around keypoints and its area, with numbers of numpy's, as pycocotools does.
 
     None where they are not x, y and v of each, all floats and finite.
@@ -500,7 +513,7 @@ def take_rows(
     const Real[:, :] rows, IdTable images, IdTable categories, int32_t stranger,
     int32_t[::1] image, int32_t[::1] label, double[:, ::1] corners,
     double[::1] box_area, double[::1] area, double[::1] score,
-):
+) -> bool:
     """Take the rows of an array (N, 7) as columns.
 
     Parameters
@@ -544,7 +557,7 @@ def fill_scores(
     Py_ssize_t begin, Py_ssize_t end, const int32_t[::1] start, const int32_t[::1] ranked,
     const uint8_t[::1] limit, const double[::1] score, const uint8_t[:, ::1] found,
     const int64_t[:, ::1] positives, const double[::1] levels, double[:, :, :, :, ::1] out,
-):
+) -> None:
     """Write the score at which each recall level is reached, (T, R, K, A, M), of some classes.
 
     It is that of the first hit which brings recall there; of the best-scored detection, hit or

@@ -26,7 +26,12 @@ from detap.formats.coco._records cimport (
 )
 from detap.formats.reading._names cimport Names, names_close, names_find, names_open
 from detap.formats.reading._numbers cimport read_integer
-from detap.tables._columns cimport grow, take
+from detap.tables._columns cimport Column, grow, take
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from detap.tables.columns import Name
 
 
 cdef extern from *:
@@ -180,8 +185,9 @@ cdef class _Scan:
     cdef readonly Py_ssize_t listed, without_number
 
     def __cinit__(
-        self, int descriptor, reader, most_bytes, most_records, nesting, masks=False,
-        keypoints=False, xyxy=False,
+        self, int descriptor, reader: Callable[[int], bytes] | None, most_bytes: int,
+        most_records: int, nesting: int, masks: bool = False, keypoints: bool = False,
+        xyxy: bool = False,
     ):
         self.descriptor = descriptor
         self.reader = reader
@@ -212,29 +218,29 @@ cdef class _Scan:
         names_close(&self.category_names)
 
     @property
-    def count(self):
+    def count(self) -> int:
         return self.rows
 
     @property
-    def keypoints(self):
+    def keypoints(self) -> int:
         """How many keypoints each row has; 0 where none were read."""
         return self.row.poses.each // 3
 
     @property
-    def given(self):
+    def given(self) -> int:
         """How many bytes have been taken; a thread may ask while another scans."""
         return self.given_bytes
 
     @property
-    def xyxy(self):
+    def xyxy(self) -> bool:
         return self.row.xyxy
 
     @property
-    def images(self):
+    def images(self) -> bytes:
         return self.kept_images.bytes[: self.kept_images.length]
 
     @property
-    def categories(self):
+    def categories(self) -> bytes:
         return self.kept_categories.bytes[: self.kept_categories.length]
 
     cdef check(self):
@@ -470,7 +476,7 @@ cdef class _Scan:
         to.count = i + 1
         return True
 
-    def outlines_of(self, Py_ssize_t count):
+    def outlines_of(self, Py_ssize_t count) -> tuple[Column, ...] | None:
         """Return the shapes of so many rows, all that there are; None where none were wanted.
 
         Returns
@@ -527,7 +533,7 @@ cdef class _Scan:
             self.without_number += 1
         return True
 
-    def poses_of(self, Py_ssize_t count, bint truth):
+    def poses_of(self, Py_ssize_t count, bint truth) -> tuple[Column, ...] | None:
         """Return the keypoints of so many rows, all that there are; None where none were wanted.
 
         Returns
@@ -572,7 +578,7 @@ cdef class _Scan:
 cdef class ListsScan(_Scan):
     """A file of which only `images` and `categories` are wanted; parameters as of `_Scan`."""
 
-    def run(self):
+    def run(self) -> bool:
         """Scan the file; returns whether it was regular."""
         with nogil:
             self.regular = self.begin() and self.next() == c'{'
@@ -610,7 +616,7 @@ cdef class ResultsScan(_Scan):
         free(self.areas)
         free(self.scores)
 
-    def run(self):
+    def run(self) -> bool:
         """Scan the file; returns whether it was regular, and has not `paused`."""
         cdef int state
         with nogil:
@@ -619,12 +625,12 @@ cdef class ResultsScan(_Scan):
         self.check()
         return self.regular
 
-    def run_for_boxes(self):
+    def run_for_boxes(self) -> bool:
         """Scan the file as `run` does, with masks, but keep those of rows without a box alone."""
         self.for_boxes = True
         return self.run()
 
-    def run_rest(self, uint64_t start):
+    def run_rest(self, uint64_t start) -> bool:
         """Scan the file from a place on where a record of the outermost array seems to begin.
 
         Whether one does only the scan of what comes before can tell: see `split_at`.
@@ -637,11 +643,11 @@ cdef class ResultsScan(_Scan):
         self.check()
         return self.regular
 
-    def split_at(self, uint64_t stop):
+    def split_at(self, uint64_t stop) -> None:
         """Let `run` pause where a record begins at this place."""
         self.stop_offset = stop
 
-    def resume(self):
+    def resume(self) -> bool:
         """Go on after a pause, to the end; returns whether the file was regular."""
         cdef int state
         self.stop_offset = 0
@@ -652,7 +658,7 @@ cdef class ResultsScan(_Scan):
         self.check()
         return self.regular
 
-    def append(self, ResultsScan rest):
+    def append(self, ResultsScan rest) -> bool:
         """Take what another scan read from the place on where this one has paused.
 
         Returns whether the file was regular.
@@ -663,16 +669,16 @@ cdef class ResultsScan(_Scan):
         return self.regular
 
     @property
-    def texts(self):
+    def texts(self) -> int:
         """How many detections call their image by a string."""
         return self.named_images + (self.rest.named_images if self.rest is not None else 0)
 
-    def cancel(self):
+    def cancel(self) -> None:
         """Let a scan in another thread end soon, with nothing."""
         self.cancelled = True
 
     @property
-    def count(self):
+    def count(self) -> int:
         return self.rows + (self.rest.rows if self.rest is not None else 0)
 
     cdef void end(self, int state) noexcept nogil:
@@ -752,7 +758,9 @@ cdef class ResultsScan(_Scan):
             and grow(<void **>&self.scores, room, sizeof(double))
         )
 
-    def columns(self, images, list categories):
+    def columns(
+        self, images: Sequence[Name], list categories: list[Name],
+    ) -> tuple[Column, Column, Column, Column, Column, dict[Name, int]] | None:
         """Return the columns, numbered by the ids of the ground truth.
 
         Parameters
@@ -858,7 +866,7 @@ cdef bint _move(void **to, Py_ssize_t before, void **rest, Py_ssize_t count) noe
     return True
 
 
-def find_record(bytes block):
+def find_record(bytes block) -> int:
     """Return where, in the middle of a list of objects, one seems to begin; -1 if nowhere.
 
     It is the first brace behind a comma behind a closing brace. In a string or a nested list it
@@ -879,7 +887,7 @@ def find_record(bytes block):
     return -1
 
 
-def class_names(bytes categories):
+def class_names(bytes categories) -> dict[Name, str | None] | None:
     """Return the name of each category, by ascending id; None where any is not regular.
 
     Parameters
@@ -920,7 +928,7 @@ def class_names(bytes categories):
     return dict(sorted(names.items()))
 
 
-def nesting(bytes text):
+def nesting(bytes text) -> int:
     """Return how many arrays and objects of JSON text lie inside each other at most.
 
     Brackets in strings do not count. Of what is no JSON, the answer is merely some number.
@@ -947,7 +955,7 @@ def nesting(bytes text):
     return deepest
 
 
-CAN_SPLIT = bool(AT_ONCE)
+CAN_SPLIT: bool = bool(AT_ONCE)
 """Whether two threads can read one file here, each from its own place."""
 
 
@@ -1027,7 +1035,7 @@ cdef class TruthScan(_Scan):
             free(self.listed[i].images)
             free(self.listed[i].categories)
 
-    def run(self):
+    def run(self) -> bool:
         """Scan the file; returns whether it was regular."""
         cdef bint regular
         self.numbers = IdTable.__new__(IdTable)
@@ -1261,11 +1269,11 @@ cdef class TruthScan(_Scan):
         self.truth.ids = kept
         return distinct
 
-    def ids(self):
+    def ids(self) -> Column:
         """Return the column of ids, each an integer, before the others; it is empty afterwards."""
         return take(<void **>&self.truth.ids, self.rows, 1, 8, b"q")
 
-    def lists(self, list categories):
+    def lists(self, list categories: list[Name]) -> tuple[tuple[int, Column, Column], ...]:
         """Return what images list of categories, numbered by this list of ids.
 
         Returns
@@ -1291,7 +1299,7 @@ cdef class TruthScan(_Scan):
             of.count = of.room = 0
         return tuple(found)
 
-    def columns(self, list categories):
+    def columns(self, list categories: list[Name]) -> "tuple[list[Name], *tuple[Column, ...]] | None":
         """Return the columns, with categories numbered by this list of ids.
 
         Returns

@@ -55,7 +55,7 @@ cdef class Scanner:
     cdef double low, high
     cdef bint points
 
-    def __cinit__(self, list columns, int numbers, double low, double high):
+    def __cinit__(self, list columns: list[int], int numbers, double low, double high):
         cdef int at
         names_open(&self.images)
         names_open(&self.labels)
@@ -70,7 +70,7 @@ cdef class Scanner:
         names_close(&self.labels)
         rows_close(&self.rows)
 
-    def scan(self, bytes lines):
+    def scan(self, bytes lines) -> bool:
         """Append the rows of whole lines, each with its end; False declines them all."""
         cdef const char *at = lines
         cdef const char *end = at + len(lines)
@@ -142,7 +142,7 @@ cdef class Scanner:
             rows.name[rows.count] = number
         return number >= 0
 
-    def add(self, bytes image, bytes label, list numbers, int group):
+    def add(self, bytes image, bytes label, list numbers: list[float], int group) -> None:
         """Append a row that was read with care; its group is 0, 1, or 2 where it is unknown."""
         cdef Rows *rows = &self.rows
         cdef int32_t of_image = names_find(&self.images, image, len(image), True)
@@ -157,15 +157,18 @@ cdef class Scanner:
             rows.values[rows.count * rows.width + at] = numbers[at]
         rows.count += 1
 
-    def __len__(self):
+    def __len__(self) -> int:
         return self.rows.count
 
     @property
-    def has_points(self):
+    def has_points(self) -> bool:
         """Whether any number that was scanned has a decimal point."""
         return self.points
 
-    def columns_of_rows(self):
+    def columns_of_rows(self) -> tuple[
+        NDArray[np.int32], NDArray[np.int32], list[bytes], list[bytes], NDArray[np.uint8],
+        NDArray[np.float64],
+    ]:
         """Return all rows, which are gone afterwards.
 
         Returns

@@ -31,7 +31,7 @@ cdef class IdTable:
         free(self.ids)
         free(self.numbers)
 
-    def __init__(self, ids):
+    def __init__(self, ids: Iterable[int]):
         cdef list listed = list(ids)
         cdef Py_ssize_t count = len(listed), i
         cdef int64_t *copied = <int64_t *>malloc(max(count, 1) * sizeof(int64_t))

@@ -144,7 +144,7 @@ cdef Bytes read_long(Bytes start, Bytes end, Bytes *failed, double *value) noexc
     return stop
 
 
-def parse(text: bytes) -> float | None:
+def parse(bytes text not None) -> float | None:
     """Return the number that `text` spells, or None where it is none; it may be infinite."""
     cdef Bytes start = text, stop
     cdef double value
@@ -152,7 +152,7 @@ def parse(text: bytes) -> float | None:
     return value if found and stop == start + len(text) else None
 
 
-def parse_json(text: bytes) -> float | None:
+def parse_json(bytes text not None) -> float | None:
     """Return the number that `text` spells in JSON, or None where it is none or infinite."""
     cdef Bytes failed, stop
     cdef double value

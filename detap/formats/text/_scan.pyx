@@ -169,10 +169,14 @@ cdef bint _scan_lines(
 
 
 def scan_files(
-    int folder, list members, list known, *, bint grow, int width, bint sides,
-    bint fractions, size_t file_bytes, size_t records, bint scored=False, tuple counts=(),
-    set polygons=None, dict digests=None, bint contents=False,
-):
+    int folder, list members: list[bytes | None], list known: list[bytes], *, bint grow, int width,
+    bint sides, bint fractions, size_t file_bytes, size_t records, bint scored=False,
+    tuple counts: tuple[int, ...] = (), set polygons: set[int] | None = None,
+    dict digests: dict[int, str] | None = None, bint contents=False,
+) -> tuple[
+    list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64],
+    list[bytes],
+]:
     """Scan text files, each whole or not at all.
 
     Parameters

@@ -448,9 +448,12 @@ cdef bint _scan_annotation(
 
 
 def scan_files(
-    int folder, list members, *, size_t file_bytes, size_t records, int nesting,
-    dict digests=None, bint contents=False,
-):
+    int folder, list members: list[bytes | None], *, size_t file_bytes, size_t records, int nesting,
+    dict digests: dict[int, str] | None = None, bint contents=False,
+) -> tuple[
+    list[int], NDArray[np.int32], NDArray[np.int32], NDArray[np.bool_], NDArray[np.float64],
+    list[bytes], NDArray[np.float64],
+]:
     """Scan annotation files, each whole or not at all.
 
     Parameters

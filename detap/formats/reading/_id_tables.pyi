@@ -1,4 +1,0 @@
-from collections.abc import Iterable
-
-class IdTable:
-    def __init__(self, ids: Iterable[int]) -> None: ...

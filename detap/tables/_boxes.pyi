@@ -1,6 +1,0 @@
-from typing import Any
-
-from numpy.typing import NDArray
-
-def encode(boxes: NDArray[Any], areas: NDArray[Any], corners: bool) -> None: ...
-def mark_backward(corners: NDArray[Any], areas: NDArray[Any], wrong: NDArray[Any]) -> bool: ...
