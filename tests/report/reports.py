@@ -10,7 +10,7 @@ from detap.report.model import Block, Cell, Column, Report, Table
 
 COLUMNS = (
     Column("name", "class", "class", "name"),
-    Column("AP", "AP", "AP", "share"),
+    Column("AP", "AP", "AP", "share", graded=True),
     Column("AP50", "AP50", "AP50", "share"),
     Column("AP75", "AP75", "AP75", "share"),
     Column("APs", "APs", "APs", "share", 1),

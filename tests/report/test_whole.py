@@ -28,7 +28,7 @@ CHECKS = [
 ]
 COLUMNS = (
     Column("name", "class", "class", "name"),
-    Column("AP", "AP", "AP", "share"),
+    Column("AP", "AP", "AP", "share", graded=True),
     Column("change", "since", "since", "change"),
     Column("more", "more FP", "more", "more"),
     Column("score", "score", "score", "exact"),
