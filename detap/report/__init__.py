@@ -1,7 +1,7 @@
 """Results as reports: sections of numbers, and one small sink for each form.
 
 `sections` makes a :class:`~detap.report.model.Report` of a result, and the blocks beside its
-table; `sinks` writes it, a module for each form. `writing` brings a report onto the disk.
+table; `sinks` writes it, a module for each form.
 """
 
 from typing import Any

@@ -217,7 +217,7 @@ def test_a_detector_that_passes(runner: Runner) -> None:
     assert runner.run(**GIVEN, fail_under="AP50=0.85\nmin-class.AP=0.4\n") == 0
     told = runner.outputs["evaluate"]
     assert told["status"] == "passed"
-    # fixtures/quickstart/coco/why.md
+    # fixtures/quickstart/why.md
     record = json.loads(Path(told["report"]).read_text())
     assert told["headline"] == f"AP {record['summary']['AP']:.4f}"
     assert float(told["value"]) == record["summary"]["AP"]

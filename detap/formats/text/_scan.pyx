@@ -1,8 +1,8 @@
 """Scan text files of boxes, a word and some numbers a line, straight into columns.
 
 Only regular lines are read: a word, numbers in plain decimal, blanks between them. A file with
-anything else, or with a box that could be a fault, is declined as a whole, and `_voc_lines` reads
-it with care. What is read here is what is read there, to the last bit.
+anything else, or with a box that could be a fault, is declined as a whole, and `lines.py` reads it
+with care. What is read here is what is read there, to the last bit.
 """
 
 from libc.math cimport INFINITY, isfinite

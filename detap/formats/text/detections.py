@@ -58,7 +58,7 @@ def read_detections(
     layout : {"class-files", "image-files"}, optional
         Which of the two it is; told from the files by default.
     as_is : bool
-        As :func:`read_ground_truth` has it.
+        As :func:`detap.formats.voc.tables.read_ground_truth` has it.
     limits : Limits
         What is accepted at most.
 

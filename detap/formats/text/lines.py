@@ -1,6 +1,6 @@
 """Text files of boxes, one a line, read with care: the reader that explains what is wrong.
 
-The compiled scanner in `_voc_text` reads the same files when they are regular; it hands everything
+The compiled scanner in `_scan.pyx` reads the same files when they are regular; it hands everything
 else to this one, so that there is one place that knows what a line may be.
 """
 
