@@ -160,12 +160,19 @@ def _from_trec(text: str, form: Form, problems: Problems) -> Rows:
 
 
 def csv_table(text: str, problems: Problems) -> Iterator[tuple[int, list[str]]]:
-    """Give the rows of a CSV text that are not blank, with their lines; the headings first."""
-    reader = csv.reader(StringIO(text, newline=""), strict=True)
+    """Give the rows of a CSV text that are not blank, with their lines; the headings first.
+
+    Problems are added, among them rows of other lengths than the headings.
+    """
+    reader, due = csv.reader(StringIO(text, newline=""), strict=True), 0
     try:
-        for row in reader:
-            if row:
+        for row in filter(None, reader):
+            due = due or len(row)
+            if len(row) == due:
                 yield reader.line_num, [cell.strip() for cell in row]
+                continue
+            message = f"has {len(row)} fields, {due} are due"
+            problems.add(f"line {reader.line_num}", message, "quote fields with commas in them")
     except csv.Error as error:
         problems.add(f"line {reader.line_num}", f"is not CSV: {error}", "quote it as RFC 4180 says")
 
@@ -191,10 +198,6 @@ def _from_csv(text: str, form: Form, problems: Problems) -> Rows:
         )
         problems.raise_any()
     for line, cells in table:
-        if len(cells) != len(headings):
-            message = f"has {len(cells)} fields, {len(headings)} are due"
-            problems.add(f"line {line}", message, "quote fields with commas in them")
-            continue
         place = places[form.number]
         number = cells[place] if place >= 0 else str(form.default)
         query, item = cells[places["query"]], cells[places["item"]]
