@@ -419,7 +419,7 @@ def cvat(data: bytes) -> str:
 
 def labelme_shapes(data: bytes) -> str:
     """Read a file of LabelMe; compare it with the standard library."""
-    read = Shapes(LIMITS, flags="difficult")
+    read = Shapes("x", LIMITS, flags="difficult")
     read.read(data, "x", "x")
     check_problems(read.problems.listed)
     if read.problems.count:

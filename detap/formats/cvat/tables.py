@@ -3,12 +3,11 @@
 import os
 
 from detap.errors import Note
-from detap.formats.cvat.xml import CORNERS, Annotations
+from detap.formats.cvat.xml import Annotations
 from detap.formats.named.notes import told
 from detap.formats.named.objects import detections
-from detap.formats.named.sides import Stand
 from detap.io.limits import DEFAULT_LIMITS, Limits
-from detap.io.paths import Path, shown
+from detap.io.paths import Path
 from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 EXPORTED = "annotations.xml"
@@ -52,9 +51,9 @@ def read_ground_truth(
     InputError
         With every problem found, up to the limit.
     """
-    read = _read(path, shapes, attribute_flags, limits, scored=False)
+    read = _read(path, shapes, attribute_flags, limits, scored=False, as_is=as_is)
     what = f"box in its {len(read.images)} images"
-    return read.ground_truth(what, _stand(read, as_is), _source(read), (_tagged(read),))
+    return read.ground_truth(what, _source(read), (_tagged(read),))
 
 
 def read_detections(
@@ -87,18 +86,16 @@ def read_detections(
     InputError
         With every problem found, up to the limit.
     """
-    read = _read(path, shapes, None, limits, scored=True)
+    read = _read(path, shapes, None, limits, scored=True, as_is=as_is)
     found = read.objects()
     files = tuple(str(name).rpartition("/")[2] for name in found.images)
     if len(set(files)) == len(files) and not any("/" in str(name) for name in truth.images):
         found = found._replace(images=files)  # where the ground truth goes by no folders
-    return detections(found, truth, _stand(read, as_is), _source(read), told(_tagged(read)))
+    return detections(found, truth, read, _source(read), told(_tagged(read)))
 
 
-def _read(
-    path: Path, shapes: str, flags: str | None, limits: Limits, *, scored: bool
-) -> Annotations:
-    read = Annotations(exported(os.fspath(path)), limits, shapes, flags, scored=scored).read()
+def _read(path: Path, shapes: str, flags: str | None, limits: Limits, **how: bool) -> Annotations:
+    read = Annotations(exported(os.fspath(path)), limits, shapes, flags, **how).read()
     read.problems.raise_any()
     return read
 
@@ -110,15 +107,8 @@ def exported(path: str) -> str:
     return path
 
 
-def _stand(read: Annotations, as_is: bool) -> Stand:
-    place, path = read.place, shown(read.path)
-    return Stand(
-        path, read.limits, as_is, lambda row: (path, f"line {place[row]}"), corners=CORNERS
-    )
-
-
 def _source(read: Annotations) -> tuple[SourceFile, ...]:
-    return (SourceFile(read.path, len(read), sha256=read.sha256),)
+    return (SourceFile(read.given, len(read), sha256=read.sha256),)
 
 
 def _tagged(read: Annotations) -> Note:

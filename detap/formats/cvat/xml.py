@@ -18,7 +18,6 @@ from detap.formats.shapes.reader import ShapeReader, number_of
 from detap.formats.text.lines import looks_like
 from detap.io.digest import started
 from detap.io.limits import Limits
-from detap.io.paths import shown
 from detap.io.problems import FaultError
 from detap.io.stream import Stream
 from detap.spelling import quoted
@@ -45,7 +44,7 @@ class Annotations(ShapeReader):
     ----------
     path : str
         The XML.
-    limits, shapes, flags, scored
+    limits, shapes, flags, **how
         As :class:`ShapeReader` has them.
 
     Attributes
@@ -60,17 +59,17 @@ class Annotations(ShapeReader):
         Of the file, where the limits want digests and it is not compressed.
     """
 
+    corner_names = CORNERS
+
     def __init__(
         self,
         path: str,
         limits: Limits,
         shapes: str = "boxes",
         flags: str | None = None,
-        *,
-        scored: bool = False,
+        **how: bool,
     ) -> None:
-        super().__init__(limits, shapes, flags, scored=scored)
-        self.path = path
+        super().__init__(path, limits, shapes, flags, **how)
         self.attributes: dict[str, dict[str, str]] = {}
         self.lines: dict[str, int] = {}
         self.tags = 0
@@ -91,10 +90,14 @@ class Annotations(ShapeReader):
         parser.StartDoctypeDeclHandler = self._doctype
         return parser
 
+    def place(self, row: int) -> tuple[str, str]:
+        """Return the file, and the line of a box."""
+        return self.path, f"line {self.at[row]}"
+
     def read(self) -> "Annotations":
         """Read the file; problems are added."""
         head = b""
-        with Stream(self.path, self.limits) as stream:
+        with Stream(self.given, self.limits) as stream:
             digest = started(stream)
             try:
                 while block := stream.read():
@@ -125,7 +128,7 @@ class Annotations(ShapeReader):
             self._add(place, f"is no XML: {reason}", "export it again")
 
     def _add(self, place: str, message: str, remedy: str) -> None:
-        self.problems.add(shown(self.path), place, message, remedy)
+        self.problems.add(self.path, place, message, remedy)
 
     def _here(self) -> str:
         return f"line {self._parser.CurrentLineNumber}"
@@ -237,7 +240,7 @@ class Annotations(ShapeReader):
             self.add(line, label, box, score, flags)
         except FaultError as fault:
             self._add(f"line {line}", f"<{name[:_SHOWN]}> {fault.message}", fault.remedy)
-        if self.too_many(shown(self.path)):
+        if self.too_many():
             raise _StopError
 
     def _flag(self, attribute: tuple[str, str]) -> str:

@@ -6,7 +6,6 @@ from detap.errors import InputError, Note
 from detap.formats.labelme.shapes import Shapes
 from detap.formats.named.notes import left_aside, told
 from detap.formats.named.objects import detections
-from detap.formats.named.sides import Stand
 from detap.formats.text.folder import Folder, files_of, one_file
 from detap.io.digest import read_hashed
 from detap.io.limits import DEFAULT_LIMITS, Limits
@@ -52,9 +51,10 @@ def read_ground_truth(
     InputError
         With every problem found, up to the limit.
     """
-    read = _Reader(path, shapes, f"difficult,{attribute_flags or ''}", limits, scored=False)
+    flags = f"difficult,{attribute_flags or ''}"
+    read = _Reader(path, limits, shapes, flags, scored=False, as_is=as_is)
     what = f"shape in its {len(read.images)} JSON files"
-    return read.ground_truth(what, read.stand(as_is), read.sources(), read.notes())
+    return read.ground_truth(what, read.sources(), read.notes())
 
 
 def read_detections(
@@ -86,9 +86,9 @@ def read_detections(
     InputError
         With every problem found, up to the limit.
     """
-    read = _Reader(path, shapes, None, limits, scored=True)
+    read = _Reader(path, limits, shapes, scored=True, as_is=as_is)
     notes = (*read.flags.notes(), *told(*read.notes()))
-    return detections(read.objects(), truth, read.stand(as_is), read.sources(), notes)
+    return detections(read.objects(), truth, read, read.sources(), notes)
 
 
 def folder_of(path: Path) -> Folder:
@@ -106,9 +106,9 @@ class _Reader(Shapes):
     """The files of a folder, read."""
 
     def __init__(
-        self, path: Path, shapes: str, flags: str | None, limits: Limits, *, scored: bool
+        self, path: Path, limits: Limits, shapes: str, flags: str | None = None, **how: bool
     ) -> None:
-        super().__init__(limits, shapes, flags, scored=scored)
+        super().__init__(os.fspath(path), limits, shapes, flags, **how)
         self.folder = folder_of(path)
         self.members = tuple(self.folder.members.values())
         for number, (stem, member) in enumerate(self.folder.members.items()):
@@ -121,17 +121,13 @@ class _Reader(Shapes):
                 if digest:
                     self.folder.digests[number] = digest
                 self.read(data, file, stem)
-            if self.too_many(self.folder.given):
+            if self.too_many():
                 break
         self.problems.raise_any()
 
-    def stand(self, as_is: bool) -> Stand:
-        """Return where the boxes stand."""
-        return Stand(self.folder.given, self.limits, as_is, self._place)
-
-    def _place(self, row: int) -> tuple[str, str]:
-        file = self.folder.file(self.members[self.file[row]])
-        return file, f"shapes[{self.place[row]}]"
+    def place(self, row: int) -> tuple[str, str]:
+        """Return the file of a box, and the number of its shape."""
+        return self.folder.file(self.members[self.file[row]]), f"shapes[{self.at[row]}]"
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return what was read."""

@@ -9,7 +9,7 @@ import numpy as np
 from detap.errors import InputError, Note, Problem
 from detap.formats.named.notes import class_notes, detection_notes, ground_truth_notes, told
 from detap.formats.named.problems import Problems
-from detap.formats.named.sides import Stand, negative_sides
+from detap.formats.named.sides import RowReader, negative_sides
 from detap.spelling import is_whole, quoted, some
 from detap.tables.columns import places
 from detap.tables.detection import (
@@ -104,7 +104,7 @@ def numbered(
 
 def ground_truth(
     objects: Objects,
-    stand: Stand,
+    reader: RowReader,
     files: tuple[SourceFile, ...],
     notes: tuple[Note, ...] = (),
 ) -> GroundTruth:
@@ -113,8 +113,8 @@ def ground_truth(
     Parameters
     ----------
     objects : Objects
-    stand : Stand
-        Where they stand.
+    reader : RowReader
+        Says where they reader.
     files : tuple of SourceFile
         What was read.
     notes : tuple of Note
@@ -127,7 +127,7 @@ def ground_truth(
     """
     columns = objects.tabled()
     at = backward(columns["corners"], columns["box_area"])
-    negative = negative_sides("ground-truth", stand, objects.boxes, at)
+    negative = negative_sides("ground-truth", reader, objects.boxes, objects.encoding, at)
     none = np.zeros(len(objects.image), np.bool_)
     flags: dict[str, Any] = {name: objects.flags.get(name, none) for name in _FLAGS}
     return GroundTruth(
@@ -141,7 +141,7 @@ def ground_truth(
         extra=objects.extra,
         files=files,
         notes=(
-            *((AS_IS,) if stand.as_is else ()),
+            *((AS_IS,) if reader.as_is else ()),
             *notes,
             *class_notes(objects.classes),
             *negative,
@@ -163,7 +163,7 @@ def _areas(objects: Objects, box_area: Floats) -> Floats:
 def detections(
     objects: Objects,
     truth: GroundTruth,
-    stand: Stand,
+    reader: RowReader,
     files: tuple[SourceFile, ...],
     notes: tuple[Note, ...] = (),
 ) -> Detections:
@@ -173,7 +173,7 @@ def detections(
 
     Parameters
     ----------
-    objects, stand, files, notes
+    objects, reader, files, notes
         As :func:`ground_truth` has them.
     truth : GroundTruth
 
@@ -183,16 +183,16 @@ def detections(
         Where detections are on other images, or all of other classes, or too many boxes end before
         they begin.
     """
-    image = _image(objects, truth, stand)
+    image = _image(objects, truth, reader)
     strangers = sorted(set(objects.classes) - set(truth.classes))
     classes = truth.classes + tuple(strangers)
     label = places(objects.classes, classes)[objects.label]
     stray = int(np.count_nonzero(label >= len(truth.classes)))
-    if len(label) and stray == len(label) and not (stand.as_is or stand.limits.part):
-        _refuse_strangers(stand.path, truth, strangers)
+    if len(label) and stray == len(label) and not (reader.as_is or reader.limits.part):
+        _refuse_strangers(reader.path, truth, strangers)
     columns = objects.tabled() | {"image": image, "label": label}
     at = backward(columns["corners"], columns["box_area"])
-    negative = negative_sides("detections", stand, objects.boxes, at)
+    negative = negative_sides("detections", reader, objects.boxes, objects.encoding, at)
     score = np.zeros(0) if objects.score is None else objects.score
     unknown = f"detections are of classes that the ground truth lacks: {some(strangers)}"
     return Detections(
@@ -203,7 +203,7 @@ def detections(
         score=score,
         files=files,
         notes=(
-            *((AS_IS,) if stand.as_is else ()),
+            *((AS_IS,) if reader.as_is else ()),
             *notes,
             *told(Note("unknown-classes", unknown, stray)),
             *(class_notes(classes) if strangers else ()),
@@ -213,7 +213,7 @@ def detections(
     )
 
 
-def _image(objects: Objects, truth: GroundTruth, stand: Stand) -> Integers:
+def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
     """Return the image of each row as the ground truth numbers it."""
     if objects.images is truth.images:
         return objects.image
@@ -221,13 +221,13 @@ def _image(objects: Objects, truth: GroundTruth, stand: Stand) -> Integers:
     image = place[objects.image] if len(objects.image) else objects.image
     rows = np.flatnonzero(image < 0)
     if len(rows):
-        problems = Problems(stand.limits.problems)
+        problems = Problems(reader.limits.problems)
         if len(rows) == len(image):
-            problems.lead = nothing_in_common(stand.path, objects.images, truth)
+            problems.lead = nothing_in_common(reader.path, objects.images, truth)
         for row in rows.tolist():
             name = objects.images[objects.image[row]]
             problems.add(
-                *stand.place(row),
+                *reader.place(row),
                 f"image {quoted(str(name))} is not in the ground truth",
                 "score the detections of the images that the ground truth has",
             )

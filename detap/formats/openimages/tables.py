@@ -15,7 +15,7 @@ from detap.errors import InputError, Note, Problem
 from detap.formats.named import objects
 from detap.formats.named.notes import images_without_objects, told
 from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import Stand
+from detap.formats.named.sides import RowReader
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows
@@ -111,10 +111,10 @@ def read_ground_truth(
         classes = sorted({*found.classes, *labels.classes})
         place = places(found.classes, classes)
         found = found._replace(classes=tuple(classes), label=place[found.label])
-        sources += (SourceFile(labels.path, len(labels.rows), sha256=labels.rows.sha256),)
+        sources += (SourceFile(labels.given, len(labels.rows), sha256=labels.rows.sha256),)
     table = objects.ground_truth(
         found._replace(flags={"group_of": read.rows.group_of[read.origin]}, sizes=sizes),
-        read.stand(),
+        read,
         sources,
         (*read.notes(sizes), *notes),
     )
@@ -171,7 +171,7 @@ def read_detections(
         sizes[[name not in ours for name in images]] = 1.0
         read.check_sizes(sizes, images)
     found = read.objects(images, sizes)._replace(score=read.rows.score)
-    return objects.detections(found, truth, read.stand(), read.sources(), read.notes(sizes))
+    return objects.detections(found, truth, read, read.sources(), read.notes(sizes))
 
 
 def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
@@ -185,8 +185,10 @@ def _sizes_of_truth(images: list[str], truth: GroundTruth) -> Floats | None:
     return np.array([known.get(name, unknown) for name in images], np.float64).reshape(-1, 2)
 
 
-class _Read:
+class _Read(RowReader):
     """A file that was read, with what goes beside it."""
+
+    corner_names = CORNERS
 
     def __init__(
         self,
@@ -199,15 +201,15 @@ class _Read:
         as_is: bool,
         labels: bool = False,
     ) -> None:
-        self.path, self.limits, self.as_is = os.fspath(path), limits, as_is
-        self.called = shown(self.path)
+        self.given, self.limits, self.as_is = os.fspath(path), limits, as_is
+        self.path = shown(self.given)
         problems = Problems(limits.problems)
         self.descriptions = Descriptions(class_descriptions, problems, limits)
         problems.raise_any()
         self.table_file = "" if image_sizes is None else os.fspath(image_sizes)
         self.table = None if image_sizes is None else read_image_sizes(image_sizes, limits)
         self.rows = read_rows(
-            self.path, problems, limits, scored=scored, as_is=as_is, labels=labels
+            self.given, problems, limits, scored=scored, as_is=as_is, labels=labels
         )
         problems.raise_any()
         self.origin = np.arange(len(self.rows))
@@ -235,7 +237,7 @@ class _Read:
             first = np.unique(column, return_index=True)[1].tolist()
             for number, message in faults.items():
                 line = self.rows.line(first[number])
-                problems.add(self.called, f"line {line}", message, remedy)
+                problems.add(self.path, f"line {line}", message, remedy)
             problems.raise_any()
 
     def _check_stems(self) -> None:
@@ -270,7 +272,7 @@ class _Read:
         for row in rows.tolist():
             message = f"Confidence {self.rows.score[row]:g} is neither 1 nor 0"
             line = f"line {self.rows.line(row)}"
-            problems.add(self.called, line, message, "give the labels that people have verified")
+            problems.add(self.path, line, message, "give the labels that people have verified")
         problems.raise_any()
         self._check_contradictions(problems)
 
@@ -289,7 +291,7 @@ class _Read:
                 f"{self.rows.score[earlier[row]]:g} in line {self.rows.line(int(earlier[row]))}"
             )
             line = f"line {self.rows.line(row)}"
-            problems.add(self.called, line, message, "keep the one that is right")
+            problems.add(self.path, line, message, "keep the one that is right")
         problems.raise_any()
 
     def expand(self, tree: Hierarchy) -> None:
@@ -328,7 +330,7 @@ class _Read:
         if rows > min(limit, self.limits.records):
             message = f"becomes {rows} rows by the hierarchy, from {len(self.rows)}"
             remedy = "raise the limits (--max-expansion, --max-records) if that is meant"
-            raise InputError(Problem(self.called, "", message, remedy))
+            raise InputError(Problem(self.path, "", message, remedy))
 
     def listed(self, images: list[str], classes: Sequence[str]) -> dict[str, Integers]:
         """Return the pairs of image and class that labels tell, each once, as tables list them."""
@@ -345,8 +347,8 @@ class _Read:
         width, height = (corners[:, 2:] - corners[:, :2]).T
         at = backward(corners, width * height)
         if len(at) and too_many(len(at), len(corners)):
-            listed = self.stand().faults(corners, at[: self.limits.problems])
-            raise too_many_backward(self.called, len(at), len(corners), listed)
+            listed = self.faults(corners, at[: self.limits.problems])
+            raise too_many_backward(self.path, len(at), len(corners), listed)
 
     def check_sizes(self, sizes: Floats, images: list[str]) -> None:
         """Refuse boxes of images whose size (I, 2) is not known."""
@@ -387,20 +389,14 @@ class _Read:
             boxes = boxes * np.tile(sizes, 2)[image]
         return objects.Objects(tuple(images), self.classes, image, self._label, boxes)
 
-    def stand(self) -> Stand:
-        """Return where the boxes stand."""
-        return Stand(
-            self.called,
-            self.limits,
-            self.as_is,
-            lambda row: (self.called, f"line {self.rows.line(int(self.origin[row]))}"),
-            corners=CORNERS,
-        )
+    def place(self, row: int) -> tuple[str, str]:
+        """Return the file, and the line of a box."""
+        return self.path, f"line {self.rows.line(int(self.origin[row]))}"
 
     def sources(self) -> tuple[SourceFile, ...]:
         """Return what was read."""
         return (
-            SourceFile(self.path, len(self.rows), sha256=self.rows.sha256),
+            SourceFile(self.given, len(self.rows), sha256=self.rows.sha256),
             *self.descriptions.source(),
             *((SourceFile(self.table_file, len(self.table)),) if self.table else ()),
         )

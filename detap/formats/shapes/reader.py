@@ -9,10 +9,11 @@ from detap.errors import Note
 from detap.formats.named.notes import images_without_objects, told
 from detap.formats.named.objects import Objects, ground_truth, numbered
 from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import Stand
+from detap.formats.named.sides import RowReader
 from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.lines import box_fault, number_fault
 from detap.io.limits import Limits
+from detap.io.paths import shown
 from detap.io.problems import FaultError, check_choice
 from detap.spelling import quoted
 from detap.tables.columns import places
@@ -33,11 +34,13 @@ def number_of(name: str, text: str) -> float:
     return float(text)
 
 
-class ShapeReader:
+class ShapeReader(RowReader):
     """Reads boxes one after the other, by the names of their images and classes.
 
     Parameters
     ----------
+    path : str
+        The input.
     limits : Limits
         What is accepted at most.
     shapes : {"boxes", "bounds"}
@@ -46,28 +49,36 @@ class ShapeReader:
         Which attributes are flags, as :class:`FlagNames` has it.
     scored : bool
         Whether shapes must have scores: of detections.
+    as_is : bool
+        Whether what only looks wrong is taken as it is.
 
     Attributes
     ----------
+    given : str
+        The path as it was given.
     problems : Problems
         What is wrong with the files.
     images : dict of str to (float, float)
         Width and height of each image, NaN where unknown, in the order met.
-    place : array of int
-        Where each box stands: a line, say.
+    at : array of int
+        Where each box stands in its file: the number of a line, say.
     file : array of int
         The number of its image in the order met.
     """
 
     def __init__(
         self,
+        path: str,
         limits: Limits,
         shapes: str = "boxes",
         flags: str | None = None,
         *,
         scored: bool = False,
+        as_is: bool = False,
     ) -> None:
         check_choice("shapes", shapes, SHAPES)
+        self.given, self.path = path, shown(path)
+        self.as_is = as_is
         self.limits = limits
         self.shapes = shapes
         self.flags = FlagNames(flags)
@@ -75,16 +86,16 @@ class ShapeReader:
         self.problems = Problems(limits.problems)
         self.images: dict[str, tuple[float, float]] = {}
         self.file = array("i")
-        self.place = array("i")
+        self.at = array("i")
         self._labels: list[str] = []
         self._numbers = array("d")
         self._flagged: dict[str, list[int]] = {}
 
     def __len__(self) -> int:
-        return len(self.place)
+        return len(self.at)
 
     def add(
-        self, place: int, label: str, box: Sequence[float], score: float, flags: Iterable[str]
+        self, at: int, label: str, box: Sequence[float], score: float, flags: Iterable[str]
     ) -> None:
         """Add a box of the last image.
 
@@ -99,15 +110,15 @@ class ShapeReader:
         for flag in flags:
             self._flagged.setdefault(flag, []).append(len(self))
         self.file.append(len(self.images) - 1)
-        self.place.append(place)
+        self.at.append(at)
         self._labels.append(label)
         self._numbers.extend((score, *box))
 
-    def too_many(self, path: str) -> bool:
+    def too_many(self) -> bool:
         """Return whether there are more boxes than the limit, having said so."""
         if len(self) <= self.limits.records:
             return False
-        self.problems.add(path, "", *self.limits.exceeded)
+        self.problems.add(self.path, "", *self.limits.exceeded)
         return True
 
     def objects(self) -> Objects:
@@ -134,10 +145,10 @@ class ShapeReader:
         return mask
 
     def ground_truth(
-        self, what: str, stand: Stand, sources: tuple[SourceFile, ...], notes: Iterable[Note]
+        self, what: str, sources: tuple[SourceFile, ...], notes: Iterable[Note]
     ) -> GroundTruth:
         """Return them all as ground truth; raise InputError where there is none, `what` is due."""
-        refuse_empty(stand.path, len(self), self.limits, what, "annotations")
+        refuse_empty(self.path, len(self), self.limits, what, "annotations")
         empty = images_without_objects(len(self.images), np.array(self.file))
         said = (*self.flags.notes(), *told(*notes, empty))
-        return ground_truth(self.objects(), stand, sources, said)
+        return ground_truth(self.objects(), self, sources, said)

@@ -9,7 +9,7 @@ from detap.errors import Note
 from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import CORNERS, Stand
+from detap.formats.named.sides import RowReader
 from detap.formats.text.folder import Folder, select_images
 from detap.formats.text.lines import LineForm, read_lines
 from detap.formats.text.rows import Rows, content, in_order, no_rows, read_text, rows_of
@@ -19,7 +19,7 @@ from detap.spelling import some
 from detap.tables.detection import Detections, Flags, GroundTruth, Integers, SourceFile
 
 
-class FolderReader:
+class FolderReader(RowReader):
     """Reads the files of a folder, and makes a table of their rows.
 
     A format finds the folder, says what a line is, and hands over the columns of the table.
@@ -48,12 +48,12 @@ class FolderReader:
 
     files, of = "files of labels", "labels"
     """What messages call the files of ground truth, and what they are files of."""
-    corner_names = CORNERS
 
     def __init__(
         self, folder: Folder, as_is: bool, limits: Limits, image_set: Path | None = None
     ) -> None:
         self.folder = folder
+        self.path = folder.given
         self.as_is = as_is
         self.limits = limits
         self.problems = Problems(limits.problems)
@@ -65,7 +65,7 @@ class FolderReader:
     def read(self, form: LineForm) -> Rows:
         """Read the rows, whose lines are of a form; raise earlier problems, and add those of it."""
         self.problems.raise_any()
-        self.form, members = form, self.selection.members
+        self.form, self.swapped, members = form, form.swapped, self.selection.members
         self.rows = read_text(self.folder, form, members, self.problems, self.limits)
         return self.rows
 
@@ -96,11 +96,6 @@ class FolderReader:
         read = (self.folder.source(members, len(self.rows)),) if members else ()
         return (*read, *((SourceFile(chosen.file, chosen.records),) if chosen.file else ()))
 
-    def _stand(self, encoding: str) -> Stand:
-        swapped = "" if self.form is None else self.form.swapped
-        given, names = self.folder.given, self.corner_names
-        return Stand(given, self.limits, self.as_is, self.place, encoding, names, swapped)
-
     def ground_truth(
         self,
         names: Sequence[str],
@@ -125,7 +120,7 @@ class FolderReader:
         """
         rows, selection = self.rows, self.selection
         what = f"object in its {len(selection.images)} {self.files}"
-        refuse_empty(self.folder.given, len(rows), self.limits, what, self.of)
+        refuse_empty(self.path, len(rows), self.limits, what, self.of)
         classes, label = in_order(rows.name, names)
         objects = Objects(selection.images, classes, rows.file, label, **columns)
         twice = "lines of the image set repeat an image, which counts once: "
@@ -136,8 +131,7 @@ class FolderReader:
             images_without_objects(len(selection.images), rows.file),
             *notes,
         )
-        stand, files = self._stand(objects.encoding), (*self.sources(), *sources)
-        return ground_truth(objects, stand, files, found)
+        return ground_truth(objects, self, (*self.sources(), *sources), found)
 
     def detections(
         self,
@@ -155,5 +149,5 @@ class FolderReader:
         """
         classes, label = in_order(label, names)
         objects = Objects(classes=classes, label=label, **columns)
-        stand, files = self._stand(objects.encoding), (*self.sources(), *sources)
-        return detections(objects, truth, stand, files, told(*notes))
+        sources = (*self.sources(), *sources)
+        return detections(objects, truth, self, sources, told(*notes))

@@ -15,6 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from detap.checks.tables import pair_key, repeats
 from detap.core.overlap import paired_overlaps
@@ -23,7 +24,6 @@ from detap.errors import InputError, Note, Problem, UsageError
 from detap.formats.named.notes import images_without_file, images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
 from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import Stand
 from detap.formats.text.class_names import ClassNames
 from detap.formats.text.data_yaml import DataYaml
 from detap.formats.text.folder import Folder, detections_folder
@@ -147,7 +147,7 @@ def _truth_of(
     limits: Limits,
 ) -> GroundTruth:
     """Read the labels of a data set as ground truth."""
-    labels = _Files(data_set.folder, names, limits, task, scored=False)
+    labels = _Files(path, data_set.folder, names, limits, task, scored=False)
     rows = labels.rows
     what = f"object in the {len(data_set.labelled)} label files of its images"
     refuse_empty(path, len(rows), limits, what, "labels")
@@ -157,7 +157,7 @@ def _truth_of(
     classes = names.names or tuple(sorted(rows.names, key=lambda name: (len(name), name)))
     pixels = labels.pixels(rows.values, sizes[image])
     polygons = labels.polygons(pixels, sizes[image])
-    kept = np.flatnonzero(~labels.repeated())
+    labels.kept = kept = np.flatnonzero(~labels.repeated())
     objects = Objects(
         images=data_set.images,
         classes=classes,
@@ -168,12 +168,11 @@ def _truth_of(
         sizes=sizes,
         polygons=None if polygons is None else polygons[kept],
     )
-    stand = Stand(path, limits, task.as_is, lambda row: labels.place(int(kept[row])), "xywh")
     own = (SourceFile(path, len(data_set.images)),) if data_set.data else ()
     sources = _once((*own, *labels.sources(), *names.source(), *given.source))
     notes = _truth_notes(data_set, names, image, len(rows) - len(kept))
     notes = (*notes, *labels.notes("ground truth"))
-    return ground_truth(objects, stand, sources, notes)
+    return ground_truth(objects, labels, sources, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +195,16 @@ class _Files(FolderReader):
         In fractions, where all polygons are quadrilaterals that are not upright boxes.
     by_name : bool
         Whether all rows give their class by name.
+    kept : (n,) array of int or None
+        The rows that tables have, where that is not all.
     """
 
     form: YoloForm
+    kept: NDArray[np.intp] | None = None
 
     def __init__(
         self,
+        path: str,
         folder: Folder,
         names: ClassNames,
         limits: Limits,
@@ -211,6 +214,7 @@ class _Files(FolderReader):
         known: Collection[str] = (),
     ) -> None:
         super().__init__(folder, task.as_is, limits)
+        self.path = path
         self.task = task
         self.corners: Floats | None = None
         kinds: set[bool] = set()
@@ -240,6 +244,10 @@ class _Files(FolderReader):
         rows = super().read(form)
         self.problems.raise_any()
         return rows
+
+    def place(self, row: int) -> tuple[str, str]:
+        """Return the file of a row of tables, and its line."""
+        return super().place(row if self.kept is None else int(self.kept[row]))
 
     def check(self, box: Floats) -> None:
         """Raise InputError where the boxes (N, 4) of the rows are no fractions."""
@@ -416,7 +424,7 @@ def read_detections(
     described = [_found(source.path, limits) for source in truth.files if is_data_yaml(source.path)]
     keypoints = _keypoints([names, ClassNames.given(class_names, limits), *described])
     known, given_task = truth.classes, _Task(task, keypoints, as_is, boxes)
-    found = _Files(folder, names, limits, given_task, scored=True, known=known)
+    found = _Files(path, folder, names, limits, given_task, scored=True, known=known)
     rows = found.rows
     if not names.names:
         _check_numbered(path, truth, rows)
@@ -436,11 +444,10 @@ def read_detections(
         score=score,
         polygons=found.polygons(pixels, size),
     )
-    stand = Stand(path, limits, as_is, found.place, "xywh")
     theirs = {source.path for source in truth.files} | {_TRUTH}
     own = (source for source in (*names.source(), *given.source) if source.path not in theirs)
     notes = (*_detection_notes(folder, found, without), *order.note, *found.notes("detections"))
-    return detections(objects, truth, stand, (*found.sources(), *own), notes)
+    return detections(objects, truth, found, (*found.sources(), *own), notes)
 
 
 def _sizes_of_rows(
