@@ -16,7 +16,11 @@ the changed module: a change is *killed* when one of them fails. It needs the ex
   all. It changes neither module constants nor decorated functions; that `zip` is strict, which only
   guards against a later change, is left alone.
 - The compiled modules are changed by hand: `mutation/changes.toml`.
-- `mutation/modules.toml` says which tests are about which module. The real data is never used.
+- `mutation/modules.toml` says which modules these are, and which tests are about each. The
+  real data is never used.
+
+Only the modules in the table are tried: what share of the whole program's changes the tests would
+notice, it does not say.
 
 At least {share:.0%} must be killed, module by module, and each survivor has its reason in
 `mutation/survivors.toml`; otherwise `make mutate` ends with status 1. It writes this page. A change
