@@ -60,7 +60,7 @@ def score_or_best(text: str) -> float | str:
     Raises
     ------
     ValueError
-        Where the text is neither.
+        If the text is neither.
     """
     try:
         return text if text == "best" else number(text)

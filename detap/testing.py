@@ -242,8 +242,8 @@ def _record(scored: "Scored") -> dict[str, Any]:
 
     result = scored.whole
     inputs = describe_inputs(result.ground_truth, result.detections, digests=True)
-    asked = {} if scored.score is None else {"operating_point": scored.score}
-    blocks = [*analysis_blocks(result, asked)]
+    requested = {} if scored.score is None else {"operating_point": scored.score}
+    blocks = [*analysis_blocks(result, requested)]
     return as_dict(detection_report(result, inputs=inputs, blocks=blocks))
 
 

@@ -23,8 +23,8 @@ def _option_of(section: Section) -> Decorator[Any]:
         attributes["type"] = Whole(values[0], values[-1])
     else:
         attributes["type"] = Text(values)
-    if section.alone is not None:
-        attributes |= {"is_flag": False, "flag_value": section.alone}
+    if section.flag_value is not None:
+        attributes |= {"is_flag": False, "flag_value": section.flag_value}
     return _analysis(section.spelling, metavar=section.metavar, help=section.help, **attributes)
 
 
@@ -34,13 +34,11 @@ analysis_options = stack(
 )
 
 
-def asked_sections(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of the options that ask for sections, by the names of the sections."""
+def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options that request sections, by the names of the sections."""
     values = {section.name: options[section.key] for section in SECTIONS}
-    # A score threshold of 0 equals False, but asks.
-    return {name: v for name, v in values.items() if v is not None and v is not False}
-
-
-def asks(options: Mapping[str, Any]) -> bool:
-    """Tell whether any of it is asked for."""
-    return options["all_analyses"] or bool(asked_sections(options))
+    # A score threshold of 0 equals False.
+    requested = {name: v for name, v in values.items() if v is not None and v is not False}
+    if options["all_analyses"]:
+        return {section.name: section.flag_value for section in SECTIONS} | requested
+    return requested

@@ -6,7 +6,7 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from detap.cli.analyses import asked_sections, asks
+from detap.cli.analyses import requested_sections
 from detap.cli.gates import Gates, say
 from detap.cli.options import option, stack, threads_option
 from detap.cli.output import Outputs
@@ -136,11 +136,10 @@ def asked_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":
         from detap.report.sections.tie_range import tie_block  # rarely wanted
 
         blocks.append(tie_block(tie_range(result)))
-    if asks(options):
+    if requested := requested_sections(options):
         from detap.report.sections.analysis import analysis_blocks  # rarely wanted
 
-        asked, everything = asked_sections(options), options["all_analyses"]
-        blocks += analysis_blocks(result, asked, everything=everything)
+        blocks += analysis_blocks(result, requested)
     return blocks
 
 

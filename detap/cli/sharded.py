@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.analyses import asks
+from detap.cli.analyses import requested_sections
 from detap.cli.gates import Gates
 from detap.cli.inputs import Inputs, chosen_images, chosen_names, only_seen
 from detap.cli.options import option, stack
@@ -172,7 +172,7 @@ class _Run:
         self.read: list[SourceFile] = []
         self.truth: GroundTruth | None = None
         wanted = any(options[name] for name in ("partial", "curves", "images", "tie_range"))
-        self.wants_rows = wanted or asks(options) or gates.want_evidence
+        self.wants_rows = wanted or bool(requested_sections(options)) or gates.want_evidence
         asked = options["images"] or gates.slice_by or "image_set" in inputs.reading
         self.wants_truth = bool(asked)
         self._folder = "" if options["engine"] is None else os.getcwd()

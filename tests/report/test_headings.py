@@ -11,6 +11,7 @@ from detap.gates.culprits import Culprits, Fallen, Looser, Mistaken
 from detap.gates.scored import Scored
 from detap.protocols import ALL_AREAS, Protocol, protocol
 from detap.report.model import Column, Table
+from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import analysis_blocks
 from detap.report.sections.comparison import comparison_report
 from detap.report.sections.culprits import culprits_block
@@ -31,9 +32,9 @@ def told(table: Table | None) -> str:
 
 
 def test_of_analyses() -> None:
-    asked = {"confusion": "class-agnostic", "examples": 1}
-    found = analysis_blocks(fixture(), asked, everything=True)
-    blocks = {block.title: block for block in found}
+    requested = {section.name: section.flag_value for section in SECTIONS}
+    requested |= {"confusion": "class-agnostic", "examples": 1}
+    blocks = {block.title: block for block in analysis_blocks(fixture(), requested)}
     assert {title: told(block.table) for title, block in blocks.items()} == ANALYSES
 
 

@@ -13,7 +13,7 @@ from detap.report import schema
 from detap.report.fields import Count
 from detap.report.model import Block, Column, Table
 from detap.report.sections import SECTIONS, Section
-from detap.report.sections.analysis import Subject
+from detap.report.sections.analysis import Analysis
 from tests.cli.conftest import Ended, detap
 
 __all__ = ["detap"]
@@ -30,8 +30,8 @@ class CrowdedData(TypedDict):
 DATA = CrowdedData
 
 
-def blocks(subject: Subject, value: int) -> Iterator[Block]:
-    truth = subject.result.ground_truth
+def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
+    truth = analysis.result.ground_truth
     counts = {name: (truth.image == n).sum().item() for n, name in enumerate(truth.images)}
     rows = [
         {"name": str(name), "count": counts[name]}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.analyses import analysis_options, asks
+from detap.cli.analyses import analysis_options, requested_sections
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import Inputs, chosen_images, chosen_names
 from detap.cli.options import (
@@ -128,9 +128,9 @@ def _evaluate(
         return tell(found, (gates, baseline), outputs, options, session)
     sources = inputs.begin()
     baseline = gates.read_baseline()
-    asked = any(options[name] for name in ("curves", "tie_range", "cross_check", "partial"))
-    asked = asked or asks(options) or gates.want_evidence or outputs.want_material
-    found, check = _in_one_run((inputs, sources), how, {**options, "evidence": asked}, session)
+    rows = any(options[name] for name in ("curves", "tie_range", "cross_check", "partial"))
+    rows = rows or bool(requested_sections(options)) or gates.want_evidence or outputs.want_material
+    found, check = _in_one_run((inputs, sources), how, {**options, "evidence": rows}, session)
     status = tell(found, (gates, baseline), outputs, options, session)
     if check and not check.equal:
         raise DifferenceError(check.verdict)

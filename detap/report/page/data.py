@@ -13,7 +13,7 @@ from detap.evaluation.results import class_rows
 from detap.names import printable
 from detap.report.page.gallery import changed_images, gallery
 from detap.report.sections import SECTIONS
-from detap.report.sections.analysis import Subject
+from detap.report.sections.analysis import Analysis
 from detap.report.values import plain
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def page_data(report: "Report", material: "Material") -> dict[str, Any]:
         no errors.
     """
     result, before = material.result, material.before
-    subject = Subject(result, None if before is None else Subject(before))
+    analysis = Analysis(result, None if before is None else Analysis(before))
     classes = [printable(name) for name in result.classes]
     model: dict[str, Any] = {
         "classes": classes,
@@ -49,19 +49,20 @@ def page_data(report: "Report", material: "Material") -> dict[str, Any]:
         "gallery": None,
     }
     try:
-        return model | _analysed(subject)
+        return model | _analysed(analysis)
     except UsageError as error:
         return model | {"refused": str(error)}
 
 
-def _analysed(subject: Subject) -> dict[str, Any]:
-    outcome, types, best, before = subject.outcome, subject.errors, subject.best, subject.before
+def _analysed(analysis: Analysis) -> dict[str, Any]:
+    outcome, before = analysis.outcome, analysis.before
     changed = None if before is None else changed_images(outcome, before.outcome)
-    analysis = {"iou": outcome.iou, "truths": outcome.positives.tolist()}
+    model = {"iou": outcome.iou, "truths": outcome.positives.tolist()}
     for section in SECTIONS:
         if section.page_data:
-            analysis |= section.page_data(subject)
-    return {"analysis": analysis, "gallery": gallery(outcome, types, best, changed)}
+            model |= section.page_data(analysis)
+    images = gallery(outcome, analysis.errors, analysis.best, changed)
+    return {"analysis": model, "gallery": images}
 
 
 def _table(report: "Report", result: "Result") -> dict[str, Any]:

@@ -1,17 +1,17 @@
-"""Sections of a report: what a command says of a result, a file each.
+"""Sections of a report, one file each.
 
-A section that an option of ``detap eval`` asks for is a file and a line of :data:`SECTIONS`. The
-line declares the option, which every start needs; the file is imported when it is asked for. It has
+A section that an option of ``detap eval`` requests is one file and one line of :data:`SECTIONS`.
+The line declares the option, which every start needs. The file is imported when requested. It has
 
 ``DATA``
-    the type of what the JSON report says under the name of the section; the schema derives from it;
-``blocks(subject, value)``
-    which returns the blocks of a :class:`detap.report.sections.analysis.Subject` for tables and
-    text, the first of them with those data; `value` is the option's, and `alone` where the option
-    is left out and ``--analysis`` asks for all;
-``page_data(subject)``
-    only where the HTML page draws the section by its template and script: which returns what the
-    page's model has of it under ``analysis``. Of others the page shows the blocks, as text does.
+    the type of its data in the JSON report, from which the schema derives;
+``blocks(analysis, value)``
+    a function that returns blocks for tables and text, the first with those data; it takes an
+    :class:`detap.report.sections.analysis.Analysis` and the value of the option, or `flag_value`
+    if only ``--analysis`` is given;
+``page_data(analysis)``
+    only if the template and script of the HTML page draw the section: a function that returns its
+    entries of ``analysis`` in the page's model. The page shows the blocks of all other sections.
 """
 
 from collections.abc import Callable
@@ -23,33 +23,33 @@ from detap.spelling import score_or_best
 
 
 class Section(Record):
-    """A section that an option asks for.
+    """A section that an option requests.
 
     Attributes
     ----------
     name : str
         The key of its data in the JSON report.
     help : str
-        Of the option.
+        The help of the option.
     values : tuple of str, range or function, optional
-        What the option takes: one of these words, a whole number of this range, or text, of which
-        the function returns the value or raises ValueError. None is a flag.
-    alone : object
-        The value of an option without one; None if there is no such option.
+        The values of the option: words, whole numbers, or texts that the function reads (it raises
+        ValueError for others). None is a flag.
+    flag_value : object
+        The value of the option without an argument; None if it needs one.
     metavar : str, optional
-        What the help shows for a value, where there are no words.
+        The value in the help; by default the words.
     option : str
-        The name with two dashes where left out.
+        The option; by default the name with two dashes.
     module : str
-        Its file: that of its name where left out.
+        The file; by default that of the name in this package.
     needs_boxes : bool
-        Whether it cannot be answered from partials, as engines and ``detap merge`` have.
+        Whether it needs boxes, which engines and ``detap merge`` do not keep.
     """
 
     name: str
     help: str
     values: tuple[str, ...] | range | Callable[[str], Any] | None = None
-    alone: object = None
+    flag_value: object = None
     metavar: str | None = None
     option: str = ""
     module: str = ""
@@ -62,16 +62,16 @@ class Section(Record):
 
     @property
     def key(self) -> str:
-        """The name of the option among the options of a command."""
+        """The key of the option in the options of a command."""
         return self.spelling.lstrip("-").replace("-", "_")
 
     def load(self) -> Any:
-        """Return its file."""
+        """Import its file."""
         return import_module(self.module or f"{__name__}.{self.name}")
 
     @property
     def page_data(self) -> Callable[[Any], dict[str, Any]] | None:
-        """The function of its file; None if the page shows its blocks."""
+        """The function of the file; None if the page shows the blocks."""
         return getattr(self.load(), "page_data", None)
 
 
@@ -80,7 +80,7 @@ SECTIONS: list[Section] = [
         "errors",
         "The types of errors and the AP that each costs: by the protocol, or as tidecv.",
         ("protocol", "tidecv"),
-        alone="protocol",
+        flag_value="protocol",
     ),
     Section(
         "operating_point",
@@ -94,7 +94,7 @@ SECTIONS: list[Section] = [
         "confusion",
         "Which classes are taken for which: the protocol's matches first, or by score alone.",
         ("protocol", "class-agnostic"),
-        alone="protocol",
+        flag_value="protocol",
     ),
     Section("calibration", "Whether scores are what they claim."),
     Section("breakdowns", "Recall and precision by size, aspect ratio, crowding and position."),
@@ -102,8 +102,8 @@ SECTIONS: list[Section] = [
         "examples",
         "The worst images, most confident mistakes and doubtful annotations. [default: 10]",
         range(1, 100_001),
-        alone=10,
+        flag_value=10,
         metavar="[N]",
     ),
 ]
-"""All sections that an option asks for, in the order of a report."""
+"""All sections that options request, in the order of a report."""

@@ -1,4 +1,4 @@
-"""What is asked about a detector besides its numbers: each section a block or several."""
+"""Analyses of a result, and the blocks of the sections that report them."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -17,32 +17,33 @@ from detap.tables.detection import Floats
 _BY_SCORE, _BY_RANK = 160, 80
 
 
-class Subject:
-    """A detector that is asked about.
+class Analysis:
+    """A result, and what several sections compute of it, each once.
 
     Attributes
     ----------
     result : Result
-    before : Subject or None
-        An earlier detector, on the same ground truth.
+    before : Analysis or None
+        Of an earlier detector, on the same ground truth.
     score : float or None
-        The threshold below which detections are left out, once one was asked for.
+        The threshold of the operating point, if one is requested: later sections leave out
+        detections below it.
     """
 
-    def __init__(self, result: Result, before: "Subject | None" = None) -> None:
+    def __init__(self, result: Result, before: "Analysis | None" = None) -> None:
         self.result, self.before = result, before
         self.score: float | None = None
 
     @property
     def names(self) -> list[dict[str, Cell]]:
-        """What each class is called, its name and id, as the rows of the class table do."""
+        """The name and id of each class, as in the class table."""
         result = self.result
         ids = [None] * len(result.classes) if result.protocol.class_agnostic else result.class_ids
         return [{"name": name, "id": key} for name, key in zip(result.classes, ids, strict=True)]
 
     @cached_property
     def outcome(self) -> Outcome:
-        """What became of each box: of a result that has boxes."""
+        """The match results of each box; partials have no boxes."""
         return Outcome.of(self.result)
 
     @cached_property
@@ -86,25 +87,21 @@ class Subject:
         return None if np.isnan(score) else int(np.searchsorted(-self.steps, -score))
 
 
-def analysis_blocks(
-    result: Result, asked: Mapping[str, Any], *, everything: bool = False
-) -> Iterator[Block]:
-    """Yield the blocks of the sections that were asked for, all from one matching.
+def analysis_blocks(result: Result, requested: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield the blocks of the requested sections, all from one matching.
 
     Parameters
     ----------
     result : Result
-    asked : mapping
+    requested : mapping
         The values of options by the names of their sections.
-    everything : bool
-        Whether the other sections are asked for too.
 
     Raises
     ------
     UsageError
-        Where the protocol ranks no detections, or scores that should be calibrated are no shares.
+        If the protocol ranks no detections, or scores to calibrate lie outside 0 to 1.
     """
-    subject = Subject(result)
+    analysis = Analysis(result)
     for section in SECTIONS:
-        if everything or section.name in asked:
-            yield from section.load().blocks(subject, asked.get(section.name, section.alone))
+        if section.name in requested:
+            yield from section.load().blocks(analysis, requested[section.name])

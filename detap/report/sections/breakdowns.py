@@ -15,7 +15,7 @@ from detap.analysis.breakdowns import (
 )
 from detap.report.fields import Count, Share
 from detap.report.model import Block, Cell, Column, Table
-from detap.report.sections.analysis import Subject
+from detap.report.sections.analysis import Analysis
 from detap.report.values import rows_of
 
 
@@ -64,26 +64,26 @@ _WORDS = {
 }
 
 
-def blocks(subject: Subject, value: bool | None) -> Iterator[Block]:
+def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
     """Yield the parts by size, aspect ratio, crowding and position.
 
     The histograms of scores, and of the IoU with the nearest ground truth, are for data alone.
     """
-    outcome = subject.outcome
-    found = breakdowns(outcome, score=subject.score)
-    parts = {name: part for name in _WORDS if (part := getattr(found, name)) is not None}
-    least = "" if found.score_threshold is None else f", score from {found.score_threshold:.6g}"
+    outcome = analysis.outcome
+    result = breakdowns(outcome, score=analysis.score)
+    parts = {name: part for name in _WORDS if (part := getattr(result, name)) is not None}
+    least = "" if result.score_threshold is None else f", score from {result.score_threshold:.6g}"
     yield Block(
         "breakdowns",
-        f"Parts at IoU {found.iou:.6g}{least}",
+        f"Parts at IoU {result.iou:.6g}{least}",
         {
-            "iou": found.iou,
-            "score_threshold": found.score_threshold,
+            "iou": result.iou,
+            "score_threshold": result.score_threshold,
             **{name: _rows(part) for name, part in parts.items()},
             "score_histogram": _histogram(score_histogram(outcome)),
             "iou_histogram": _histogram(iou_histogram(outcome)),
         },
-        () if found.position is not None else ("no position: no image has a known size",),
+        () if result.position is not None else ("no position: no image has a known size",),
         Table(
             _COLUMNS,
             tuple(
@@ -95,10 +95,10 @@ def blocks(subject: Subject, value: bool | None) -> Iterator[Block]:
     )
 
 
-def page_data(subject: Subject) -> dict[str, Any]:
+def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return the parts at the score of the best F1, and the histograms."""
-    outcome, best = subject.outcome, None if isnan(subject.best) else subject.best
-    found = breakdowns(outcome, score=best)
+    outcome, best = analysis.outcome, None if isnan(analysis.best) else analysis.best
+    result = breakdowns(outcome, score=best)
     parts = [
         {
             "name": name,
@@ -109,20 +109,20 @@ def page_data(subject: Subject) -> dict[str, Any]:
             "right": part.true_positives.tolist(),
         }
         for name in _WORDS
-        if (part := getattr(found, name)) is not None
+        if (part := getattr(result, name)) is not None
     ]
     histograms = {"score": score_histogram(outcome), "iou": iou_histogram(outcome, score=best)}
     return {
-        "breakdowns": {"score": found.score_threshold, "parts": parts},
-        "histograms": {name: _bars(found) for name, found in histograms.items()},
+        "breakdowns": {"score": result.score_threshold, "parts": parts},
+        "histograms": {name: _bars(one) for name, one in histograms.items()},
     }
 
 
-def _bars(found: Histogram) -> dict[str, Any]:
+def _bars(histogram: Histogram) -> dict[str, Any]:
     return {
-        "edges": np.round(found.edges, 4).tolist(),
-        "right": found.true_positives.tolist(),
-        "wrong": found.false_positives.tolist(),
+        "edges": np.round(histogram.edges, 4).tolist(),
+        "right": histogram.true_positives.tolist(),
+        "wrong": histogram.false_positives.tolist(),
     }
 
 
@@ -131,11 +131,11 @@ def _rows(part: Breakdown) -> tuple[dict[str, Cell], ...]:
     return rows_of({"name": part.groups, **numbers})
 
 
-def _histogram(found: Histogram) -> dict[str, Any]:
+def _histogram(histogram: Histogram) -> dict[str, Any]:
     return {
-        "edges": found.edges.tolist(),
-        "true_positives": found.true_positives.tolist(),
-        "false_positives": found.false_positives.tolist(),
+        "edges": histogram.edges.tolist(),
+        "true_positives": histogram.true_positives.tolist(),
+        "false_positives": histogram.false_positives.tolist(),
     }
 
 

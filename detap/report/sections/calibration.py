@@ -12,7 +12,7 @@ from detap.errors import UsageError
 from detap.report.fields import ClassId, Count, Share
 from detap.report.model import Block, Column, Table
 from detap.report.numbers import UNDEFINED
-from detap.report.sections.analysis import Subject
+from detap.report.sections.analysis import Analysis
 from detap.report.values import plain, rows_of
 
 
@@ -46,13 +46,13 @@ class CalibrationData(TypedDict):
 DATA = CalibrationData
 
 
-def blocks(subject: Subject, value: bool | None) -> Iterator[Block]:
+def blocks(analysis: Analysis, value: bool | None) -> Iterator[Block]:
     """Yield the reliability of the scores by bins, and the errors that sum it up.
 
-    Scores that are no shares are refused only where the section is asked for by name.
+    Scores outside 0 to 1 are an error only if --calibration is given.
     """
     try:
-        found = calibration(subject.outcome)
+        result = calibration(analysis.outcome)
     except UsageError as error:
         if value:
             raise
@@ -65,39 +65,41 @@ def blocks(subject: Subject, value: bool | None) -> Iterator[Block]:
             "MCE": one.largest_error,
             "LaECE": localised.expected_error,
         }
-        for name, one, localised in zip(subject.names, found.by_class, found.localised, strict=True)
+        for name, one, localised in zip(
+            analysis.names, result.by_class, result.localised, strict=True
+        )
     ]
-    whole = found.overall
+    overall = result.overall
     errors = {
-        "ECE": found.expected_error,
-        "MCE": found.largest_error,
-        "LaECE": found.localised_error,
+        "ECE": result.expected_error,
+        "MCE": result.largest_error,
+        "LaECE": result.localised_error,
     }
-    told = ", ".join(
+    text = ", ".join(
         f"{name} {UNDEFINED if isnan(value) else f'{value:.4f}'}" for name, value in errors.items()
     )
-    localised_bins = f"{len(found.localised[0].count)} " if found.localised else ""
+    localised_bins = f"{len(result.localised[0].count)} " if result.localised else ""
     yield Block(
         "calibration",
-        f"Calibration of the scores at IoU {found.iou:.6g}",
-        {"iou": found.iou, **errors, **_columns(whole), "classes": classes},
-        (f"{told}; {len(whole.count)} bins, {localised_bins}for LaECE",),
-        _table(whole),
+        f"Calibration of the scores at IoU {result.iou:.6g}",
+        {"iou": result.iou, **errors, **_columns(overall), "classes": classes},
+        (f"{text}; {len(overall.count)} bins, {localised_bins}for LaECE",),
+        _table(overall),
     )
 
 
-def page_data(subject: Subject) -> dict[str, Any]:
-    """Return the reliability of the scores, overall and by class, or why there is none."""
+def page_data(analysis: Analysis) -> dict[str, Any]:
+    """Return the reliability of the scores, overall and by class, or the error."""
     try:
-        found = calibration(subject.outcome)
+        result = calibration(analysis.outcome)
     except UsageError as error:
         return {"calibration": {"refused": str(error)}}
     data = {
-        "edges": found.overall.edges.tolist(),
-        "overall": _reliability(found.overall),
-        "by_class": [_reliability(entry) for entry in found.by_class],
-        "localised": found.localised_error,
-        "localised_by_class": [entry.expected_error for entry in found.localised],
+        "edges": result.overall.edges.tolist(),
+        "overall": _reliability(result.overall),
+        "by_class": [_reliability(entry) for entry in result.by_class],
+        "localised": result.localised_error,
+        "localised_by_class": [entry.expected_error for entry in result.localised],
     }
     return {"calibration": plain(data)}
 
@@ -113,16 +115,16 @@ def _reliability(entry: Reliability) -> dict[str, Any]:
     }
 
 
-def _columns(whole: Reliability) -> dict[str, Any]:
+def _columns(overall: Reliability) -> dict[str, Any]:
     return {
-        "edges": whole.edges.tolist(),
-        "count": whole.count.tolist(),
-        "mean_score": whole.mean_score.tolist(),
-        "true_share": whole.mean_value.tolist(),
+        "edges": overall.edges.tolist(),
+        "count": overall.count.tolist(),
+        "mean_score": overall.mean_score.tolist(),
+        "true_share": overall.mean_value.tolist(),
     }
 
 
-def _table(whole: Reliability) -> Table:
+def _table(overall: Reliability) -> Table:
     columns = (
         Column("name", "score", "score", "name"),
         Column("mean_score", "mean score", "mean", "share"),
@@ -131,10 +133,10 @@ def _table(whole: Reliability) -> Table:
         Column("count", "detections", "det", "count"),
     )
     rows = {
-        "name": [f"{low:.6g} to {high:.6g}" for low, high in pairwise(whole.edges.tolist())],
-        "mean_score": whole.mean_score.tolist(),
-        "true_share": whole.mean_value.tolist(),
-        "gap": whole.gap.tolist(),
-        "count": whole.count.tolist(),
+        "name": [f"{low:.6g} to {high:.6g}" for low, high in pairwise(overall.edges.tolist())],
+        "mean_score": overall.mean_score.tolist(),
+        "true_share": overall.mean_value.tolist(),
+        "gap": overall.gap.tolist(),
+        "count": overall.count.tolist(),
     }
     return Table(columns, rows_of(rows))

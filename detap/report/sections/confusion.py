@@ -9,7 +9,7 @@ from detap.analysis.confusion import Confusion, Rule, confusion
 from detap.names import printable
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
-from detap.report.sections.analysis import Subject
+from detap.report.sections.analysis import Analysis
 from detap.report.values import rows_of
 
 
@@ -39,41 +39,41 @@ MOST_PAIRS = 10
 """How many confusions a text lists."""
 
 _STEPS = 4
-"""How many steps of the threshold a page has, besides that of the best F1."""
+"""Score thresholds on a page, besides that of the best F1."""
 
 
-def blocks(subject: Subject, value: Rule) -> Iterator[Block]:
-    """Yield what became of the ground truths of each class, and the largest confusions."""
-    found = confusion(subject.outcome, value, score=subject.score)
-    least = "" if found.score_threshold is None else f", score from {found.score_threshold:.6g}"
+def blocks(analysis: Analysis, value: Rule) -> Iterator[Block]:
+    """Yield the confusion matrix of classes, and the largest confusions."""
+    result = confusion(analysis.outcome, value, score=analysis.score)
+    least = "" if result.score_threshold is None else f", score from {result.score_threshold:.6g}"
     yield Block(
         "confusion",
-        f"Confusion at IoU {found.iou:.6g}{least}, rule {found.rule}",
+        f"Confusion at IoU {result.iou:.6g}{least}, rule {result.rule}",
         {
-            "rule": found.rule,
-            "iou": found.iou,
-            "score_threshold": found.score_threshold,
-            "classes": list(found.classes),
-            "matrix": found.matrix.tolist(),
-            "found": found.found,
-            "confused": found.confused,
-            "missed": found.missed,
-            "background": found.background,
+            "rule": result.rule,
+            "iou": result.iou,
+            "score_threshold": result.score_threshold,
+            "classes": list(result.classes),
+            "matrix": result.matrix.tolist(),
+            "found": result.found,
+            "confused": result.confused,
+            "missed": result.missed,
+            "background": result.background,
         },
-        tuple(_lines(found)),
-        _table(found),
+        tuple(_lines(result)),
+        _table(result),
     )
 
 
-def page_data(subject: Subject) -> dict[str, Any]:
-    """Return the cells that are not empty at some steps of the threshold."""
-    outcome, steps = subject.outcome, subject.steps
+def page_data(analysis: Analysis) -> dict[str, Any]:
+    """Return the matrix at some score thresholds, as cells that are not empty in all."""
+    outcome, steps = analysis.outcome, analysis.steps
     # Neither end is among many: at the one nothing is confused, at the other all of the noise is.
     inner = np.linspace(0, len(steps) - 1, _STEPS + 2)[1:-1]
     chosen = {int(step) for step in inner} if len(steps) > _STEPS else set(range(len(steps)))
-    place = subject.step_of(subject.best)
-    places = sorted(chosen | {place}) if place is not None else []
-    tables = [confusion(outcome, score=float(steps[step])).matrix for step in places]
+    best = analysis.step_of(analysis.best)
+    selected = sorted(chosen | {best}) if best is not None else []
+    tables = [confusion(outcome, score=float(steps[step])).matrix for step in selected]
     # Without detections there is no step, and every ground truth is missed.
     stack = np.stack(tables or [confusion(outcome).matrix])
     rows, columns = np.nonzero(stack.any(axis=0))
@@ -81,34 +81,34 @@ def page_data(subject: Subject) -> dict[str, Any]:
         [int(row), int(column), *stack[:, row, column].tolist()]
         for row, column in zip(rows, columns, strict=True)
     ]
-    return {"confusion": {"rule": "protocol", "steps": places or [0], "cells": cells}}
+    return {"confusion": {"rule": "protocol", "steps": selected or [0], "cells": cells}}
 
 
-def _lines(found: Confusion) -> list[str]:
-    truths = found.matrix.sum(axis=1)
-    pairs = found.largest(MOST_PAIRS)
+def _lines(result: Confusion) -> list[str]:
+    truths = result.matrix.sum(axis=1)
+    pairs = result.largest(MOST_PAIRS)
     if not pairs:
         return ["no class is taken for another"]
     return [
-        f"{printable(found.classes[pair.ground_truth])} taken for "
-        f"{printable(found.classes[pair.prediction])}: {pair.pairs} of {truths[pair.ground_truth]}"
+        f"{printable(result.classes[pair.ground_truth])} taken for "
+        f"{printable(result.classes[pair.prediction])}: {pair.pairs} of {truths[pair.ground_truth]}"
         for pair in pairs
     ]
 
 
-def _table(found: Confusion) -> Table:
-    inner = found.matrix[:-1, :-1]
+def _table(result: Confusion) -> Table:
+    inner = result.matrix[:-1, :-1]
     right = np.diag(inner)
     columns = {
-        "ground_truths": found.matrix[:-1].sum(axis=1),
+        "ground_truths": result.matrix[:-1].sum(axis=1),
         "found": right,
         "confused": inner.sum(axis=1) - right,
-        "missed": found.matrix[:-1, -1],
-        "background": found.matrix[-1, :-1],
+        "missed": result.matrix[:-1, -1],
+        "background": result.matrix[-1, :-1],
     }
     counts = {name: column.tolist() for name, column in columns.items()}
     totals: dict[str, Cell] = {name: sum(column) for name, column in counts.items()}
-    return Table(_COLUMNS, rows_of({"name": found.classes, **counts}), {"name": "total", **totals})
+    return Table(_COLUMNS, rows_of({"name": result.classes, **counts}), {"name": "total", **totals})
 
 
 _COLUMNS = (

@@ -56,7 +56,7 @@ class DetectionReport(TypedDict):
     its meaning.
     """
 
-    # Of what options ask for, the schema has what `sections.SECTIONS` lists.
+    # The schema also has the sections of `sections.SECTIONS`.
     schema_version: Literal[1]
     detap_version: Annotated[str, Limits(pattern=r"^[0-9]+\.[0-9]+")]
     kind: Literal["detection"]

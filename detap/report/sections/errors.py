@@ -8,7 +8,7 @@ import numpy as np
 from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
 from detap.report.fields import Change, ClassId, Count, Share
 from detap.report.model import Block, Cell, Column, Table
-from detap.report.sections.analysis import Subject
+from detap.report.sections.analysis import Analysis
 from detap.report.values import plain
 
 
@@ -54,54 +54,54 @@ class ErrorsData(TypedDict):
 DATA = ErrorsData
 
 
-def blocks(subject: Subject, value: Convention) -> Iterator[Block]:
+def blocks(analysis: Analysis, value: Convention) -> Iterator[Block]:
     """Yield the types of errors, the costliest first, and what they cost each class."""
-    found = subject.errors if value == "protocol" else errors(subject.result, value)
-    names, order = subject.names, (*found.by_loss(), *ACROSS)
+    result = analysis.errors if value == "protocol" else errors(analysis.result, value)
+    names, order = analysis.names, (*result.by_loss(), *ACROSS)
     yield Block(
         "errors",
-        f"Errors at IoU {found.iou:.6g}, convention {found.convention}: "
-        f"AP {found.average_precision:.4f}, and what it gains where each is repaired",
+        f"Errors at IoU {result.iou:.6g}, convention {result.convention}: "
+        f"AP {result.average_precision:.4f}, and what it gains where each is repaired",
         {
-            "convention": found.convention,
-            "iou": found.iou,
-            "AP": found.average_precision,
-            "types": _types(found.change, found.count),
+            "convention": result.convention,
+            "iou": result.iou,
+            "AP": result.average_precision,
+            "types": _types(result.change, result.count),
             "classes": [
                 {
                     **name,
-                    "AP": float(found.average_precision_by_class[label]),
+                    "AP": float(result.average_precision_by_class[label]),
                     "types": _types(
-                        found.change_by_class[:, label], found.count_by_class[:, label]
+                        result.change_by_class[:, label], result.count_by_class[:, label]
                     ),
                 }
                 for label, name in enumerate(names)
             ],
         },
-        table=_table(found, order),
+        table=_table(result, order),
     )
     if len(names) > 1:
-        yield Block("", "The same by class", {}, table=_class_table(found, order, names))
+        yield Block("", "The same by class", {}, table=_class_table(result, order, names))
 
 
-def page_data(subject: Subject) -> dict[str, Any]:
+def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return what each type of error costs, and how many there were before."""
-    found, before = subject.errors, subject.before
-    types = [
+    result, before = analysis.errors, analysis.before
+    rows = [
         {
             "name": name,
-            "change": float(found.change[k]),
-            "change_by_class": found.change_by_class[k].tolist(),
-            "count": int(found.count[k]),
-            "count_by_class": found.count_by_class[k].tolist(),
+            "change": float(result.change[k]),
+            "change_by_class": result.change_by_class[k].tolist(),
+            "count": int(result.count[k]),
+            "count_by_class": result.count_by_class[k].tolist(),
             "before": None if before is None else int(before.errors.count[k]),
         }
         for k, name in enumerate(TYPES)
     ]
     return {
-        "average_precision": plain(found.average_precision),
-        "average_precision_by_class": plain(found.average_precision_by_class.tolist()),
-        "errors": plain({"convention": found.convention, "types": types}),
+        "average_precision": plain(result.average_precision),
+        "average_precision_by_class": plain(result.average_precision_by_class.tolist()),
+        "errors": plain({"convention": result.convention, "types": rows}),
     }
 
 
@@ -115,7 +115,7 @@ def words(name: str) -> str:
     return f"all {name.replace('_', ' ')}" if name in ACROSS else name
 
 
-def _table(found: Errors, order: Sequence[str]) -> Table:
+def _table(result: Errors, order: Sequence[str]) -> Table:
     columns = (
         Column("name", "error", "error", "name"),
         Column("change", "change of AP", "AP", "change"),
@@ -123,16 +123,18 @@ def _table(found: Errors, order: Sequence[str]) -> Table:
     )
     rows: list[dict[str, Cell]] = []
     for name in order:
-        change, count = found.of_type(name)
+        change, count = result.of_type(name)
         rows.append({"name": words(name), "change": change, "count": count})
     return Table(columns, tuple(rows))
 
 
-def _class_table(found: Errors, order: Sequence[str], names: Sequence[Mapping[str, Cell]]) -> Table:
+def _class_table(
+    result: Errors, order: Sequence[str], names: Sequence[Mapping[str, Cell]]
+) -> Table:
     """Return the change of each class's AP, a column a type; the classes as the report has them."""
     columns = (
         Column("name", "class", "class", "name"),
-        Column("AP", f"AP{100 * found.iou:.6g}", "AP", "share", graded=True),
+        Column("AP", f"AP{100 * result.iou:.6g}", "AP", "share", graded=True),
         *(
             Column(name, words(name), _SHORT[name], "change", 1 if name in ACROSS else 0)
             for name in order
@@ -142,8 +144,8 @@ def _class_table(found: Errors, order: Sequence[str], names: Sequence[Mapping[st
     rows: list[dict[str, Cell]] = [
         {
             "name": name["name"],
-            "AP": float(found.average_precision_by_class[label]),
-            **{which: float(found.change_by_class[k, label]) for which, k in places.items()},
+            "AP": float(result.average_precision_by_class[label]),
+            **{which: float(result.change_by_class[k, label]) for which, k in places.items()},
         }
         for label, name in enumerate(names)
     ]

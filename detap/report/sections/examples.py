@@ -8,7 +8,7 @@ from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst
 from detap.analysis.outcome import Outcome
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
-from detap.report.sections.analysis import Subject
+from detap.report.sections.analysis import Analysis
 from detap.report.values import rows_of
 
 _Row = TypedDict(
@@ -69,12 +69,12 @@ _WHY = {
 }
 
 
-def blocks(subject: Subject, value: int) -> Iterator[Block]:
+def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
     """Yield the worst images, the most confident mistakes and what may be wrong annotations.
 
     `value` is how many of each at most.
     """
-    outcome, errors, score = subject.outcome, subject.errors, subject.score
+    outcome, errors, score = analysis.outcome, analysis.errors, analysis.score
     images = _worst_images(outcome, score, value)
     mistakes = _mistakes(outcome, errors, value)
     doubtful = _suspects(outcome, errors, value)
@@ -87,29 +87,29 @@ def blocks(subject: Subject, value: int) -> Iterator[Block]:
     }
     yield Block("examples", f"Worst images{least}", data, table=_table(_IMAGES, images))
     yield Block("", "Most confident mistakes", {}, table=_table(_MISTAKES, mistakes))
-    told = tuple(
+    lines = tuple(
         f"{reason}: {_WHY[reason]}"
         for reason in REASONS
         if any(row["reason"] == reason for row in doubtful)
     )
-    yield Block("", "Annotations that may be wrong", {}, told, _table(_SUSPECTS, doubtful))
+    yield Block("", "Annotations that may be wrong", {}, lines, _table(_SUSPECTS, doubtful))
 
 
 def _worst_images(outcome: Outcome, score: float | None, most: int) -> tuple[dict[str, Cell], ...]:
-    found = worst_images(outcome, score=score, most=most)
+    result = worst_images(outcome, score=score, most=most)
     names = outcome.scene.ground_truth.images
     return rows_of(
         {
-            "image": [names[image] for image in found.image.tolist()],
-            "false_positives": found.false_positives.tolist(),
-            "false_negatives": found.false_negatives.tolist(),
+            "image": [names[image] for image in result.image.tolist()],
+            "false_positives": result.false_positives.tolist(),
+            "false_negatives": result.false_negatives.tolist(),
         }
     )
 
 
 def _mistakes(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
-    found = confident_mistakes(outcome, errors, most=most)
-    columns = (found.detection, found.kind, found.target, found.overlap)
+    result = confident_mistakes(outcome, errors, most=most)
+    columns = (result.detection, result.kind, result.target, result.overlap)
     return tuple(
         {
             **_box(outcome, 0, row),
@@ -122,8 +122,8 @@ def _mistakes(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Ce
 
 
 def _suspects(outcome: Outcome, errors: Errors, most: int) -> tuple[dict[str, Cell], ...]:
-    found = suspects(outcome, errors, most=most)
-    columns = (found.reason, found.detection, found.ground_truth)
+    result = suspects(outcome, errors, most=most)
+    columns = (result.reason, result.detection, result.ground_truth)
     return tuple(
         {
             **(_box(outcome, 0, row) if row >= 0 else _box(outcome, 1, truth)),

@@ -10,7 +10,7 @@ from detap.analysis.operating import Point, Sweep, Threshold, operating_point
 from detap.analysis.outcome import Counts
 from detap.report.fields import ClassId, Count, Limits, Share
 from detap.report.model import Block, Column, Table
-from detap.report.sections.analysis import Subject
+from detap.report.sections.analysis import Analysis
 
 OverallPoint = TypedDict(
     "OverallPoint",
@@ -52,22 +52,22 @@ _RECALLS = np.arange(101) / 100
 _FALSE = 5  # the types of errors.TYPES that false positives are of
 
 
-def blocks(subject: Subject, value: Threshold | None) -> Iterator[Block]:
+def blocks(analysis: Analysis, value: Threshold | None) -> Iterator[Block]:
     """Yield precision, recall and F1 at a threshold, overall and by class.
 
-    `value` is the threshold of all classes, or ``"best"``: the one of largest F1 of each. Where it
-    was asked for, what comes after leaves out detections below that of all classes together.
+    `value` is the threshold of all classes, or ``"best"``: that of the largest F1 of each. Later
+    sections leave out detections below the overall one, if the option is given.
     """
-    # Boxes are not needed for it, which partials have not.
-    whose = subject.outcome if subject.result.has_boxes else subject.result
+    # Partials have no boxes.
+    whose = analysis.outcome if analysis.result.has_boxes else analysis.result
     point = operating_point(whose, "best" if value is None else value)
     if value is not None and not isnan(point.overall.score):
-        subject.score = point.overall.score
+        analysis.score = point.overall.score
     score_threshold = None if isinstance(value, str) else value
-    whole = _numbers(point.overall)
+    overall = _numbers(point.overall)
     rows = [
         {**name, **_numbers(entry)}
-        for name, entry in zip(subject.names, point.by_class, strict=True)
+        for name, entry in zip(analysis.names, point.by_class, strict=True)
     ]
     at = f"score {score_threshold:.6g}" if score_threshold is not None else "the best F1 of each"
     mean = "undefined" if isnan(point.macro_f1) else f"{point.macro_f1:.4f}"
@@ -77,12 +77,12 @@ def blocks(subject: Subject, value: Threshold | None) -> Iterator[Block]:
         {
             "score_threshold": score_threshold,
             "iou": point.iou,
-            "overall": whole,
+            "overall": overall,
             "macro_F1": point.macro_f1,
             "classes": rows,
         },
         (f"mean F1 over the classes with ground truth: {mean}",),
-        Table(_COLUMNS, tuple(rows), {"name": "all classes", **whole}),
+        Table(_COLUMNS, tuple(rows), {"name": "all classes", **overall}),
     )
 
 
@@ -109,15 +109,15 @@ _COLUMNS = (
 )
 
 
-def page_data(subject: Subject) -> dict[str, Any]:
+def page_data(analysis: Analysis) -> dict[str, Any]:
     """Return how many detections of each fate each step down the scores adds, and the curves."""
-    outcome, steps, best = subject.outcome, subject.steps, subject.sweeps.best
+    outcome, steps, best = analysis.outcome, analysis.steps, analysis.sweeps.best
     ranked = outcome.by_score
     ranked = ranked[outcome.judged[ranked]]
     detections = outcome.boxes[0]
     # The first step whose threshold a detection reaches; what is below the last one is cut off.
     step = np.searchsorted(-steps, -detections.score[ranked])
-    fate = np.where(outcome.true[ranked], 0, subject.errors.kind[ranked] + 1)
+    fate = np.where(outcome.true[ranked], 0, analysis.errors.kind[ranked] + 1)
     classes, count = len(outcome.classes), len(steps)
     cell = (detections.label[ranked].astype(np.int64) * (_FALSE + 1) + fate) * (count + 1) + step
     added = np.bincount(cell, minlength=classes * (_FALSE + 1) * (count + 1))
@@ -125,11 +125,11 @@ def page_data(subject: Subject) -> dict[str, Any]:
     return {
         "operating": {
             "scores": steps.tolist(),
-            "best": subject.step_of(best.overall.score),
-            "best_by_class": [subject.step_of(point.score) for point in best.by_class],
+            "best": analysis.step_of(best.overall.score),
+            "best_by_class": [analysis.step_of(point.score) for point in best.by_class],
             "added": [[_sparse(row) for row in of_class] for of_class in added],
         },
-        "curves": [_curve(sweep) for sweep in subject.sweeps.by_class],
+        "curves": [_curve(sweep) for sweep in analysis.sweeps.by_class],
     }
 
 
