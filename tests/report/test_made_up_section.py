@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import TypedDict
 
@@ -48,8 +49,10 @@ def case(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]
 
     By hand: three ground truths are on image 1, two on image 2, none on image 3.
     """
+    import_module("detap.cli.commands.eval")  # to be restored after the test
     for name in ("analyses", "reporting", "sharded", "commands.eval"):
-        monkeypatch.delitem(sys.modules, f"detap.cli.{name}", raising=False)
+        monkeypatch.delattr(f"detap.cli.{name}")
+        monkeypatch.delitem(sys.modules, f"detap.cli.{name}")
     SECTIONS.append(
         Section("crowded", "The fullest images.", range(1, 10), 1, "[N]", module=__name__)
     )
