@@ -141,6 +141,15 @@ def test_modules_that_are_named_are_there() -> None:
     assert not missing
 
 
+def test_every_target_of_the_makefile_is_explained() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = re.findall(r"^([a-z]+):", makefile, re.MULTILINE)
+    assert targets
+    assert sorted(targets) == sorted(makefile.split(".PHONY:")[1].splitlines()[0].split())
+    table = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert sorted(targets) == sorted(re.findall(r"`make ([a-z]+)`", table))
+
+
 def test_private_names_that_are_named_are_there() -> None:
     """As code uses them; docs/mutation.md has those of the day it was written."""
     uses = Counter(Path(name).stem for name in tracked()) + Counter([*PRIVATE_ELSEWHERE])
