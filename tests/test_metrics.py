@@ -109,6 +109,12 @@ def result(found: str) -> Result:
     return package.evaluate(truth, package.read_detections(f"{found}.json", truth))
 
 
+NOISY = (
+    *("--baseline-detections", "two.json", "--confidence", "0.95"),
+    *("--min-ground-truths", "1"),
+)
+
+
 @pytest.mark.usefixtures("folder")
 def test_it_is_in_the_table_and_in_every_format(detap: Run) -> None:
     text = detap(*call("one")).out
@@ -212,6 +218,53 @@ def test_two_detectors_are_compared_with_an_interval() -> None:
     compared = compare(result("one"), result("two"), resamples=50, min_ground_truths=1)
     assert compared.interval("MPI") == pytest.approx((-0.5, -0.5))
     assert compared.interval("MPI", 0) == pytest.approx((-1, -1))
+
+
+@pytest.mark.parametrize(
+    ("limit", "message", "status"),
+    [
+        ("MPI=0.4", "95 % interval of the rise 0.5", 1),
+        ("MPI=0.6", "", 0),
+        ("class:cat.MPI=0.9", "interval of the rise 1", 1),
+        ("slice:night.MPI=0.4", "interval of the rise 0.5", 1),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_a_gate_has_an_interval_of_it(detap: Run, limit: str, message: str, status: int) -> None:
+    """Every image misses one cat more, so each resample does."""
+    Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
+    ended = detap(*call("one", *NOISY, "--slices", "slices.json", "--max-rise", limit))
+    assert ended.status == status, ended.err
+    assert message in ended.err
+
+
+@pytest.mark.parametrize("name", ["MPI", "class:cat.MPI", "slice:night.MPI"])
+@pytest.mark.usefixtures("folder")
+def test_a_gate_refuses_an_interval_of_what_cannot_be_resampled(
+    detap: Run, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MissesPerImage, "resample", Metric.resample)
+    Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
+    limits = ("--slices", "slices.json", "--max-rise", f"{name}=0.4")
+    ended = detap(*call("one", *NOISY, *limits))
+    message = "has no interval: MPI cannot be resampled; leave it out, or leave --confidence out"
+    assert (ended.status, f"{name!r} {message}" in ended.err) == (2, True)
+    without = [word for word in NOISY if word not in ("--confidence", "0.95")]
+    assert detap(*call("one", *without, *limits)).status == 1
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_comparison_leaves_out_the_interval_of_what_cannot_be_resampled(
+    detap: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MissesPerImage, "resample", Metric.resample)
+    few = ("--min-ground-truths", "1")
+    ended = detap("compare", "--gt", "gt.json", "one.json", "two.json", "-o", "c.json", *few)
+    assert ended.status == 0
+    assert "MPI: cannot be resampled, so that there is no interval [not-resampled]" in ended.err
+    numbers = {row["name"]: row for row in json.loads(Path("c.json").read_text())["numbers"]}
+    assert (numbers["MPI"]["difference"], numbers["MPI"]["low"]) == (-0.5, None)
+    assert numbers["AR100"]["low"] == pytest.approx(0.125)  # of cats 0.5 instead of 0.25
 
 
 @pytest.mark.parametrize(

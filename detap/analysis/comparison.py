@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from detap import metrics
 from detap.analysis.bootstrap import Resampled, draw_weights, interval, leave_out, resampled
 from detap.analysis.outcome import Counts, surroundings_of
 from detap.core.evidence import Evidence
@@ -225,7 +226,8 @@ class Comparison:
 
     def has_interval(self, name: str, label: int | None = None) -> bool:
         """Return whether a number, or a class's, has an interval."""
-        return self.resamples is not None and self.counted(name, label) >= self.min_ground_truths
+        drawn = self.resamples is not None and name in self.resamples[0].overall
+        return drawn and self.counted(name, label) >= self.min_ground_truths
 
     def interval(self, name: str, label: int | None = None) -> tuple[float, float]:
         """Return the interval of the difference of a number, or of a class's; NaN without one."""
@@ -247,14 +249,19 @@ class Comparison:
         """Which numbers of the summary have no interval."""
         if self.resamples is None:
             return ()
+        without = [name for name in self.names if name not in self.resamples[0].overall]
         few = [name for name in self.names if 0 < self.counted(name) < self.min_ground_truths]
-        if not few:
-            return ()
-        message = (
-            f"{', '.join(few)}: fewer than {self.min_ground_truths} ground truths are counted, so "
-            "that there is no interval"
+        scarce = f"fewer than {self.min_ground_truths} ground truths are counted"
+        reasons = {
+            "not-resampled": (without, "cannot be resampled"),
+            "too-few-for-interval": (few, scarce),
+        }
+        text = "{}: {}, so that there is no interval"
+        return tuple(
+            Note(code, text.format(", ".join(names), reason), len(names), warning=False)
+            for code, (names, reason) in reasons.items()
+            if names
         )
-        return (Note("too-few-for-interval", message, len(few), warning=False),)
 
     @property
     def changed(self) -> Counts:
@@ -313,9 +320,11 @@ def compare(
     pair = None
     if resamples:
         weights = leave_out(draw_weights(max(len(first.images), 1), resamples, seed))
+        entries = metrics.summary(first.protocol)
+        drawn = [entry.name for entry in entries if entry.metric.has_intervals]
         pair = (
-            resampled(first, weights, names, threads=threads),
-            resampled(second, weights, names, threads=threads),
+            resampled(first, weights, drawn, threads=threads),
+            resampled(second, weights, drawn, threads=threads),
         )
     both = None
     if first.has_boxes and second.has_boxes:

@@ -255,11 +255,10 @@ def resolution(comparison: "Comparison", drop: float | None = None) -> Resolutio
         if comparison.has_interval(name)
     ]
     truths = comparison.first.ground_truths
-    drops = before.by_class[headline] - after.by_class[headline]
     classes = [
         Reach.of(
             f"class:{name}.{primary.class_name}",
-            drops[label],
+            before.by_class[headline][label] - after.by_class[headline][label],
             images,
             criterion,
             ground_truths=int(truths[label]),

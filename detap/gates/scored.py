@@ -19,6 +19,7 @@ from detap.gates.names import Name, Numbers, escaped, resolve
 from detap.gates.verdicts import Gate, Interval, Limit
 from detap.io.digest import sha256_of_names
 from detap.metrics.at_threshold import AT_THRESHOLD
+from detap.protocols import Measure
 from detap.tables.detection import Floats
 from detap.tables.detection import Name as ImageName
 
@@ -198,22 +199,22 @@ class Intervals:
         found: dict[str | None, set[str]] = {}
         for limit in demands.limits:
             for name in resolve(limit.name, self._numbers):
-                measure = self._measure(name)
-                if measure is not None:
-                    found.setdefault(name.slice, set()).add(measure)
+                entry = self._entry(name)
+                if entry is not None and entry.metric.has_intervals:
+                    found.setdefault(name.slice, set()).add(entry.name)
                 elif judged and limit.kind in CHANGES:
-                    raise UsageError(_no_interval(name, limit, demands))
+                    raise UsageError(_no_interval(name, entry, limit, demands))
         if not found:
             found[None] = {self._numbers.headline}
         return {tag: sorted(measures) for tag, measures in found.items()}
 
-    def _measure(self, name: Name) -> str | None:
-        """Return what the protocol calls a number; None where it cannot be resampled."""
+    def _entry(self, name: Name) -> Measure | None:
+        """Return which number of the protocol a name stands for; None if for none."""
         if name.smallest or self._numbers.at_threshold(name):
             return None
         find = metrics.named if name.row is None else metrics.named_of_class
         try:
-            return find(self._now.whole.protocol, name.measure).name
+            return find(self._now.whole.protocol, name.measure)
         except UnknownNameError:
             return None
 
@@ -237,15 +238,16 @@ class Intervals:
         return None if before is None or after is None else before - after
 
     def _series(self, name: Name, side: int, *, left_out: bool) -> Floats | None:
-        measure, drawn = self._measure(name), self._drawn.get(name.slice)
+        entry, drawn = self._entry(name), self._drawn.get(name.slice)
         one = None if drawn is None else drawn[side]
         if one is not None and left_out:
             one = one.left_out
-        if measure is None or one is None or measure not in one.overall:
+        if entry is None or one is None or entry.name not in one.overall:
             return None
-        if name.row is not None and name.row >= len(one.by_class[measure]):
-            return None  # a class of the baseline alone
-        return one.overall[measure] if name.row is None else one.by_class[measure][name.row]
+        if name.row is None:
+            return one.overall[entry.name]
+        rows = one.by_class[entry.name]
+        return rows[name.row] if name.row < len(rows) else None  # a class of the baseline alone
 
     def count(self, tag: str | None) -> int:
         """Return how many images there are, in a slice or in all."""
@@ -253,9 +255,14 @@ class Intervals:
         return 0 if part is None else len(part.images)
 
 
-def _no_interval(name: Name, limit: Limit, demands: Demands) -> str:
+def _no_interval(name: Name, entry: Measure | None, limit: Limit, demands: Demands) -> str:
     """Return why a drop or rise has no interval, and what to do about it."""
     without = f"leave {demands.spell('confidence')} out"
+    if entry is not None:
+        return (
+            f"{name.text!r} has no interval: {entry.metric.name} cannot be resampled; "
+            f"leave it out, or {without}"
+        )
     if not name.smallest:
         return (
             f"{name.text!r} is no average precision or recall: it has no interval; leave it out, "

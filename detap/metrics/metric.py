@@ -71,6 +71,11 @@ class Metric:
 
         return mean_of_defined(result.class_values(entry))
 
+    @property
+    def has_intervals(self) -> bool:
+        """Whether it can be resampled."""
+        return type(self).resample is not Metric.resample
+
     def resample(
         self,
         result: "Result",
