@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from jsonschema import Draft202012Validator
 
 import detap as package
 from detap import metrics
@@ -22,6 +23,7 @@ from detap.metrics import METRICS, Metric, metric_named
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, Measure, Protocol
 from detap.protocols.measures import measure
+from detap.report import schema
 from detap.tables.detection import Floats
 from tests.browser.conftest import CHROMIUM, QUIET
 from tests.cli.conftest import Ended, coco, detap
@@ -107,6 +109,23 @@ def call(found: str, *arguments: str) -> tuple[str, ...]:
 def result(found: str) -> Result:
     truth = package.read_ground_truth("gt.json")
     return package.evaluate(truth, package.read_detections(f"{found}.json", truth))
+
+
+@pytest.mark.usefixtures("folder")
+def test_its_values_are_within_the_schema(detap: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bounds of all metrics are those of the schema: a value above 1 is one of no share."""
+    Path("slices.json").write_text('{"night": [1, 2], "day": [3]}')
+    detap(*call("one", "--slices", "slices.json", "--tie-range", "-o", "r.json"))
+    record = json.loads(Path("r.json").read_text())
+    assert record["slices"]["day"]["summary"]["MPI"] == 1.5
+    assert record["tie_range"]["MPI"] == {"lowest": 1.5, "value": 1.5, "highest": 1.5}
+    Draft202012Validator(schema("report")).validate(record)
+    record["summary"]["MPI"] = -0.1
+    faults = Draft202012Validator(schema("report")).iter_errors(record)
+    assert [[*fault.path] for fault in faults] == [["summary", "MPI"]]
+    monkeypatch.setattr(metrics, "METRICS", METRICS)
+    faults = Draft202012Validator(schema("report")).iter_errors(record)
+    assert {fault.path[0] for fault in faults} == {"summary", "classes", "slices", "tie_range"}
 
 
 NOISY = (

@@ -4,7 +4,10 @@ A description of a field is a string in ``Annotated``; that of an object is its 
 """
 
 from collections.abc import Callable
+from math import isinf
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, TypedDict, TypeVar
+
+from detap import metrics
 
 
 class Limits(NamedTuple):
@@ -41,6 +44,24 @@ Share = Annotated[
     Limits(minimum=0, maximum=1.000000001),
 ]
 Count = Annotated[int, Limits(minimum=0)]
+
+
+def limits_of_metrics() -> Limits:
+    """Return the bounds that all metrics keep to, with the rounding that `Share` has."""
+    bounds = [metric.bounds for metric in metrics.METRICS]
+    lowest, largest = min(low for low, _ in bounds), max(high for _, high in bounds)
+    return Limits(
+        minimum=None if isinf(lowest) else lowest,
+        maximum=None if isinf(largest) else largest + 1e-9,
+    )
+
+
+MetricValue = Annotated[
+    float | None,
+    "The value of a metric, not rounded; null is undefined. Eleven elevenths sum to "
+    "1.0000000000000002 in floating point, as in the implementations that 11-point AP follows.",
+    limits_of_metrics,
+]
 Gap = Annotated[
     float | None,
     "An absolute difference; null where only one of the two numbers is defined.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
 
 from detap import metrics
 from detap.errors import Note
-from detap.report.fields import Count, Share, extra_items
+from detap.report.fields import Count, MetricValue, Share, extra_items
 from detap.report.model import Block, Cell, Column, Material, Report, Table
 from detap.report.sections.reproduction import reproduction
 from detap.report.values import is_undefined, mean, total
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from detap.protocols import Measure, Protocol
 
 
-@extra_items(Share)
+@extra_items(MetricValue)
 class ClassRow(TypedDict):
     """The numbers of a class."""
 

@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap.protocols import Protocol
-from detap.report.fields import Input, Limits, NoteEntry, Share, extra_items
+from detap.report.fields import Input, Limits, MetricValue, NoteEntry, extra_items
 from detap.report.sections.comparison import (
     ChangedClasses,
     ChangedImages,
@@ -70,7 +70,7 @@ class DetectionReport(TypedDict):
     protocol: Protocol
     inputs: Annotated[list[Input], "What was read; empty where the tables were made from arrays."]
     summary: Annotated[
-        dict[str, Share],
+        dict[str, MetricValue],
         "The numbers that people quote, the headline first: means over classes.",
         Limits(min_length=1),
     ]

@@ -168,10 +168,12 @@ def _annotated(found: dict[str, Any], metadata: tuple[object, ...]) -> dict[str,
     for entry in metadata:
         if isinstance(entry, str):
             found["description"] = entry
-        elif isinstance(entry, Limits):
+            continue
+        limits = entry() if callable(entry) else entry
+        if isinstance(limits, Limits):
             of = "Items" if "array" in found["type"] else "Properties"
             keys = ("minimum", "maximum", "exclusiveMinimum", "pattern", f"min{of}", f"max{of}")
             found |= {
-                key: limit for key, limit in zip(keys, entry, strict=True) if limit is not None
+                key: limit for key, limit in zip(keys, limits, strict=True) if limit is not None
             }
     return found

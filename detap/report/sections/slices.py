@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from detap.report.fields import Count, Limits, Share
+from detap.report.fields import Count, Limits, MetricValue
 from detap.report.model import Block, Cell, Column, Table
 from detap.report.sections.detection import ClassRow
 
@@ -19,7 +19,7 @@ class SliceEntry(TypedDict):
     images: Count
     images_sha256: Annotated[str, "Of their names, one a line.", Limits(pattern=r"^[0-9a-f]{64}$")]
     ground_truths: Count
-    summary: dict[str, Share]
+    summary: dict[str, MetricValue]
     classes: list[ClassRow]
 
 
