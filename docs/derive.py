@@ -9,10 +9,11 @@ import re
 import sys
 from pathlib import Path
 
+from detap import metrics
 from detap.cli.commands.config import BY_SECTION
 from detap.cli.settings.schema import settings_schema
 from detap.formats.registry import FORMATS, Option, options
-from detap.metrics import summary
+from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, Protocol
 from detap.protocols.axes import Axis, Rules, YesNo, axes
 from detap.protocols.ranking import Classification, Retrieval
@@ -50,11 +51,31 @@ def _nearly(preset: Rules) -> str:
     return f"{preset.tolerance:g}: {preset.residue}"
 
 
+def metrics_table() -> list[str]:
+    """Return what each metric declares: those of protocols, and those at a score threshold."""
+    rows = []
+    for metric in (*metrics.METRICS, *AT_THRESHOLD.values()):
+        low, high = (format(bound, "g") for bound in metric.bounds)
+        bounds = f"{low} or more" if high == "inf" else f"{low} to {high}"
+        better = "higher" if metric.higher_is_better else "lower"
+        interval = "yes" if metric.has_intervals else "no"
+        fields = ", ".join(f"`{field}`" for field in metric.fields)
+        rows.append(
+            f"| `{metric.name}` | {metric.title} | {metric.unit or 'share'} | {better} | {bounds} "
+            f"| {_SCOPES[metric.scope]} | {interval} | {fields} |"
+        )
+    titles = "| metric | title | unit | better | bounds | given | interval | fields |"
+    return [titles, "|---|---|---|---|---|---|---|---|", *rows]
+
+
+_SCOPES = {"both": "overall and by class", "overall": "overall", "class": "by class"}
+
+
 def summary_table() -> list[str]:
     """Return the numbers in the summary of each preset of detections."""
     presets: dict[str, list[str]] = {}
     for name, rules in PRESETS.items():
-        numbers = ", ".join(f"`{measure.name}`" for measure in summary(rules))
+        numbers = ", ".join(f"`{measure.name}`" for measure in metrics.summary(rules))
         presets.setdefault(numbers, []).append(f"`{name}`")
     rows = [f"| {', '.join(names)} | {numbers} |" for numbers, names in presets.items()]
     return ["| protocol | numbers |", "|---|---|", *rows]
@@ -119,7 +140,11 @@ def format_names() -> list[str]:
 
 
 PAGES = {
-    "docs/protocols.md": {"axes": axes_table(Protocol), "presets": presets_table(Protocol)},
+    "docs/protocols.md": {
+        "axes": axes_table(Protocol),
+        "metrics": metrics_table(),
+        "presets": presets_table(Protocol),
+    },
     "docs/json.md": {"summary": summary_table()},
     "docs/commands/eval.md": {
         "axes": options_table(Protocol),

@@ -25,6 +25,7 @@ from detap.protocols import PRESETS, Measure, Protocol
 from detap.protocols.measures import measure
 from detap.report import schema
 from detap.tables.detection import Floats
+from docs import derive
 from tests.browser.conftest import CHROMIUM, QUIET
 from tests.cli.conftest import Ended, coco, detap
 
@@ -398,6 +399,21 @@ def test_a_metric_that_no_protocol_is_quoted_by_is_not_explained(detap: Run) -> 
     )
     assert ended.status == 2
     assert "MPI cannot be explained: no protocol has MPI alone; ask for AP or AR" in ended.err
+
+
+def test_the_docs_list_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = derive.metrics_table()
+    monkeypatch.setattr(metrics, "METRICS", [*METRICS, MissesPerImage()])
+    added = [row for row in derive.metrics_table() if row not in known]
+    assert added == [
+        "| `MPI` | misses per image | per image | lower | 0 or more | overall and by class | "
+        "yes |  |"
+    ]
+    assert (
+        "| `AP` | average precision | share | higher | 0 to 1 | overall and by class | yes | "
+        "`interpolation`, `recall_grid`, `precision_guard`, `absent_class` |"
+    ) in known
+    assert "| `F1` | F1 | share | higher | 0 to 1 | overall and by class | no |  |" in known
 
 
 def test_every_number_of_every_preset_is_of_a_metric() -> None:

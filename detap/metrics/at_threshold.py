@@ -46,6 +46,7 @@ class FalsePositivesPerImage(AtThreshold):
 
     name = "false-positives-per-image"
     title = "false positives per image"
+    unit = "per image"
     higher_is_better = False
     bounds = (0.0, float("inf"))
     ratcheted = False

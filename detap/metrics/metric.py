@@ -22,7 +22,7 @@ class Metric:
     title : str
         The name written out: ``"average precision"``.
     unit : str
-        Empty for a share.
+        Of its numbers, shown in headings of tables; empty for a share.
     higher_is_better : bool
     bounds : (float, float)
         The least and the largest value.
