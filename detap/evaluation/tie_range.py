@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from detap import metrics
 from detap.core import curves
 from detap.core.tie_orders import Span
 from detap.errors import InputError, Problem
@@ -38,7 +39,7 @@ class TieRange(NamedTuple):
 
 
 def tie_range(result: Result) -> dict[str, TieRange]:
-    """Return how far each number of the summary moves with the order of equal scores.
+    """Return how far AP and AR of the summary move with the order of equal scores.
 
     Parameters
     ----------
@@ -64,9 +65,12 @@ def tie_range(result: Result) -> dict[str, TieRange]:
         contests = source.contests()
     ends = _covered(result, contests) if proposals else _Bounds(result, contests).ends()
     low, high = (end.summary for end in ends)
+    entries = metrics.summary(result.protocol)
+    # Those of arrays that are bounded: nothing is known of other metrics.
+    values = {e.name: result.summary[e.name] for e in entries if e.metric.accumulated is not None}
     return {
         name: TieRange(min(low[name], value), value, max(high[name], value))
-        for name, value in result.summary.items()
+        for name, value in values.items()
     }
 
 

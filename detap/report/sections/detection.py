@@ -91,7 +91,10 @@ def detection_report(
         inputs=tuple(inputs),
         summary=dict(result.summary),
         titles={entry.name: entry.title for entry in entries},
-        columns={entry.name: _column(result.protocol, entry, entry.name) for entry in entries},
+        columns={
+            entry.name: _column(result.protocol, entry, entry.name, primary=entry is entries[0])
+            for entry in entries
+        },
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
         blocks=(*blocks, *selection(result), *reproduction(result.protocol)),
@@ -110,12 +113,14 @@ def selection(result: "Result") -> tuple[Block, ...]:
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
     """Return the columns of the class table: the name, the metrics, the counts."""
-    entries = metrics.columns(protocol)
-    name = Column("name", "class", "class", "name")
-    return (name, *(_column(protocol, entry, entry.class_name) for entry in entries), *_COUNTS)
+    primary = metrics.summary(protocol)[0]
+    columns = [Column("name", "class", "class", "name")]
+    for entry in metrics.columns(protocol):
+        columns.append(_column(protocol, entry, entry.class_name, primary=entry == primary))
+    return (*columns, *_COUNTS)
 
 
-def _column(protocol: "Protocol", entry: "Measure", key: str) -> Column:
+def _column(protocol: "Protocol", entry: "Measure", key: str, *, primary: bool) -> Column:
     """Return the column of a number, with the unit and the direction of its metric."""
     metric = entry.metric
     whole = entry.area == 0 and entry.limit == len(protocol.detection_limits) - 1
@@ -126,7 +131,7 @@ def _column(protocol: "Protocol", entry: "Measure", key: str) -> Column:
         entry.heading or key,
         "share",
         0 if whole else metric.column_priority,
-        graded=entry == metrics.summary(protocol)[0] and metric.bounds == (0, 1),
+        graded=primary and metric.bounds == (0, 1),
         higher_is_better=metric.higher_is_better,
     )
 
