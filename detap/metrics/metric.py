@@ -45,7 +45,7 @@ class Metric:
     title: str
     unit = ""
     higher_is_better = True
-    bounds: tuple[float, float] = (0.0, 1.0)
+    bounds: tuple[float, float] = (0, 1)
     scope: Literal["class", "overall", "both"] = "both"
     fields: tuple[str, ...] = ()
     accumulated: Literal["precision", "recall"] | None = None
