@@ -1,7 +1,7 @@
 """Where to look: images, detections and annotations, as parts of a report."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal, TypedDict
+from typing import Annotated, Any, Literal, TypedDict
 
 from detap.analysis.errors import TYPES, Errors
 from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst_images
@@ -93,6 +93,11 @@ def blocks(analysis: Analysis, value: int) -> Iterator[Block]:
         if any(row["reason"] == reason for row in doubtful)
     )
     yield Block("", "Annotations that may be wrong", {}, lines, _table(_SUSPECTS, doubtful))
+
+
+def page_data(analysis: Analysis) -> dict[str, Any]:
+    """Return nothing: the gallery of the page draws them."""
+    return {}
 
 
 def _worst_images(outcome: Outcome, score: float | None, most: int) -> tuple[dict[str, Cell], ...]:
