@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from detap.formats.arrow.table import Table
-from detap.formats.coco.columns import DetectionColumns, misnamed
+from detap.formats.coco.columns import DetectionColumns
 from detap.formats.coco.values import nothing_in_common
 from detap.io.json_text import spelt
 from detap.tables.columns import places
-from detap.tables.detection import GroundTruth, Integers, Name
+from detap.tables.detection import GroundTruth, Integers, Name, distinct_name
 from detap.tables.notes import INSIST
 
 
@@ -59,15 +59,16 @@ def _known_classes(
 
 def _check_called(table: Table, called: dict[Name, str], truth: GroundTruth) -> None:
     """Note categories that are another's name here than in the ground truth."""
-    listed = [{"id": identifier, "name": name} for identifier, name in called.items()]
     due = dict(zip(truth.class_ids, truth.classes, strict=True))
-    for _, identifier, name, right in misnamed(listed, called, due):
-        table.problems.add(
-            "",
-            f"category {spelt(identifier)} is {spelt(name)} here, {spelt(right)} in the "
-            "ground truth",
-            "use the ground truth's category ids",
-        )
+    for identifier, name in called.items():
+        right = due.get(identifier, name)
+        if right not in (name, distinct_name(name, identifier)):
+            table.problems.add(
+                "",
+                f"category {spelt(identifier)} is {spelt(name)} here, {spelt(right)} in the "
+                "ground truth",
+                "use the ground truth's category ids",
+            )
 
 
 def _check_kind(table: Table, column: str, codes: Any, known: Sequence[Name]) -> None:

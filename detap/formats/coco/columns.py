@@ -1,6 +1,6 @@
 """What both readers of COCO files hand over: checked columns, not yet tables."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from detap.protocols.measures import FREQUENCIES
 from detap.records import Record
-from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name, distinct_name
+from detap.tables.detection import Flags, Floats, GroundTruth, Integers, Name
 
 SHAPE_OF_TRUTH = "ground truth is an object with images, annotations and categories"
 SHAPE_OF_RESULTS = "results are a list of objects with image_id, category_id, bbox and score"
@@ -209,18 +209,12 @@ def listed_pairs(
 
 def groups_of(categories: Iterable[Any]) -> dict[Name, str]:
     """Return the group of each category that says how frequent it is, as LVIS does."""
-    return {
-        record["id"]: FREQUENCIES[record["frequency"]]
-        for record in categories
-        if isinstance(record, dict)
-        and isinstance(record.get("id"), int | str)
-        and isinstance(record.get("frequency"), str)
-        and record["frequency"] in FREQUENCIES
-    }
+    letters = listed_names(categories, "frequency").items()
+    return {name: FREQUENCIES[letter] for name, letter in letters if letter in FREQUENCIES}
 
 
 def listed_names(records: Iterable[Any], key: str) -> dict[Name, str]:
-    """Return what a list of images or categories calls each id that has a name there."""
+    """Return what a list of images or categories says of each id, under a key for text."""
     return {
         record["id"]: record[key]
         for record in records
@@ -228,26 +222,3 @@ def listed_names(records: Iterable[Any], key: str) -> dict[Name, str]:
         and isinstance(record.get("id"), int | str)
         and isinstance(record.get(key), str)
     }
-
-
-def misnamed(
-    listed: list[Any], used: Container[Name], truth: dict[Name, str]
-) -> Iterator[tuple[int, Name, str, str]]:
-    """Yield the categories in use that the results' own list names otherwise than the truth.
-
-    Yields
-    ------
-    tuple
-        Its number in the list, its id, its name there, and its name in the ground truth.
-    """
-    for number, category in enumerate(listed):
-        if not isinstance(category, dict):
-            continue
-        identifier, name = category.get("id"), category.get("name")
-        if not isinstance(identifier, int | str) or not isinstance(name, str):
-            continue
-        due = truth.get(identifier)
-        if identifier not in used or due is None:
-            continue
-        if due not in (name, distinct_name(name, identifier)):
-            yield number, identifier, name, due
