@@ -25,7 +25,7 @@ CHECKS = {
         "_check_labels",
     ),
     "detap.formats.coco.tables": ("_file_name_notes",),
-    "detap.formats.voc.tables": ("folder_notes",),
+    "detap.formats.text.reader": ("images_without_objects",),
     "detap.formats.named.objects": (
         "class_notes",
         "detection_notes",
