@@ -219,10 +219,11 @@ def _falls(
     assert case.then is not None
     tag = gate.stands_for.slice
     now, then = case.numbers.part(tag), case.then.part(tag)
-    # mAP is the mean of the classes' AP.
-    called = (gate.stands_for.measure.removeprefix("m"), gate.stands_for.measure)
-    measure = next((name for name in called if now.row_has(name) and then.row_has(name)), None)
-    if measure is None:
+    measure = now.row_name(gate.stands_for.measure)
+    metric = None if now.metric_of is None else now.metric_of(gate.stands_for.measure)
+    if metric is not None and not (metric.higher_is_better and metric.bounds == (0, 1)):
+        return  # its fall is no loss, or not the difference of two shares
+    if measure is None or not then.row_has(measure):
         return
     was = dict(zip(map(row_key, then.rows), then.by_row(measure), strict=True))
     prefix = f"slice:{escaped(tag)}." if tag is not None else ""

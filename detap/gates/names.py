@@ -85,6 +85,11 @@ class Numbers:
         """Tell whether the rows have this number."""
         return self._of_rows(measure) is not None
 
+    def row_name(self, measure: str) -> str | None:
+        """Return what the rows call a number of the summary: mAP is the mean of their AP."""
+        names = (measure.removeprefix("m"), measure)
+        return next((name for name in names if self.row_has(name)), None)
+
     def overall(self, measure: str) -> float:
         """Return a number of the summary."""
         found = self._of_summary(measure)

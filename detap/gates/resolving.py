@@ -111,9 +111,7 @@ def _classes_of(held: Collection[Name], numbers: Numbers) -> Iterator[Name]:
     for name in held:
         if name.in_rows or name.slice is not None:
             continue
-        # mAP is the mean of the classes' AP.
-        called = (name.measure.removeprefix("m"), name.measure)
-        measure = next((entry for entry in called if numbers.row_has(entry)), None)
+        measure = numbers.row_name(name.measure)
         if measure is not None and any(row.get("ground_truths") for row in numbers.rows):
             of_classes = resolve(f"{numbers.unit}:*.{measure}", numbers)
             yield from (entry for entry in of_classes if entry not in held)
