@@ -99,7 +99,7 @@ class DetectionReport(TypedDict):
         Annotated[
             list[str],
             "Of a baseline: the numbers that detap baseline update kept, because "
-            "the newer report's were lower.",
+            "the newer report's were worse.",
         ]
     ]
     reproduces: NotRequired[ReproducesData]
