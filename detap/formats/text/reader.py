@@ -105,7 +105,7 @@ class FolderReader(RowReader):
         notes: tuple[Note, ...] = (),
         **columns: Any,
     ) -> GroundTruth:
-        """Return the rows as ground truth; raise InputError where it is empty or backward.
+        """Return the rows as ground truth.
 
         Parameters
         ----------
@@ -117,6 +117,11 @@ class FolderReader(RowReader):
             What else was read, and is to be said.
         **columns
             The other attributes of :class:`Objects`.
+
+        Raises
+        ------
+        InputError
+            Where there is no row, or too many boxes end before they begin.
         """
         rows, selection = self.rows, self.selection
         what = f"object in its {len(selection.images)} {self.files}"
