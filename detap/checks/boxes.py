@@ -152,8 +152,7 @@ def evidence_of(
     first = np.argsort(keys, kind="stable")[:IMAGES]
     sample = _Sample(images[first], len(filled))
     counts = np.zeros((len(first), COUNTS), np.int64)
-    chosen = np.zeros(len(filled), np.bool_)
-    chosen[sample.images] = True
+    chosen = sample.place >= 0
     rows = [np.flatnonzero(chosen.take(table.image)) for table in tables]
     if truth is not None:
         sample.count_boxes(truth, rows[0], counts[:, Count.TRUTHS :])
@@ -205,15 +204,15 @@ class _Sample:
 
     def __init__(self, images: NDArray[np.intp], of: int) -> None:
         self.images = images
-        self._place = np.full(of, -1, np.int64)
-        self._place[images] = np.arange(len(images))
+        self.place = np.full(of, -1, np.int64)
+        self.place[images] = np.arange(len(images))
 
     def _sum(self, flags: Flags, place: NDArray[np.int64]) -> Counts:
         return np.bincount(place, flags, len(self.images)).astype(np.int64)
 
     def count_boxes(self, table: GroundTruth | Detections, rows: Rows, to: Counts) -> None:
         """Count what either table has of boxes, from the first column on."""
-        corners, place = table.corners[rows], self._place[table.image[rows]]
+        corners, place = table.corners[rows], self.place[table.image[rows]]
         with np.errstate(over="ignore", invalid="ignore"):
             ordered = (corners[:, 2:] - corners[:, :2] > corners[:, :2]).all(axis=1)
         reach = np.abs(corners).max(axis=1, initial=0)
@@ -226,7 +225,7 @@ class _Sample:
 
     def count_truths(self, truth: GroundTruth, rows: Rows, to: Counts) -> None:
         """Count what ground truth alone has, and images."""
-        corners, place = truth.corners[rows], self._place[truth.image[rows]]
+        corners, place = truth.corners[rows], self.place[truth.image[rows]]
         size = np.full((len(truth.images), 2), np.nan)
         if truth.image_sizes is not None:
             size = truth.image_sizes
@@ -262,10 +261,10 @@ class _Sample:
         (truth, truths), (detections, rows) = of_truth, of_found
         classes = max(len(truth.classes), len(detections.classes))
         truths = truths[~truth.crowd[truths]]
-        cell_of_truth = self._place[truth.image[truths]] * classes + truth.label[truths]
+        cell_of_truth = self.place[truth.image[truths]] * classes + truth.label[truths]
         due = np.zeros(len(self.images) * classes, np.bool_)
         due[cell_of_truth] = True
-        cell = self._place[detections.image[rows]] * classes + detections.label[rows]
+        cell = self.place[detections.image[rows]] * classes + detections.label[rows]
         rows, cell = rows[due[cell]], cell[due[cell]]
         order = np.lexsort((-detections.score[rows], cell))
         rows, cell = rows[order], cell[order]

@@ -65,39 +65,33 @@ def suspicions_of(result: "Result") -> tuple[Note, ...]:
     result : Result
         Of :func:`detap.evaluate`.
     """
-    try:
-        return tuple(_suspicions_of(result))
-    except MemoryError:  # the numbers stand without
-        return ()
-
-
-def _suspicions_of(result: "Result") -> Iterator[Note]:
     truth, detections = result.ground_truth, result.detections
-    if not len(detections) or not len(truth):
-        return
     reached = result.recall[0, :, 0, -1]
     if result.average_precision.size and result.protocol.pairing == "ranked":
         reached = result.average_precision[0, :, 0]
     defined = reached[~np.isnan(reached)]
-    if not len(defined):
-        return
+    if not len(detections) or not len(truth) or not len(defined):
+        return ()
     lost, mean = np.flatnonzero(reached < _LOW), float(defined.mean())
     doubtful = mean < 2 * _LOW or _leave_their_images(result)
     if not doubtful and len(lost) < _FEWEST:
-        return
+        return ()
     from detap.checks.mismatch import exchanged_classes, misread, suspicions  # seldom needed
     from detap.checks.sample import Sample
 
     notes: list[Note] = []
-    if mean < _LOW:
-        notes = suspicions(truth, detections)
-    elif doubtful:
-        notes = misread(truth, detections)
-    if not notes and len(lost) >= _FEWEST and mean >= _LOW:
-        of_these = truth.select(np.isin(truth.label, lost))
-        notes = list(exchanged_classes(Sample(of_these, detections)))
+    try:
+        if mean < _LOW:
+            notes = suspicions(truth, detections)
+        elif doubtful:
+            notes = misread(truth, detections)
+        if not notes and len(lost) >= _FEWEST and mean >= _LOW:
+            of_these = truth.select(np.isin(truth.label, lost))
+            notes = list(exchanged_classes(Sample(of_these, detections)))
+    except MemoryError:  # the numbers stand without
+        return ()
     known = {note.code for note in result.notes}
-    yield from (note for note in notes if not _said(note.code, known))
+    return tuple(note for note in notes if not _said(note.code, known))
 
 
 def _leave_their_images(result: "Result") -> bool:

@@ -15,9 +15,8 @@ from detap.checks.sanity_notes import notes_of_arrays, score_cut_notes, suspicio
 from detap.checks.tables import check_units, of_unknown_size, unsized_problem
 from detap.core.finishing import Scores, finish
 from detap.errors import DetapWarning, InputError, UsageError
-from detap.evaluation.id_zero import weighed
 from detap.evaluation.results import Curve, Matches, Result, every_cell, result_of
-from detap.evaluation.scene import Scene, notes_of_truth, rules_of
+from detap.evaluation.scene import Scene, rules_of
 from detap.evaluation.subset import select, shrink, wanted
 from detap.protocols import Protocol
 from detap.tables.detection import Detections, GroundTruth, Name
@@ -115,7 +114,10 @@ def evaluate(
 
 def with_advice(result: Result) -> Result:
     """Return the result with notes of what looks wrong about its tables, where anything does."""
-    result = weighed(result)
+    if result.ground_truth.zero_id.any():
+        from detap.evaluation.id_zero import weighed  # seldom needed
+
+        result = weighed(result)
     from_files = result.ground_truth.files and result.detections.files
     found = [] if from_files else list(notes_of_arrays(result))
     found += [*written_twice(result), *score_cut_notes(result)]
@@ -239,8 +241,7 @@ def finished_by(result: Result, protocol: Protocol) -> Result:
 
 def _result(scene: Scene, scores: Scores, classes: Iterable[str] | None = None) -> Result:
     """Put names on scores; of some classes alone, if they are named."""
-    of_truth = notes_of_truth(scene.ground_truth, scene.protocol)
-    notes = (*of_truth, *scene.notes_of_detections(), *scene.notes(scores))
+    notes = (*scene.notes_of_tables(), *scene.notes(scores))
     whole = result_of(scene, scene.protocol, scene.classes, scores, notes)
     if classes is None:
         return whole

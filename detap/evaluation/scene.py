@@ -55,6 +55,13 @@ class Scene:
     as_seen : bool
         Whether the detections are those of another scene, which was made of what was read: what a
         protocol rounds or leaves out it does once.
+
+    Attributes
+    ----------
+    images : tuple of int or str
+        The names of the images, by number.
+    class_ids : tuple of int or str
+        The identifiers of the classes of the detections, by number.
     """
 
     def __init__(
@@ -94,6 +101,9 @@ class Scene:
         self.neutral |= self.group & (rules.group_of_weight == 0)
         self.absorbing = _flagged(ground_truth, rules.absorbing) | self.group
         self.void = ground_truth.zero_id & (rules.id_zero == "no-match")
+        self.images = ground_truth.images
+        self.class_ids = self.detections.class_ids
+        self._boxes: tuple[Boxes, Boxes] | None = None
         self._check_lists()
 
     def _check_lists(self) -> None:
@@ -160,26 +170,14 @@ class Scene:
         """The group of each class that is in one, by its identifier."""
         return self.ground_truth.groups
 
-    @property
-    def images(self) -> tuple[Name, ...]:
-        """What each image is called, by number."""
-        return self.ground_truth.images
-
-    @property
-    def class_ids(self) -> tuple[Name, ...]:
-        """What each class of the detections is called, by number."""
-        return self.detections.class_ids
-
     def tables(self) -> "Scene":
         """Return this: the tables are at hand."""
         return self
 
     def boxes(self) -> tuple[Boxes, Boxes]:
-        """Return the columns of the detections and of the ground truths."""
-        return self._boxes
-
-    @cached_property
-    def _boxes(self) -> tuple[Boxes, Boxes]:
+        """Return the columns of the detections and of the ground truths, made once."""
+        if self._boxes is not None:
+            return self._boxes
         truth, claim = self.ground_truth, self.detections
         claim_area, truth_area = self.shapes.areas()
         decisive = self.shapes.deciding(claim_area)
@@ -189,10 +187,11 @@ class Scene:
         annotated = _range_areas(self.shapes)
         one = self.protocol.class_agnostic
         labels = [np.zeros_like(t.label) if one else t.label for t in (claim, truth)]
-        return (
+        self._boxes = (
             Boxes(claim.image, labels[0], claim.corners, claim_area, decisive, claim.score),
             Boxes(truth.image, labels[1], truth.corners, truth_area, annotated, np.zeros(0)),
         )
+        return self._boxes
 
     @cached_property
     def shapes(self) -> Shapes:
@@ -385,12 +384,17 @@ class Scene:
             counts, unscored = without_unscored(self.protocol, self.classes, counts)
         strangers = notes_of_strangers(counts, self.classes[:of_truth], self.protocol)
         nothing = note_of_nothing(scores.counts, self.detections.notes)
-        return [*self.notes_of_flags(), *nothing, *strangers, *unscored]
+        return [*nothing, *strangers, *unscored]
 
-    def notes_of_detections(self) -> list[Note]:
-        """Return the notes of the table that matter under this protocol."""
-        notes = self.detections.notes
-        return [note for note in notes if note != INTERLEAVED or self.protocol.ties == "file"]
+    def notes_of_tables(self) -> list[Note]:
+        """Return what readers noticed and matters under this protocol, and what flags come to."""
+        found = [
+            note
+            for note in self.detections.notes
+            if note != INTERLEAVED or self.protocol.ties == "file"
+        ]
+        of_truth = notes_of_truth(self.ground_truth, self.protocol)
+        return [*of_truth, *found, *self.notes_of_flags()]
 
     def notes_of_flags(self) -> list[Note]:
         """Return what is worth saying about ground truths that the protocol counts."""

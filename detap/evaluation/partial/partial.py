@@ -227,8 +227,7 @@ class Partial:
         sources = tuple(sorted({source if filled else "" for filled in found.filled.tolist()}))
         # What follows from the numbers, and what looks wrong where they are low, is left out: it
         # is of all parts that it would be true.
-        of_truth = notes_of_truth(scene.ground_truth, rules)
-        notes = (*of_truth, *scene.notes_of_detections(), *scene.notes_of_flags())
+        notes = tuple(scene.notes_of_tables())
         shared, own = noted(notes, () if truth is None else notes_of_truth(truth, rules))
         partial = cls(
             protocol=rules,
