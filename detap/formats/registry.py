@@ -165,10 +165,6 @@ class Format(NamedTuple):
     coordinates: str = ""
     boxes: tuple[str, ...] = ("xyxy",)
 
-    def reader(self) -> Any:
-        """Import the module that reads it."""
-        return import_module(self.module)
-
     def begin(self, side: str, path: str, reading: Mapping[str, Any]) -> Any:
         """Begin to read a side where that can be done ahead; return what to read on."""
         if not self.ahead:
@@ -194,7 +190,8 @@ class Format(NamedTuple):
 
     def read_ground_truth(self, path: Any, reading: Mapping[str, Any]) -> "GroundTruth":
         """Read ground truth; of `reading`, what concerns detections alone is left out."""
-        found: GroundTruth = self.reader().read_ground_truth(path, **self._of(TRUTH, reading))
+        read = import_module(self.module).read_ground_truth
+        found: GroundTruth = read(path, **self._of(TRUTH, reading))
         return self._recorded(replace(found, format=self.name), TRUTH, reading)
 
     def read_detections(
@@ -204,7 +201,7 @@ class Format(NamedTuple):
         options = self._of(DETECTIONS, reading)
         if truth is None:
             truth = self._named(path, options)
-        read = self.reader().read_detections
+        read = import_module(self.module).read_detections
         found: Detections
         other = FORMATS.get(truth.format, self)  # arrays are of none
         if other.module == self.module or (other.by_ids and self.by_ids):
@@ -653,20 +650,12 @@ def _fitting(path: str) -> list[str]:
         return _fitting_folder(path)
     name = shown(path).removesuffix("?...").lower()
     named = [entry for entry in FORMATS.values() if name.endswith(entry.suffixes)]
-    if stat.S_ISREG(mode):
-        looking = [entry for entry in named if entry.sniffs_files]
-        named = named or _of_content(path)
-        return _sniffed(path, looking) or _plain(named)
-    return _plain(named) or [entry.name for entry in named[:1]]
-
-
-def _sniffed(path: str, formats: Iterable[Format]) -> list[str]:
-    return [entry.name for entry in formats if import_module(entry.sniff).fits(path)]
-
-
-def _plain(formats: Iterable[Format]) -> list[str]:
-    """Return the first of the formats whose names alone tell them."""
-    return [entry.name for entry in formats if not entry.sniff][:1]
+    if not stat.S_ISREG(mode):
+        plain = [entry.name for entry in named if not entry.sniff]
+        return plain[:1] or [entry.name for entry in named[:1]]
+    looking = [entry for entry in named if entry.sniffs_files]
+    found = [entry.name for entry in looking if import_module(entry.sniff).fits(path)]
+    return found or [e.name for e in named or _of_content(path) if not e.sniff][:1]
 
 
 def _fitting_folder(path: str) -> list[str]:
@@ -679,9 +668,11 @@ def _fitting_folder(path: str) -> list[str]:
         and entry.folders
         and (folders or any(name.endswith(entry.suffixes) for name in names))
     ]
-    found = [] if "annotations" in folders else _sniffed(path, looking)
-    plain = _plain(_of_members(names, folders))
-    return found + [name for name in plain if _as_well(FORMATS[name], found, names)]
+    if "annotations" in folders:
+        looking = []
+    found = [entry.name for entry in looking if import_module(entry.sniff).fits(path)]
+    plain = _of_members(names, folders)[:1]
+    return found + [entry.name for entry in plain if _as_well(entry, found, names)]
 
 
 def _as_well(plain: Format, found: list[str], names: list[str]) -> bool:

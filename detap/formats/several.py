@@ -14,7 +14,6 @@ from detap.errors import InputError, Problem, UsageError
 from detap.formats.registry import Format
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, is_url, shown
-from detap.io.problems import Listed
 from detap.io.stream import refuse_os_error
 
 if TYPE_CHECKING:
@@ -36,25 +35,24 @@ def matching(given: Iterable[str]) -> tuple[str, ...]:
     InputError
         Where nothing matches a pattern.
     """
-    return tuple(sorted(path for text in given for path in _matching(text)))
+    paths: list[str] = []
+    for text in given:
+        marks = "*" if is_url(text) else "*?["  # behind a ? stands a query
+        if text == STDIN or not any(mark in text for mark in marks) or os.path.lexists(text):
+            found = [text]
+        elif is_url(text):
+            from detap.io.remote import matching_urls  # seldom needed
 
+            found = matching_urls(text)
+        else:
+            from glob import glob  # seldom needed
 
-def _matching(text: str) -> list[str]:
-    marks = "*" if is_url(text) else "*?["  # behind a ? stands a query
-    if text == STDIN or not any(mark in text for mark in marks) or os.path.lexists(text):
-        return [text]
-    if is_url(text):
-        from detap.io.remote import matching_urls  # seldom needed
-
-        found = matching_urls(text)
-    else:
-        from glob import glob  # seldom needed
-
-        found = glob(text, recursive=True)
-    if not found:
-        remedy = "check the path, from the folder that detap is run in"
-        raise InputError(Problem(shown(text), "", "matches no file", remedy))
-    return found
+            found = glob(text, recursive=True)
+        if not found:
+            remedy = "check the path, from the folder that detap is run in"
+            raise InputError(Problem(shown(text), "", "matches no file", remedy))
+        paths += found
+    return tuple(sorted(paths))
 
 
 def members(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[str, ...]:
@@ -67,19 +65,21 @@ def members(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[s
     UsageError
         Where a path is given twice, or standard input with others.
     """
-    found = tuple(sorted(path for given in paths for path in _members(given, format_of)))
+    found: list[str] = []
+    for path in paths:
+        is_folder = path != STDIN and "\0" not in path and os.path.isdir(path)
+        found += [path] if not is_folder else _files_of(path, format_of(path))
+    found.sort()
     twice = [path for path, count in Counter(found).items() if count > 1]
     if twice:
         raise UsageError(f"{twice[0]} is given twice: its boxes would count twice")
     if STDIN in found and len(found) > 1:
         raise UsageError("standard input cannot be one of several inputs: give it alone")
-    return found
+    return tuple(found)
 
 
-def _members(path: str, format_of: Callable[[str], Format]) -> list[str]:
-    if path == STDIN or "\0" in path or not os.path.isdir(path):
-        return [path]
-    file_format = format_of(path)
+def _files_of(path: str, file_format: Format) -> list[str]:
+    """Return the files of a format in a folder; the folder itself where that is a data set."""
     if file_format.folders:
         return [path]
     try:
@@ -106,6 +106,8 @@ class Sources:
     Attributes
     ----------
     paths : tuple of str
+    tells : bool
+        Whether :meth:`fraction` moves.
     """
 
     def __init__(self, paths: Sequence[str], begin: Callable[[str], Any] | None = None) -> None:
@@ -114,6 +116,7 @@ class Sources:
         self._done = 0
         self._next = self._begin(self.paths[0])
         self._now: Any = self._next
+        self.tells = len(self.paths) > 1 or hasattr(self._now, "fraction")
 
     def __iter__(self) -> Iterator[Any]:
         for number in range(len(self.paths)):
@@ -121,11 +124,6 @@ class Sources:
             if number + 1 < len(self.paths):
                 self._next = self._begin(self.paths[number + 1])
             yield self._now
-
-    @property
-    def tells(self) -> bool:
-        """Whether :meth:`fraction` moves."""
-        return len(self.paths) > 1 or hasattr(self._now, "fraction")
 
     def fraction(self) -> float:
         """Return which share of the inputs has been read, as far as that can be known."""
@@ -216,13 +214,15 @@ def detections_of(
 
 def _each(sources: Iterable[Any], read: Callable[[Any], Table], limits: Limits) -> list[Table]:
     """Return the table of each source; where any cannot be read, say so of all that cannot."""
-    tables = []
-    problems = Listed(limits.problems)
+    tables, errors = [], []
     for source in sources:
         try:
             tables.append(read(source))
         except InputError as error:
-            problems.note(*error.problems)
-            problems.count += error.omitted
-    problems.raise_any()
+            errors.append(error)
+    if errors:
+        problems = [problem for error in errors for problem in error.problems]
+        listed = problems[: max(1, limits.problems)]
+        omitted = sum(error.omitted for error in errors)
+        raise InputError(listed, len(problems) - len(listed) + omitted)
     return tables
