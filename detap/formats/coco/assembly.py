@@ -116,7 +116,7 @@ def truth_table(columns: TruthColumns, source: Source) -> GroundTruth:
         classes=names,
         class_ids=columns.class_ids,
         files=(source.file,),
-        notes=(*_as_is(source.as_is), *_truth_notes(columns), *negative, *name_notes),
+        notes=(*((AS_IS,) if source.as_is else ()), *_truth_notes(columns), *negative, *name_notes),
         area=columns.area,
         crowd=columns.crowd,
         difficult=np.zeros(len(columns.image), np.bool_)
@@ -225,7 +225,7 @@ def detection_table(
     negative = _negative_sides("detections", source, columns, columns.label < len(truth.class_ids))
     sample, shifted = _check_labels(columns, truth, source)
     notes = [
-        *_as_is(source.as_is),
+        *((AS_IS,) if source.as_is else ()),
         *negative,
         *shifted,
         *_detection_notes(columns, truth),
@@ -278,7 +278,7 @@ def _check_labels(
     if part:
         return sample, ()
     shifts = [*shift_suspicion(sample, shown(path), unknown=bool(columns.unknown))]
-    return sample, warned(shifts, _as_is(source.as_is))
+    return sample, warned(shifts, (AS_IS,) if source.as_is else ())
 
 
 def _by_id(found: Sampled, columns: DetectionColumns, truth: GroundTruth) -> CategorySample:
@@ -302,10 +302,6 @@ _OTHER_ORDER = {
     "xywh": "give [x, y, width, height]",
     "xyxy": "give [x1, y1, x2, y2]; or, of x, y, width, height, {} xywh",
 }
-
-
-def _as_is(insisted: bool) -> tuple[Note, ...]:
-    return (AS_IS,) if insisted else ()
 
 
 def _negative_sides(

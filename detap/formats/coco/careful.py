@@ -300,7 +300,8 @@ class _TruthReader:
             poses=None if self.poses is None else self.poses.columns(),
         )
         for name, by_image in self.lists.items():
-            columns = _with_list(columns, name, by_image)
+            if by_image:
+                columns = _with_list(columns, name, by_image)
         return columns
 
     def _check_parts(self) -> None:

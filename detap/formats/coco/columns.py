@@ -193,8 +193,6 @@ def listed_pairs(
         Of the list, a key of :data:`LISTS`.
     columns : TruthColumns
     """
-    if not lists:
-        return columns
     known, width = label >= 0, len(columns.class_ids)
     distinct = np.unique(image[known] * np.int64(width) + label[known])
     pairs = np.stack(np.divmod(distinct, max(width, 1)), axis=1).astype(np.int32)

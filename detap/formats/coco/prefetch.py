@@ -9,14 +9,16 @@ import os
 import threading
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from detap.core.threads import memory_is_tight
 from detap.formats.coco._scan import CAN_SPLIT, ListsScan, ResultsScan, TruthScan, find_record
-from detap.formats.reading.awaited import Awaited
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.io.paths import STDIN, Path, is_url
 from detap.io.stream import Stream
+
+if TYPE_CHECKING:
+    from detap.formats.reading.awaited import Awaited
 
 SPLIT_FROM = 96 << 20
 """Bytes from which on a results file is read by two threads; below, joining costs what is won."""
@@ -81,6 +83,8 @@ class Handle(Generic[Scan]):
         try:
             with Stream(self.path, self.limits) as stream:
                 if self.limits.digests and stream.status is not None:
+                    from detap.formats.reading.awaited import Awaited  # most runs want none
+
                     self.sha256 = Awaited(partial(_sha256_of, stream))
                 self._read(stream)
                 if self.limits.digests and is_url(self.path):
@@ -100,7 +104,8 @@ class Handle(Generic[Scan]):
         shapes = self.masks, self.keypoints
         scan = new_scan(self._scanner, stream, read, *shapes, xyxy=self.boxes == "xyxy")
         self._at_work = scan, stream.size
-        if scan.run() if any(shapes) else run(scan, stream):
+        large = stream.size >= SPLIT_FROM and not any(shapes)
+        if run(scan, stream) if large else scan.run():
             self._scan = scan
         elif once:
             self._blocks.append(stream.read_all())
@@ -184,10 +189,9 @@ def new_scan(
 
 
 def run(scan: TruthScan | ResultsScan | ListsScan, stream: Stream) -> bool:
-    """Run a scan, in two threads where that pays; return whether the file was regular."""
-    large = stream.size >= SPLIT_FROM and (os.cpu_count() or 1) >= SPLIT_CORES
-    large = large and not memory_is_tight()
-    if large and isinstance(scan, ResultsScan) and stream.descriptor >= 0:
+    """Run a scan of a large file, in two threads where that pays; return whether it was regular."""
+    pays = (os.cpu_count() or 1) >= SPLIT_CORES and not memory_is_tight()
+    if pays and isinstance(scan, ResultsScan) and stream.descriptor >= 0:
         start = _middle(stream)
         if start:
             return _run_split(scan, stream, start)

@@ -22,17 +22,15 @@ class Sampled(NamedTuple):
     images : tuple of (int, list of (int, int))
         The key of each image, ascending; and the class of each object with a detection in its
         place, and that of the detection.
+    pairs : list of (int, int)
+        Those classes, of all images together.
     objects : int
         How many objects were looked at.
     """
 
     images: tuple[tuple[int, list[tuple[int, int]]], ...]
+    pairs: list[tuple[int, int]]
     objects: int
-
-    @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The pairs of all images."""
-        return [pair for _, pairs in self.images for pair in pairs]
 
 
 def sampled_classes(columns: DetectionColumns, truth: GroundTruth) -> Sampled:
@@ -66,4 +64,4 @@ def sampled_classes(columns: DetectionColumns, truth: GroundTruth) -> Sampled:
             _OVERLAP,
         )
         found.append((key, pairs))
-    return Sampled(tuple(found), objects)
+    return Sampled(tuple(found), [pair for _, pairs in found for pair in pairs], objects)

@@ -4,9 +4,8 @@ References: the data format of the COCO API (pycocotools ``coco.py``, ``loadRes`
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -32,7 +31,6 @@ from detap.io.problems import check_choice
 from detap.tables.detection import (
     BOX_ENCODINGS,
     Detections,
-    Floats,
     GroundTruth,
     Name,
     SourceFile,
@@ -108,7 +106,8 @@ def read_ground_truth(
     def place(row: int) -> str:
         return f"annotations[{row if origin is None else origin[row]}]"
 
-    source = _source(handle, columns.records, as_is, place)
+    file = SourceFile(handle.path, columns.records, sha256=handle.sha256)
+    source = Source(file, handle.limits, as_is, place, handle.boxes)
     if columns.outlines is None:
         return truth_table(columns, source)
     from detap.formats.coco.shaping import shaped_truth  # only where masks are scored
@@ -120,9 +119,13 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
     """Return what the fast reader read; None where the careful one must."""
     if scan is None:
         return None
-    categories = _categories(scan.categories)
+    categories: dict[Name, str | None] | None = class_names(scan.categories)
     if categories is None:
-        return None
+        from detap.formats.coco import careful
+
+        categories = careful.read_categories(scan.categories)
+        if categories is None:
+            return None
     counts = {
         "missing-annotation-ids": scan.without_id,
         "missing-area": scan.without_area,
@@ -158,19 +161,18 @@ def scanned_truth(scan: TruthScan | None) -> TruthColumns | None:
         zero_row=zero_row,
         origin=None,
         counts=counts,
-        groups=_groups(scan.categories),
+        groups=_groups(scan.categories) if b'"frequency"' in scan.categories else {},
         outlines=_outlines(scan, records),
         poses=_poses(scan, records),
     )
     for name, (lists, of_image, of_label) in zip(LISTS, listed, strict=True):
-        found = listed_pairs(np.asarray(of_image), np.asarray(of_label), lists, name, found)
+        if lists:
+            found = listed_pairs(np.asarray(of_image), np.asarray(of_label), lists, name, found)
     return found
 
 
 def _groups(listed: bytes) -> dict[Name, str]:
     """Return the group of each category that is in one."""
-    if b'"frequency"' not in listed:
-        return {}
     from detap.formats.coco import careful
 
     return groups_of(careful.read_listed(listed))
@@ -190,22 +192,6 @@ def _poses(scan: TruthScan, rows: int) -> Poses | None:
         return None
     values, sides, without = map(np.asarray, found)
     return Poses(values.reshape(rows, scan.keypoints, 3), sides, without)
-
-
-def _keypoints(scan: ResultsScan, rows: int, due: int) -> Floats | None:
-    """Return the keypoints of results, `due` each where there are no rows."""
-    found = scan.poses_of(rows, truth=False)
-    return None if found is None else np.asarray(found[0]).reshape(rows, scan.keypoints or due, 2)
-
-
-def _categories(listed: bytes) -> dict[Name, str | None] | None:
-    """Return the name of each category by ascending id; None where the file needs care."""
-    names: dict[Name, str | None] | None = class_names(listed)
-    if names is None:
-        from detap.formats.coco import careful
-
-        names = careful.read_categories(listed)
-    return names
 
 
 def read_detections(
@@ -298,7 +284,8 @@ def read_detections(
         from detap.formats.coco import calls
 
         columns, notes = calls.named_alike(columns, truth, file)
-    source = _source(handle, len(columns.image), as_is, "[{}]".format)
+    source_file = SourceFile(handle.path, len(columns.image), sha256=handle.sha256)
+    source = Source(source_file, handle.limits, as_is, "[{}]".format, handle.boxes)
     if columns.outlines is None:
         table = detection_table(columns, truth, source)
     else:
@@ -307,8 +294,9 @@ def read_detections(
         table = masked_table(columns, truth, source, keep=handle.masks)
     if truth.polygons is not None and b'"segmentation"' in handle.content():
         notes += (Note(POLYGONS_BOUNDED, _BOUNDED, len(table), warning=False),)
-    notes = (*table.notes, *notes, *_file_name_notes(columns, truth))
-    return replace(table, notes=notes, files=(*table.files, *sources))
+    if columns.file_names and not columns.by_file:
+        notes += (*_file_name_notes(columns, truth),)
+    return replace(table, notes=(*table.notes, *notes), files=(*table.files, *sources))
 
 
 def goes_by_names(truth: GroundTruth, class_names: object, first: object) -> bool:
@@ -358,6 +346,8 @@ def scanned_detections(
         return None
     *rest, unknown = columns
     image, label, corners, box_area, score = map(np.asarray, rest)
+    poses = scan.poses_of(count, truth=False)
+    shape = count, scan.keypoints or due, 2  # as many as due where there are no rows
     return DetectionColumns(
         image=image,
         label=label,
@@ -368,24 +358,14 @@ def scanned_detections(
         file_names=file_names,
         categories=categories,
         outlines=_outlines(scan, count),
-        keypoints=_keypoints(scan, count, due),
+        keypoints=None if poses is None else np.asarray(poses[0]).reshape(shape),
         by_file=images is not truth.images,
     )
 
 
-def _source(handle: Handle[Any], records: int, as_is: bool, place: Callable[[int], str]) -> Source:
-    file = SourceFile(handle.path, records, sha256=handle.sha256)
-    return Source(file, handle.limits, as_is, place, handle.boxes)
-
-
 def _file_name_notes(columns: DetectionColumns, truth: GroundTruth) -> Iterator[Note]:
     """Say where a results file that lists its images means others by the same ids."""
-    if (
-        columns.by_file
-        or not columns.file_names
-        or len(truth.files) != 1
-        or truth.files[0].path == STDIN
-    ):
+    if len(truth.files) != 1 or truth.files[0].path == STDIN:
         return
     from detap.formats.coco.aside import listed_file_names  # seldom needed
 
