@@ -30,7 +30,6 @@ import click
 from detap._version import __version__
 from detap.cli._giving_up import end_with
 from detap.cli.command import Group
-from detap.cli.completing import answer
 from detap.cli.session import Session
 from detap.errors import DetapError, InputError
 from detap.io.writing import silence_stdout
@@ -54,6 +53,9 @@ COMMANDS = (
     "completion",
 )
 """The commands, in the order of the help; each is a module of this package."""
+
+COMPLETE = "_DETAP_COMPLETE"
+"""The variable with which a shell that completes a line runs detap: what it asks for."""
 
 DEFECT, USAGE, INTERRUPTED = 3, 2, 130
 
@@ -113,10 +115,29 @@ def group(ctx: click.Context) -> None:
 
 
 def run() -> NoReturn:
-    """Run the command line of this process and end it with the status."""
+    """Run the command line of this process and end it with the status.
+
+    Where a shell asks, what may stand at the cursor is printed instead. The process ends at once:
+    taking the interpreter apart costs 0.01 s and can only fail.
+    """
     end_with(DEFECT, _TOO_LARGE)
-    answered = answer(group)
-    _end(main(sys.argv[1:]) if answered is None else answered)
+    instruction = os.environ.pop(COMPLETE, None)
+    if instruction is None:
+        status = main(sys.argv[1:])
+    else:
+        from click.shell_completion import shell_complete  # only then
+
+        status = shell_complete(group, {}, "detap", COMPLETE, instruction)
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None:
+            continue
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            pass
+        except (OSError, ValueError):
+            status = status or USAGE
+    os._exit(status)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -134,7 +155,11 @@ def main(arguments: Sequence[str]) -> int:
     """
     session = Session()
     with _Signals() as signals:
-        status = _guarded(lambda: _invoke(arguments, session), session, signals)
+        try:
+            status = _invoke(arguments, session)
+        except BaseException as error:  # the one place where everything is caught
+            # A signal counts, whatever became of it: an import may raise another error in its place
+            status = signals.status or _failed(error, session)
         session.done()
     return signals.status or status
 
@@ -149,25 +174,18 @@ def _invoke(arguments: Sequence[str], session: Session) -> int:
     return int(status or 0)
 
 
-def _guarded(command: Callable[[], int], session: Session, signals: "_Signals") -> int:
-    """Return the status of a command, whatever it ends with."""
-    try:
-        return command()
-    except BaseException as error:  # the one place where everything is caught
-        if signals.status:  # whatever became of it: an import may raise another error in its place
-            return signals.status
-        status, message = next(
-            ending(error) for kinds, ending in _ENDINGS if isinstance(error, kinds)
-        )
-        if isinstance(error, BrokenPipeError):
-            silence_stdout()
-        if session.debug and message:
-            import traceback  # only for this
+def _failed(error: BaseException, session: Session) -> int:
+    """Say what ended a command, and return the exit status."""
+    status, message = next(ending(error) for kinds, ending in _ENDINGS if isinstance(error, kinds))
+    if isinstance(error, BrokenPipeError):
+        silence_stdout()
+    if session.debug and message:
+        import traceback  # only for this
 
-            session.say(traceback.format_exc().rstrip())
-        if message:
-            session.say(printable_lines(message))
-        return status
+        session.say(traceback.format_exc().rstrip())
+    if message:
+        session.say(printable_lines(message))
+    return status
 
 
 def _usage(error: click.ClickException) -> str:
@@ -261,17 +279,3 @@ class _Signals:
             signal.signal(number, signal.SIG_IGN)
         self.status = self.status or 128 + number
         raise _Signalled(self.status)
-
-
-def _end(status: int) -> NoReturn:
-    """End the process at once: taking the interpreter apart costs 0.01 s and can only fail."""
-    for stream in (sys.stdout, sys.stderr):
-        if stream is None:
-            continue
-        try:
-            stream.flush()
-        except BrokenPipeError:
-            pass
-        except (OSError, ValueError):
-            status = status or USAGE
-    os._exit(status)

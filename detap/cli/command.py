@@ -3,11 +3,14 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from detap.spelling import nearest
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _ALL = "detap.help-all"
 _LONG = 20
@@ -17,6 +20,13 @@ def _show(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
         click.echo(full_help(ctx) if parameter is _HELP_ALL else ctx.get_help())
         ctx.exit()
+
+
+def files(ctx: click.Context, _: click.Parameter, incomplete: str) -> "list[CompletionItem[Any]]":
+    """Let the shell complete the name of a file."""
+    from click.shell_completion import CompletionItem  # only then
+
+    return [CompletionItem(incomplete, type="file")]
 
 
 def full_help(ctx: click.Context) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from detap.cli.completing import files
+from detap.cli.command import files
 from detap.cli.session import Session
 from detap.cli.values import Given, Path, Target, Value, Whole
 from detap.errors import UsageError

@@ -5,8 +5,7 @@ from functools import partial
 
 import click
 
-from detap.cli.command import Command
-from detap.cli.completing import files
+from detap.cli.command import Command, files
 from detap.cli.options import general_options, option, stack
 from detap.errors import UsageError
 from detap.io.writing import STDOUT, check_target, write

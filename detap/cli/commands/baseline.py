@@ -7,8 +7,7 @@ from typing import Any
 
 import click
 
-from detap.cli.command import Command, Group
-from detap.cli.completing import files
+from detap.cli.command import Command, Group, files
 from detap.cli.options import general_options, option, stack
 from detap.cli.session import Session
 from detap.errors import UsageError

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
+from detap.cli.command import files
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.eval import selected
-from detap.cli.completing import files
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     general_options,

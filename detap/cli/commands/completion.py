@@ -3,8 +3,8 @@
 import click
 from click.shell_completion import get_completion_class
 
+from detap.cli import COMPLETE
 from detap.cli.command import Command
-from detap.cli.completing import VARIABLE
 
 _SHELLS = ("bash", "zsh", "fish")
 
@@ -26,4 +26,4 @@ def command(ctx: click.Context, /, shell: str) -> None:
     """
     found = get_completion_class(shell)
     assert found is not None  # of click itself
-    click.echo(found(ctx.find_root().command, {}, "detap", VARIABLE).source())
+    click.echo(found(ctx.find_root().command, {}, "detap", COMPLETE).source())

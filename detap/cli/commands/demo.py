@@ -8,8 +8,7 @@ from importlib.util import find_spec
 
 import click
 
-from detap.cli.command import Command
-from detap.cli.completing import files
+from detap.cli.command import Command, files
 from detap.errors import UsageError
 from detap.names import printable
 

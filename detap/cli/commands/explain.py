@@ -10,9 +10,9 @@ from click.core import ParameterSource
 
 from detap.analysis.explanation.searched import searched_presets
 from detap.analysis.explanation.wanted import Wanted
+from detap.cli.command import files
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.eval import selected
-from detap.cli.completing import files
 from detap.cli.inputs import Inputs
 from detap.cli.options import (
     change_options,

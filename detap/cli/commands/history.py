@@ -4,8 +4,7 @@ from typing import Any
 
 import click
 
-from detap.cli.command import Command
-from detap.cli.completing import files
+from detap.cli.command import Command, files
 from detap.cli.options import general_options, option, output_options, strict_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session

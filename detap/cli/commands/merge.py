@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from detap.cli.analyses import analysis_options
+from detap.cli.command import files
 from detap.cli.commands.eval import command as evaluating
-from detap.cli.completing import files
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import SEEN, chosen_images, chosen_names, limits_of
 from detap.cli.options import (
