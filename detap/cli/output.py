@@ -36,6 +36,10 @@ class Outputs(Record):
         Further files that the command writes by itself.
     inputs : tuple of str
         Paths that must not be written.
+    want_digests : bool
+        Whether any report shows the sha256 of the inputs.
+    want_material : bool
+        Whether any report asks more of the result than its numbers.
     asked : bool
         Whether standard output was asked for, so that a quiet run writes there too.
     """
@@ -44,6 +48,8 @@ class Outputs(Record):
     files: tuple[tuple[Sink, str], ...]
     others: tuple[str, ...]
     inputs: tuple[str, ...]
+    want_digests: bool
+    want_material: bool
     asked: bool = False
 
     @classmethod
@@ -65,23 +71,21 @@ class Outputs(Record):
             if paths.count(path) > 1:
                 raise UsageError(f"{printable(path)} is to be written twice")
         stdout = to_stdout[0] or stdout if to_stdout else stdout
-        asked = bool(named or to_stdout)
-        return cls(stdout, files, tuple(others), tuple(inputs), asked)
+        sinks = [stdout, *(sink for sink, _ in files)]
+        return cls(
+            stdout,
+            files,
+            tuple(others),
+            tuple(inputs),
+            want_digests=any(sink.digests for sink in sinks),
+            want_material=any(sink.extra for sink in sinks),
+            asked=bool(named or to_stdout),
+        )
 
     @property
     def sinks(self) -> list[Sink]:
         """The formats of all reports."""
         return [self.stdout, *(sink for sink, _ in self.files)]
-
-    @property
-    def want_digests(self) -> bool:
-        """Whether any report shows the sha256 of the inputs."""
-        return any(sink.digests for sink in self.sinks)
-
-    @property
-    def want_material(self) -> bool:
-        """Whether any report asks more of the result than its numbers."""
-        return any(sink.extra for sink in self.sinks)
 
     def refuse_others(self, what: str) -> None:
         """Raise UsageError where a report that has few forms is wanted in another."""
