@@ -1,7 +1,7 @@
 """What a command reads: which files, as what, and which of their classes and images."""
 
 import os
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -143,11 +143,11 @@ class Inputs(Record):
         return Sources(paths, begin)
 
     @staticmethod
-    def fraction(sources: tuple[Sources, Sources]) -> "Callable[[], float] | None":
-        """Return what tells which share of the sources has been read, where that is known."""
+    def fraction(sources: tuple[Sources, Sources]) -> float | None:
+        """Return which share of the sources has been read, where that is known."""
         if not all(side.tells for side in sources):
             return None
-        return lambda: sum(side.fraction() for side in sources) / len(sources)
+        return sum(side.fraction() for side in sources) / len(sources)
 
     def read(self, sources: tuple[Sources, Sources]) -> "tuple[GroundTruth, Detections]":
         """Return both tables from what :meth:`begin` has returned."""

@@ -1,10 +1,9 @@
-"""A progress bar on stderr for work that takes long, at no cost for work that does not.
+"""A progress bar at a terminal for work that takes long, at no cost for work that does not.
 
 A thread sleeps; only if the work still goes on after two seconds does it import rich and draw. What
 is at work is asked how far it is: it does not report, so that it loses nothing.
 """
 
-import sys
 import threading
 from collections.abc import Callable
 
@@ -26,14 +25,14 @@ class Progress:
     def __init__(self, after: float = QUICK) -> None:
         self._after = after
         self._what = ""
-        self._fraction: Callable[[], float] | None = None
+        self._fraction: Callable[[], float | None] | None = None
         self._over = threading.Event()
         self._thread: threading.Thread | None = None
 
-    def doing(self, what: str, fraction: Callable[[], float] | None = None) -> None:
+    def doing(self, what: str, fraction: Callable[[], float | None] | None = None) -> None:
         """Say what goes on from now, and how to ask which share of it is done, if that is known."""
         self._what, self._fraction = what, fraction
-        if self._thread is None and is_watched():
+        if self._thread is None:
             self._thread = threading.Thread(target=self._watch, daemon=True)
             self._thread.start()
 
@@ -62,11 +61,3 @@ class Progress:
                     total=None if share is None else 1.0,
                     completed=share or 0.0,
                 )
-
-
-def is_watched() -> bool:
-    """Tell whether stderr is a terminal."""
-    try:
-        return sys.stderr is not None and sys.stderr.isatty()
-    except ValueError:  # closed
-        return False

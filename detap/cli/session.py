@@ -5,7 +5,6 @@ from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from detap.cli.progress import Progress, is_watched
 from detap.errors import Note, UsageError
 from detap.names import printable
 
@@ -41,11 +40,13 @@ class Session:
         """Whether only errors are to be said."""
         return self.verbosity < 0
 
-    def doing(self, what: str, fraction: "Callable[[], float] | None" = None) -> None:
+    def doing(self, what: str, fraction: "Callable[[], float | None] | None" = None) -> None:
         """Say at a terminal what goes on, should it take long; :meth:`done` ends that."""
-        if self.quiet:
+        if not _is_watched() or self.quiet:
             return
         if self._progress is None:
+            from detap.cli.progress import Progress  # only at a terminal
+
             self._progress = Progress()
         self._progress.doing(what, fraction)
 
@@ -101,9 +102,17 @@ class Session:
         self._since = now
 
 
+def _is_watched() -> bool:
+    """Tell whether stderr is a terminal."""
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:  # closed
+        return False
+
+
 def _fitted(text: str) -> str:
     """Return a sentence in lines that a terminal need not break inside words."""
-    if not is_watched():
+    if not _is_watched():
         return text
     from shutil import get_terminal_size  # only at a terminal
     from textwrap import fill  # only at a terminal

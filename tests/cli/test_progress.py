@@ -6,12 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from detap.cli.progress import Progress
+from detap.cli.session import Session
 from detap.formats.coco import prefetch
 
 SLOW = """
@@ -56,11 +58,14 @@ def test_short_work_shows_nothing() -> None:
     assert at_terminal(SLOW.format(after=600, patience=0.3)) == "end\r\n"
 
 
-def test_nothing_is_drawn_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    progress = Progress(after=0)
-    progress.doing("Reading")
+def test_nothing_is_drawn_where_nobody_watches(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("detap.cli.progress.Progress", partial(Progress, after=0))
+    session = Session()
+    session.doing("Reading")
     time.sleep(0.05)
-    progress.stop()
+    session.done()
     assert capsys.readouterr().err == ""
 
 

@@ -71,6 +71,7 @@ def test_eval_imports_only_what_it_needs(coco: Files) -> None:
     assert not {"hashlib", "csv", "json", "difflib", "detap.analysis.crosscheck"} & modules
     assert not {"detap.formats.voc.tables", "detap.formats.coco.careful"} & modules
     assert not {"numpy.ma", "locale", "unicodedata", "detap.tables.masks"} & modules
+    assert not {"detap.cli.progress"} & modules
     sections = "detap.report.sections"  # schemas are derived when asked for
     assert not {f"{sections}.schema", f"{sections}.documents"} & modules
 

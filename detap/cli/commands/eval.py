@@ -149,7 +149,7 @@ def _in_one_run(
     from detap.evaluation.detection import score_tables, with_advice
 
     session.timed("starting")
-    session.doing("Reading", inputs.fraction(sources))
+    session.doing("Reading", lambda: inputs.fraction(sources))
     truth, detections = inputs.read(sources)
     session.timed("reading")
     session.doing("Evaluating")

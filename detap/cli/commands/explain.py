@@ -237,7 +237,7 @@ def _explain(
     from detap.evaluation.selection import Selection
     from detap.report.sections.selection import selection_blocks
 
-    session.doing("Reading", inputs.fraction(sources))
+    session.doing("Reading", lambda: inputs.fraction(sources))
     truth, detections = inputs.read(sources)
     session.timed("reading")
     session.doing("Explaining")

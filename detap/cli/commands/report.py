@@ -163,7 +163,7 @@ def _report(
     from detap.checks.sanity_notes import comparison_notes
     from detap.evaluation.detection import score_tables, with_advice
 
-    session.doing("Reading", inputs.fraction(sources))
+    session.doing("Reading", lambda: inputs.fraction(sources))
     truth, detections = inputs.read(sources)
     session.timed("reading")
     session.doing("Evaluating")
