@@ -16,7 +16,7 @@ from detap.formats.several import (
     members,
     part_limits,
 )
-from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.limits import Limits
 from detap.io.paths import STDIN
 from detap.io.stream import read_bytes
 from detap.records import Record
@@ -45,7 +45,7 @@ class Inputs(Record):
     gt, dt : tuple of str
         Paths, patterns and folders expanded; ``"-"`` in `dt` is stdin.
     reading : dict
-        What else the readers of either format take.
+        What else the readers of either format take, and their limits.
     told : dict
         The formats of detections that were told, by path: telling one may open a folder's files.
     named : Format or None
@@ -68,10 +68,10 @@ class Inputs(Record):
     @classmethod
     def from_options(cls, options: dict[str, Any]) -> "Inputs":
         """Take the input options out of `options`; the format is told from the files if need be."""
-        gt, dt = (matching(options.pop(side)) for side in ("gt", "dt"))
+        gt, dt = matching(options.pop("gt")), matching(options.pop("dt"))
         both = options.pop("file_format")
         names = [options.pop(option) or both for option in ("gt_format", "dt_format")]
-        given = {option: options.pop(option.name) for option in format_options()}
+        given = [(option.name, options.pop(option.name)) for option in format_options()]
         as_is = {"as_is": True} if options.pop("as_is") else {}
         repartition = options.pop("repartition")
         limits = limits_of(options)
@@ -79,19 +79,14 @@ class Inputs(Record):
             raise UsageError("only the detections can come from stdin, not the ground truth")
         named = None if names[1] is None else format_named(names[1])
         found = told(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
-        reading = {option.name: value for option, value in given.items() if value is not None}
-        inputs = cls(found, gt, dt, reading | as_is | limits, {}, named, repartition)
+        reading = {name: value for name, value in given if value is not None}
+        inputs = cls(found, gt, dt, {**reading, **as_is}, {}, named, repartition)
         check_options(reading, [found], map(inputs.format_of, dt))
-        gt = members(gt, lambda _: found)
-        if len(gt) > 1:
-            reading = {"limits": part_limits(inputs.limits, gt)}
-            inputs = replace(inputs, reading={**inputs.reading, **reading})
-        dt = members(dt, inputs.format_of)
+        gt, dt = members(gt, lambda _: found), members(dt, inputs.format_of)
         part = options.get("partial") is not None
-        if len(dt) > 1 or part:
-            reading = {"limits": replace(inputs.limits, part=True)}
-            inputs = replace(inputs, reading={**inputs.reading, **reading})
-        return replace(inputs, gt=gt, dt=dt, part=part)
+        limits = replace(part_limits(limits, gt), part=len(dt) > 1 or part)
+        reading = {**inputs.reading, "limits": limits}
+        return replace(inputs, gt=gt, dt=dt, reading=reading, part=part)
 
     def scored_by(self, *protocols: "Protocol", digests: bool) -> "Inputs":
         """Return the same, with what any of the protocols asks for beside boxes.
@@ -99,7 +94,7 @@ class Inputs(Record):
         With `digests` the files are hashed while they are read.
         """
         asked = {name: value for rules in protocols for name, value in rules.reading.items()}
-        limits = replace(self.limits, digests=digests)
+        limits = replace(self.reading["limits"], digests=digests)
         return replace(self, reading={**self.reading, **asked, "limits": limits})
 
     def read_with(self, options: Mapping[str, str]) -> "Inputs":
@@ -115,18 +110,11 @@ class Inputs(Record):
             self.told[path] = self.format.of_detections(path)
         return self.named or self.told[path]
 
-    @property
-    def limits(self) -> Limits:
-        """What is accepted at most."""
-        found: Limits = self.reading.get("limits", DEFAULT_LIMITS)
-        return found
-
     def paths(self) -> list[str]:
         """Return the paths that must not be written."""
         formats = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
         options = [option for entry in formats for option in entry.options]
-        paths = [o.name for o in options if o.is_path or o.may_be_path]
-        files = [self.reading.get(name) for name in paths]
+        files = [self.reading.get(o.name) for o in options if o.is_path or o.may_be_path]
         return [path for path in (*self.gt, *self.dt, *files) if path not in (None, STDIN)]
 
     def begin(self) -> tuple[Sources, Sources]:
@@ -135,12 +123,8 @@ class Inputs(Record):
 
     def _begin(self, side: str, paths: tuple[str, ...]) -> Sources:
         ahead = {name: value for name, value in self.reading.items() if name != "as_is"}
-
-        def begin(path: str) -> Any:
-            entry = self.format if side == TRUTH else self.format_of(path)
-            return entry.begin(side, path, ahead)
-
-        return Sources(paths, begin)
+        format_of = self.format_of if side == DETECTIONS else lambda _: self.format
+        return Sources(paths, lambda path: format_of(path).begin(side, path, ahead))
 
     @staticmethod
     def fraction(sources: tuple[Sources, Sources]) -> float | None:
@@ -159,7 +143,7 @@ class Inputs(Record):
         return ground_truth_of(
             sources,
             lambda source: self.format.read_ground_truth(source, self.reading),
-            self.limits,
+            self.reading["limits"],
             repartition=self.repartition,
         )
 
@@ -169,7 +153,7 @@ class Inputs(Record):
             sources,
             lambda source: self.format_of(source).read_detections(source, truth, self.reading),
             truth,
-            self.limits,
+            self.reading["limits"],
             repartition=self.repartition,
             judge=not self.part,
         )
@@ -183,11 +167,10 @@ class Inputs(Record):
         return self.read_detections(self._begin(DETECTIONS, self.meant(given)), truth)
 
 
-def limits_of(options: dict[str, Any]) -> dict[str, Limits]:
-    """Take the limits out of `options`; nothing where none is given."""
-    given = {field: options.pop(name, None) for name, field in _LIMITS.items()}
-    given = {field: value for field, value in given.items() if value is not None}
-    return {"limits": Limits(**given)} if given else {}
+def limits_of(options: dict[str, Any]) -> Limits:
+    """Take the limits out of `options`; those that are not given are the default."""
+    given = [(field, options.pop(name, None)) for name, field in _LIMITS.items()]
+    return Limits(**{field: value for field, value in given if value is not None})
 
 
 def chosen_names(given: Iterable[str], known: Iterable[str]) -> list[str]:

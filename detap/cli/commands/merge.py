@@ -32,7 +32,7 @@ from detap.cli.session import Session
 from detap.cli.settings.command import ConfiguredCommand, config_options
 from detap.errors import UsageError
 from detap.formats.several import matching
-from detap.io.limits import DEFAULT_LIMITS
+from detap.io.limits import Limits
 from detap.io.stream import read_bytes
 from detap.report.inputs import describe_partial
 
@@ -123,14 +123,13 @@ def command(session: Session, /, partials: tuple[str, ...], **options: Any) -> i
     return tell(found, (gates, baseline), outputs, options, session)
 
 
-def _read(
-    paths: tuple[str, ...], limits: Mapping[str, Any], options: Mapping[str, Any]
-) -> "Partial":
+def _read(paths: tuple[str, ...], limits: Limits, options: Mapping[str, Any]) -> "Partial":
     """Return what partials add up to."""
     from detap.evaluation.partial import Partial, merge
 
-    most = limits.get("limits", DEFAULT_LIMITS)
-    parts = [Partial.from_bytes(read_bytes(path, most), limits=most, name=path) for path in paths]
+    parts = [
+        Partial.from_bytes(read_bytes(path, limits), limits=limits, name=path) for path in paths
+    ]
     return merge(parts, repeats=options["repeats"])
 
 
