@@ -11,7 +11,7 @@ from pathlib import Path
 
 from detap import metrics
 from detap.cli.commands.config import BY_SECTION
-from detap.cli.settings.schema import settings_schema
+from detap.cli.settings_schema import settings_schema
 from detap.formats.registry import FORMATS, Option, options
 from detap.metrics.at_threshold import AT_THRESHOLD
 from detap.protocols import PRESETS, Protocol

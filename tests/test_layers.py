@@ -15,7 +15,7 @@ PACKAGE = ROOT / "detap"
 # import from its own room, from the rooms of its floor that stand after it, and from lower ones.
 FLOORS = (
     ("__main__", "cli.commands"),
-    ("cli.settings", "cli", "pytest_plugin", "testing", "torch"),
+    ("cli", "pytest_plugin", "testing", "torch"),
     ("compat.pycocotools", "compat"),
     ("engines",),
     ("report.page", "report.sinks", "report.sections", "report"),

@@ -9,7 +9,7 @@ from typing import Any
 import click
 import pytest
 
-from detap.cli.settings.command import ConfiguredCommand
+from detap.cli.settings import ConfiguredCommand
 from tests.cli.conftest import Ended, detap, summary, write_coco
 
 __all__ = ["detap"]

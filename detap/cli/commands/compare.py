@@ -25,7 +25,7 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Text, Whole
 from detap.errors import UsageError
 from detap.gates.demands import DEFAULT_RESAMPLES, RESAMPLES, SEEDS

@@ -12,8 +12,9 @@ from detap import metrics
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.commands.rank import classification, retrieval
 from detap.cli.options import Option, general_options, option, rules_from, stack
-from detap.cli.settings.command import (
+from detap.cli.settings import (
     ConfiguredCommand,
+    Settings,
     blame_file,
     config_options,
     defaults_of,
@@ -21,7 +22,6 @@ from detap.cli.settings.command import (
     setting_name,
     settings_of,
 )
-from detap.cli.settings.file import Settings
 from detap.formats.registry import FORMATS
 from detap.gates.demands import LIMITS
 from detap.metrics.at_threshold import AT_THRESHOLD
@@ -103,7 +103,7 @@ def command(ctx: click.Context, /, shown: str, **options: Any) -> None:
     over the environment, and that over the file.
     """
     if options["schema"] is not None:
-        from detap.cli.settings.schema import settings_schema  # seldom, both
+        from detap.cli.settings_schema import settings_schema  # seldom, both
 
         name = options["schema"]
         asked = settings_schema(BY_SECTION) if name == _SETTINGS else schema(name)

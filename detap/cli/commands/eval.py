@@ -29,7 +29,7 @@ from detap.cli.reporting import (
     tell,
 )
 from detap.cli.session import Session
-from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.sharded import engine_options, evaluate_shards, in_shards
 from detap.errors import DifferenceError, Note
 from detap.formats.several import Sources

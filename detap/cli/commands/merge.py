@@ -29,7 +29,7 @@ from detap.cli.reporting import (
     tell,
 )
 from detap.cli.session import Session
-from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, config_options
 from detap.errors import UsageError
 from detap.formats.several import matching
 from detap.io.limits import Limits

@@ -24,7 +24,7 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Whole
 from detap.errors import InputError, Problem, UsageError
 from detap.gates.demands import Judged, Kept, Spelling

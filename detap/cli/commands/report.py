@@ -24,7 +24,7 @@ from detap.cli.options import (
     threads_option,
 )
 from detap.cli.session import Session
-from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, config_options
 from detap.errors import Note, UsageError
 from detap.io.writing import STDOUT, check_target, write
 from detap.names import printable

@@ -17,7 +17,7 @@ from detap.cli.options import (
 )
 from detap.cli.output import Outputs
 from detap.cli.session import Session
-from detap.cli.settings.command import ConfiguredCommand, config_options
+from detap.cli.settings import ConfiguredCommand, config_options
 from detap.cli.values import Text
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs

@@ -5,8 +5,7 @@ from typing import Any
 
 import click
 
-from detap.cli.settings.command import ConfiguredCommand, options_of, setting_name, setting_of
-from detap.cli.settings.file import TARGETS
+from detap.cli.settings import TARGETS, ConfiguredCommand, options_of, setting_name, setting_of
 from detap.report.schemas import address
 
 _SCALAR: dict[str, Any] = {"type": ["string", "number"]}
@@ -43,7 +42,7 @@ def _table(command: ConfiguredCommand) -> dict[str, Any]:
 
 
 def _value(parameter: click.Option) -> dict[str, Any]:
-    """Return the schema of what a setting may be, as settings/file.py takes it."""
+    """Return the schema of what a setting may be, as settings.py takes it."""
     found = {"description": parameter.help}
     setting = setting_of(parameter)
     if setting.flag:

@@ -1,1 +1,0 @@
-"""Settings from a file, and commands that take them."""
