@@ -6,17 +6,20 @@ from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from detap.cli.analyses import requested_sections
+import click
+
 from detap.cli.gates import Gates, say
-from detap.cli.options import option, stack, threads_option
+from detap.cli.options import Decorator, option, stack, threads_option
 from detap.cli.output import Outputs
 from detap.cli.session import Session
+from detap.cli.values import Text, Whole
 from detap.errors import Note, OutputError, UsageError
 from detap.gates.demands import Judged, Kept
 from detap.names import printable
 from detap.protocols import Protocol
 from detap.records import Record
 from detap.report.model import Material
+from detap.report.sections import SECTIONS, Section
 from detap.report.sections.detection import detection_report, sort_keys
 
 if TYPE_CHECKING:
@@ -49,6 +52,30 @@ report_options = stack(
         help="Draw precision-recall curves, errors, operating point, confusion and calibration "
         "here, as SVG and PNG. Needs detap[plots].",
     ),
+)
+
+
+_analysis = partial(option, group="Analysis (where the detector errs, at IoU .5)")
+
+
+def _option_of(section: Section) -> Decorator[Any]:
+    values, attributes = section.values, dict[str, Any]()
+    if values is None:
+        attributes = {"is_flag": True}
+    elif isinstance(values, tuple):
+        attributes["type"] = click.Choice(values)
+    elif isinstance(values, range):
+        attributes["type"] = Whole(values[0], values[-1])
+    else:
+        attributes["type"] = Text(values)
+    if section.flag_value is not None:
+        attributes |= {"is_flag": False, "flag_value": section.flag_value}
+    return _analysis(section.spelling, metavar=section.metavar, help=section.help, **attributes)
+
+
+analysis_options = stack(
+    *map(_option_of, SECTIONS),
+    _analysis("--analysis", "all_analyses", is_flag=True, help="All of these."),
 )
 
 
@@ -126,6 +153,16 @@ def check_report_options(options: Mapping[str, Any], rules: Protocol) -> None:
         from detap.report.sinks.curves import check_extension  # rarely wanted
 
         check_extension(options["curves"])
+
+
+def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options that request sections, by the names of the sections."""
+    values = {section.name: options[section.key] for section in SECTIONS}
+    # A score threshold of 0 equals False.
+    requested = {name: v for name, v in values.items() if v is not None and v is not False}
+    if options["all_analyses"]:
+        return {section.name: section.flag_value for section in SECTIONS} | requested
+    return requested
 
 
 def asked_blocks(result: "Result", options: Mapping[str, Any]) -> "list[Block]":

@@ -7,90 +7,18 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from detap.cli.analyses import requested_sections
 from detap.cli.gates import Gates
 from detap.cli.inputs import Inputs, chosen_images, chosen_names, only_seen
-from detap.cli.options import option, stack
-from detap.cli.output import Outputs
-from detap.cli.reporting import Evaluated, asked_blocks, make_folder
+from detap.cli.reporting import Evaluated, asked_blocks, make_folder, requested_sections
 from detap.cli.session import Session
-from detap.engines import ENGINES, engine
-from detap.errors import InputError, UsageError
-from detap.io.paths import STDIN
+from detap.engines import engine
+from detap.errors import InputError
 from detap.protocols import Protocol
-from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
     from detap.engines.shards import Shard
     from detap.evaluation.partial import Partial
     from detap.tables.detection import GroundTruth, Name, SourceFile
-
-engine_options = stack(
-    option(
-        "--partial",
-        group="Output",
-        holds="path",
-        metavar="FILE",
-        help="Write what remains after matching here: detap merge adds such files up.",
-    ),
-    option(
-        "--engine",
-        group="Engine (for several inputs)",
-        type=click.Choice(list(ENGINES)),
-        help="Have the inputs evaluated by workers; they are begun here, one for each core.",
-    ),
-    option(
-        "--scheduler",
-        group="Engine (for several inputs)",
-        metavar="ADDRESS",
-        help="Of an engine that is running elsewhere, as tcp://10.0.0.1:8786.",
-    ),
-    option(
-        "--resume",
-        group="Engine (for several inputs)",
-        holds="path",
-        metavar="DIR",
-        help="Keep what has become of each input here, and take it from here the next time.",
-    ),
-)
-
-_BOXES = (
-    *(section.key for section in SECTIONS if section.needs_boxes),
-    *("all_analyses", "plots", "cross_check"),
-)
-"""What is answered from boxes, all of which are then held."""
-
-
-def in_shards(
-    inputs: Inputs, rules: Protocol, outputs: Outputs, options: Mapping[str, Any]
-) -> bool:
-    """Return whether inputs are evaluated one by one: where partials can answer what is asked.
-
-    Raises
-    ------
-    UsageError
-        Where an engine is to do what needs all boxes at once.
-    """
-    if options["scheduler"] is not None and options["engine"] is None:
-        raise UsageError("--scheduler is for --engine dask: give that as well")
-    by_boxes = [f"--{name.replace('_', '-')}" for name in _BOXES if options[name]]
-    if options["classes"] and rules.class_agnostic:
-        by_boxes.append("--classes with --class-agnostic")
-    if inputs.repartition:
-        by_boxes.append("--repartition")
-    if outputs.want_material:
-        by_boxes.append("the report page")
-    engine = next((name for name in ("engine", "resume") if options[name] is not None), None)
-    if engine and by_boxes:
-        raise UsageError(
-            f"{by_boxes[0].replace('--all-analyses', '--analysis')} needs all boxes in one process:"
-            f" leave --{engine} out"
-        )
-    if engine and STDIN in inputs.dt:
-        raise UsageError(f"--{engine} takes inputs that can be read again, which stdin cannot")
-    return not by_boxes and (len(inputs.dt) > 1 or engine is not None)
 
 
 def evaluate_shards(

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.analyses import analysis_options, requested_sections
 from detap.cli.gates import Gates, gate_options
 from detap.cli.inputs import Inputs, chosen_images, chosen_names
 from detap.cli.options import (
@@ -17,24 +16,29 @@ from detap.cli.options import (
     protocol_options,
     rules_from,
     selection_options,
+    stack,
     strict_option,
 )
 from detap.cli.output import Outputs
 from detap.cli.reporting import (
     Evaluated,
+    analysis_options,
     asked_blocks,
     check_report_options,
     other_files,
     report_options,
+    requested_sections,
     tell,
 )
 from detap.cli.session import Session
 from detap.cli.settings import ConfiguredCommand, config_options
-from detap.cli.sharded import engine_options, evaluate_shards, in_shards
-from detap.errors import DifferenceError, Note
+from detap.engines import ENGINES
+from detap.errors import DifferenceError, Note, UsageError
 from detap.formats.several import Sources
+from detap.io.paths import STDIN
 from detap.protocols import Protocol
 from detap.report.inputs import describe_inputs
+from detap.report.sections import SECTIONS
 
 if TYPE_CHECKING:
     from detap.analysis.crosscheck import CrossCheck
@@ -46,6 +50,41 @@ _cross_check_option = option(
     is_flag=True,
     help="Run pycocotools on the same boxes and compare; any difference fails.",
 )
+
+engine_options = stack(
+    option(
+        "--partial",
+        group="Output",
+        holds="path",
+        metavar="FILE",
+        help="Write what remains after matching here: detap merge adds such files up.",
+    ),
+    option(
+        "--engine",
+        group="Engine (for several inputs)",
+        type=click.Choice(list(ENGINES)),
+        help="Have the inputs evaluated by workers; they are begun here, one for each core.",
+    ),
+    option(
+        "--scheduler",
+        group="Engine (for several inputs)",
+        metavar="ADDRESS",
+        help="Of an engine that is running elsewhere, as tcp://10.0.0.1:8786.",
+    ),
+    option(
+        "--resume",
+        group="Engine (for several inputs)",
+        holds="path",
+        metavar="DIR",
+        help="Keep what has become of each input here, and take it from here the next time.",
+    ),
+)
+
+_BOXES = (
+    *(section.key for section in SECTIONS if section.needs_boxes),
+    *("all_analyses", "plots", "cross_check"),
+)
+"""What is answered from boxes, all of which are then held."""
 
 
 @click.command(
@@ -122,7 +161,9 @@ def _evaluate(
     gates = how[1]
     digests = outputs.want_digests or gates.baseline is not None or options["partial"] is not None
     inputs = inputs.scored_by(how[0], digests=digests)
-    if in_shards(inputs, how[0], outputs, options):
+    if _in_shards(inputs, how[0], outputs, options):
+        from detap.cli.sharded import evaluate_shards  # only of several inputs
+
         baseline = gates.read_baseline()
         found = evaluate_shards(inputs, how, options, session)
         return tell(found, (gates, baseline), outputs, options, session)
@@ -135,6 +176,36 @@ def _evaluate(
     if check and not check.equal:
         raise DifferenceError(check.verdict)
     return status
+
+
+def _in_shards(
+    inputs: Inputs, rules: Protocol, outputs: Outputs, options: Mapping[str, Any]
+) -> bool:
+    """Return whether inputs are evaluated one by one: where partials can answer what is asked.
+
+    Raises
+    ------
+    UsageError
+        Where an engine is to do what needs all boxes at once.
+    """
+    if options["scheduler"] is not None and options["engine"] is None:
+        raise UsageError("--scheduler is for --engine dask: give that as well")
+    by_boxes = [f"--{name.replace('_', '-')}" for name in _BOXES if options[name]]
+    if options["classes"] and rules.class_agnostic:
+        by_boxes.append("--classes with --class-agnostic")
+    if inputs.repartition:
+        by_boxes.append("--repartition")
+    if outputs.want_material:
+        by_boxes.append("the report page")
+    engine = next((name for name in ("engine", "resume") if options[name] is not None), None)
+    if engine and by_boxes:
+        raise UsageError(
+            f"{by_boxes[0].replace('--all-analyses', '--analysis')} needs all boxes in one process:"
+            f" leave --{engine} out"
+        )
+    if engine and STDIN in inputs.dt:
+        raise UsageError(f"--{engine} takes inputs that can be read again, which stdin cannot")
+    return not by_boxes and (len(inputs.dt) > 1 or engine is not None)
 
 
 def _in_one_run(

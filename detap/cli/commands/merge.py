@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.cli.analyses import analysis_options
 from detap.cli.command import files
 from detap.cli.commands.eval import command as evaluating
 from detap.cli.gates import Gates, gate_options
@@ -22,6 +21,7 @@ from detap.cli.options import (
 from detap.cli.output import Outputs
 from detap.cli.reporting import (
     Evaluated,
+    analysis_options,
     asked_blocks,
     check_report_options,
     other_files,
