@@ -5,7 +5,7 @@ the cursor or recolours the screen, a bidirectional one reorders the line, a zer
 two names look the same. All of these are shown as escapes, ``\x1b`` or ``\u202e``.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from itertools import chain
 
 # Invisible although their category is that of a letter or a mark: fillers, joiners and selectors.
@@ -103,10 +103,8 @@ def fold(text: str, limit: int) -> list[str]:
     A line ends behind a space or a mark such as ``_`` where it has one in its second half, and
     anywhere otherwise. Nothing is left out: joined, the lines are the text again.
     """
-    return list(_pieces(text, max(limit, 2)))
-
-
-def _pieces(text: str, limit: int) -> Iterator[str]:
+    limit = max(limit, 2)
+    lines: list[str] = []
     start = 0
     while width(text[start:]) > limit:
         end, taken = start, 0
@@ -116,6 +114,6 @@ def _pieces(text: str, limit: int) -> Iterator[str]:
         at_mark = max(text.rfind(mark, start, end) + 1 for mark in _BREAKS)
         if at_mark > start + (end - start) // 2:
             end = at_mark
-        yield text[start:end]
+        lines.append(text[start:end])
         start = end
-    yield text[start:]
+    return [*lines, text[start:]]

@@ -7,9 +7,9 @@ plays. Only colour needs rich, which takes 0.04 s to import: without colour it i
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from math import isnan
+from typing import NamedTuple
 
 from detap.names import fold, printable, widest, width
-from detap.records import Record
 from detap.report.model import Block, Cell, Column, Report, Table
 from detap.report.numbers import RULE, UNDEFINED, in_column, share
 from detap.report.sinks.registry import Style
@@ -38,16 +38,11 @@ _MARKS = ("FAILED", "passed")  # verdicts, where a row has one
 _WORDS = ("name", "text")  # kinds of columns that begin on the left
 _FIRST = Column("", "", "", "share", graded=True)  # of a summary without columns
 _OTHER = Column("", "", "", "share")
-_ROUNDED = ("share", "change")  # kinds of columns that a layout gives so many decimals
 
 
 def render(report: Report, style: Style) -> str:
-    """Return the report as lines of text."""
-    return draw(_lines(report, style), style)
-
-
-def draw(lines: Sequence[Line], style: Style) -> str:
-    """Return lines as text, with terminal colours where the style has them."""
+    """Return the report as lines of text, with terminal colours where the style has them."""
+    lines = _lines(report, style)
     if style.colour:
         return _coloured(lines)
     return "".join("".join(text for text, _ in line).rstrip() + "\n" for line in lines)
@@ -111,17 +106,17 @@ def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> lis
     indent = most + 2 + 6 + 2
     titles = [report.titles.get(name, ()) for name in names]
     lines: list[Line] = []
-    if _title_width(titles) > style.width - indent:
+    room = style.width - indent + 2  # behind the last part
+    if sum(_part_sizes(titles)) > room:
         # What all have in common is said once.
         common = [parts[0] for parts in zip_longest(*titles) if len(set(parts)) == 1]
         titles = [tuple(part for part in parts if part not in common) for parts in titles]
         shorter, ending = _without_ending(titles)
-        if ending and _title_width(titles) > style.width - indent >= _title_width(shorter):
+        if ending and sum(_part_sizes(titles)) > room >= sum(_part_sizes(shorter)):
             titles, common = shorter, [*common, ending]
         if common:
             lines.append([(", ".join(common), "dim")])
     sizes = _part_sizes(titles)
-    aligned = _title_width(titles) <= style.width - indent
     for number, name in enumerate(names):
         value = report.summary[name]
         column = report.columns.get(name, _OTHER if number else _FIRST)
@@ -129,12 +124,11 @@ def _summary_lines(report: Report, style: Style, failed: Collection[str]) -> lis
         part = "failed" if name in failed else part
         line: Line = [(f"{name:<{most}}  ", "title" if number == 0 else "")]
         line.append((f"{share(value, 4):>6}", part))
-        words = titles[number]
-        if aligned:
-            words = (
-                "  ".join(f"{word:<{size}}" for word, size in zip(words, sizes, strict=False)),
-            )
-        first, *rest = _wrapped(", ".join(words), style.width - indent)
+        words = ", ".join(titles[number])
+        if sum(sizes) <= room:
+            parts = zip(titles[number], sizes, strict=False)
+            words = "".join(f"{word:<{size}}" for word, size in parts)[:-2]
+        first, *rest = _wrapped(words, style.width - indent)
         line.append((f"  {first}", "dim"))
         lines += [line, *([(" " * indent + piece, "dim")] for piece in rest)]
     return lines
@@ -158,12 +152,8 @@ def _without_ending(titles: Sequence[tuple[str, ...]]) -> tuple[list[tuple[str, 
 
 
 def _part_sizes(titles: Sequence[Sequence[str]]) -> list[int]:
-    return [widest(parts) for parts in zip_longest(*titles, fillvalue="")]
-
-
-def _title_width(titles: Sequence[Sequence[str]]) -> int:
-    sizes = _part_sizes(titles)
-    return sum(sizes) + 2 * (len(sizes) - 1)
+    """Return how wide each part of titles is with the two spaces behind it."""
+    return [widest(parts) + 2 for parts in zip_longest(*titles, fillvalue="")]
 
 
 def _wrapped(text: str, limit: int) -> list[str]:
@@ -177,26 +167,13 @@ def _wrapped(text: str, limit: int) -> list[str]:
 # --- tables: the richest layout that fits, folded names, side by side where nothing else helps
 
 
-class _Shape(Record):
+class _Shape(NamedTuple):
     """How much a table shows of itself."""
 
     long_headings: bool
     decimals: int
     gap: int
     priority: int
-
-    def columns(self, table: Table) -> tuple[Column, ...]:
-        return tuple(column for column in table.columns if column.priority <= self.priority)
-
-    def headings(self, columns: Sequence[Column]) -> list[str]:
-        return [column.heading if self.long_headings else column.short for column in columns]
-
-    def room(self, sizes: Sequence[int], width: int) -> int:
-        """Return how wide names can be beside the other columns."""
-        return width - sum(sizes[1:]) - self.gap * (len(sizes) - 1)
-
-    def fits(self, sizes: Sequence[int], width: int) -> bool:
-        return self.room(sizes, width) >= min(sizes[0], _NAME_WIDTH)
 
 
 _SHAPES = (
@@ -210,49 +187,13 @@ _SHAPES = (
 )
 
 
-class _Cells:
-    """The cells of a table as text, those of a column made once for so many decimals."""
+class _Shown(NamedTuple):
+    """A column of a table as text: its cells, that of the totals last, and its width."""
 
-    def __init__(self, table: Table) -> None:
-        self.table = table
-        self._rows = [*table.rows, *([] if table.totals is None else [table.totals])]
-        self._known: dict[tuple[Column, int], tuple[list[str], int]] = {}
-
-    def of(self, column: Column, decimals: int) -> tuple[list[str], int]:
-        """Return the cells of a column, that of the totals last, and the width of the widest."""
-        key = column, decimals if column.kind in _ROUNDED else 0
-        if key not in self._known:
-            values = [row.get(column.key) for row in self._rows]
-            texts = [_cell(column.kind, value, decimals) for value in values]
-            self._known[key] = texts, widest(texts)
-        return self._known[key]
-
-    def sizes(self, shape: _Shape, columns: Sequence[Column]) -> list[int]:
-        """Return the width of each column."""
-        return [
-            max(width(heading), self.of(column, shape.decimals)[1])
-            for column, heading in zip(columns, shape.headings(columns), strict=True)
-        ]
-
-    def fit(self, shape: _Shape, room: int) -> bool:
-        """Return whether all columns fit.
-
-        Where headings are too wide, or the last row, no other cell is made for that.
-        """
-        columns = shape.columns(self.table)
-        sizes = [width(heading) for heading in shape.headings(columns)]
-        if not shape.fits(sizes, room):
-            return False
-        for row in self._rows[-1:]:
-            cells = (_cell(c.kind, row.get(c.key), shape.decimals) for c in columns)
-            sizes = [*map(max, sizes, map(width, cells))]
-        return shape.fits(sizes, room) and shape.fits(self.sizes(shape, columns), room)
-
-
-def _cell(kind: str, value: Cell, decimals: int) -> str:
-    if value is None:
-        return UNDEFINED
-    return printable(value) if isinstance(value, str) else in_column(kind, value, decimals)
+    column: Column
+    heading: str
+    cells: list[str]
+    size: int
 
 
 def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> list[Line]:
@@ -263,111 +204,120 @@ def table_lines(table: Table, style: Style, failed: Collection[str] = ()) -> lis
     The layout is the richest of which all columns fit; at least those of priority 0 are shown.
     Where even these do not fit they are shown in several parts, each with the names.
     """
-    cells = _Cells(table)
-    shape = next((shape for shape in _SHAPES if cells.fit(shape, style.width)), _SHAPES[-1])
-    columns = shape.columns(table)
-    sizes = cells.sizes(shape, columns)
-    room = shape.room(sizes, style.width)
-    if room < min(sizes[0], _LEAST_NAME):
-        return _parts(cells, shape, columns, sizes, style, failed=failed)
+    rows = [*table.rows, *([] if table.totals is None else [table.totals])]
+    made: dict[tuple[str, int, int], list[str]] = {}
+    for shape in _SHAPES:
+        # Where headings are too wide, or the last row, no other cell is made for that.
+        tried = (_layout(table, some, shape, made, style.width) for some in (rows[-1:], rows))
+        if all(room >= min(names.size, _NAME_WIDTH) for (names, *_), room in tried):
+            break
+    (names, *others), room = _layout(table, rows, shape, made, style.width)
+    parts = [others]
+    if room < min(names.size, _LEAST_NAME):
+        room = max(_LEAST_NAME, style.width // 3)
+        limit = style.width - (min(names.size, room) if style.fold else names.size)
+        parts = _split(others, limit, shape.gap)
     if style.fold:
-        sizes[0] = min(sizes[0], room)
-    return _grid(cells, shape, columns, sizes, failed)
-
-
-def _parts(
-    cells: _Cells,
-    shape: _Shape,
-    columns: Sequence[Column],
-    sizes: Sequence[int],
-    style: Style,
-    *,
-    failed: Collection[str],
-) -> list[Line]:
-    """Return the table in parts, each of as many columns as fit beside the name."""
-    name = min(sizes[0], max(_LEAST_NAME, style.width // 3)) if style.fold else sizes[0]
+        names = names._replace(size=min(names.size, room))
     lines: list[Line] = []
-    for chosen in _split(sizes, style.width - name, shape.gap):
-        part = [columns[0], *(columns[number] for number in chosen)]
+    for part in parts:
         lines += [[]] if lines else []
-        widths = [name, *(sizes[number] for number in chosen)]
-        lines += _grid(cells, shape, part, widths, failed)
+        lines += _grid(table, [names, *part], shape.gap, failed)
     return lines
 
 
-def _split(sizes: Sequence[int], room: int, gap: int) -> list[list[int]]:
-    """Return the numbers of the columns behind the name, in groups that fit into the room."""
-    groups: list[list[int]] = [[]]
+def _layout(
+    table: Table,
+    rows: Sequence[Mapping[str, Cell]],
+    shape: _Shape,
+    made: dict[tuple[str, int, int], list[str]],
+    limit: int,
+) -> tuple[list[_Shown], int]:
+    """Return the columns of a table in a shape, and how wide names can be beside the others.
+
+    The cells of a column are `made` once for so many decimals and rows.
+    """
+    shown = []
+    for column in table.columns:
+        if column.priority <= shape.priority:
+            key = column.key, shape.decimals, len(rows)
+            if key not in made:
+                values = [row.get(column.key) for row in rows]
+                made[key] = [_cell(column.kind, value, shape.decimals) for value in values]
+            heading = column.heading if shape.long_headings else column.short
+            size = max(width(heading), widest(made[key]))
+            shown.append(_Shown(column, heading, made[key], size))
+    return shown, limit - sum(shape.gap + column.size for column in shown[1:])
+
+
+def _cell(kind: str, value: Cell, decimals: int) -> str:
+    if value is None:
+        return UNDEFINED
+    return printable(value) if isinstance(value, str) else in_column(kind, value, decimals)
+
+
+def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]:
+    """Return the columns behind the name in groups that fit into the room."""
+    groups: list[list[_Shown]] = [[]]
     taken = 0
-    for number, size in list(enumerate(sizes))[1:]:
-        if groups[-1] and taken + gap + size > room:
+    for column in columns:
+        if groups[-1] and taken + gap + column.size > room:
             groups.append([])
             taken = 0
-        groups[-1].append(number)
-        taken += gap + size
+        groups[-1].append(column)
+        taken += gap + column.size
     return groups
 
 
-def _grid(
-    cells: _Cells,
-    shape: _Shape,
-    columns: Sequence[Column],
-    sizes: Sequence[int],
-    failed: Collection[str],
-) -> list[Line]:
-    table = cells.table
-    rule: Line = [(RULE * (sum(sizes) + shape.gap * (len(sizes) - 1)), "rule")]
-    headings = [*map(printable, shape.headings(columns))]
-    lines = [*_row(shape, columns, sizes, headings, ["heading"] * len(columns)), rule]
-    texts = zip(*(cells.of(column, shape.decimals)[0] for column in columns), strict=True)
+def _grid(table: Table, shown: Sequence[_Shown], gap: int, failed: Collection[str]) -> list[Line]:
+    columns = [entry.column for entry in shown]
+    rule: Line = [(RULE * (sum(entry.size for entry in shown) + gap * (len(shown) - 1)), "rule")]
+    headings = [printable(entry.heading) for entry in shown]
+    lines = [*_row(shown, gap, headings, ["heading"] * len(shown)), rule]
+    first = next((column.key for column in columns if column.kind == "share"), "")
+    texts = zip(*(entry.cells for entry in shown), strict=True)
     for row, line in zip(table.rows, texts, strict=False):
-        part = "dim" if _is_stranger(columns, row) else ""
-        missed = _failed(columns, f"class:{row.get(columns[0].key)}.", failed)
-        lines += _row(shape, columns, sizes, line, _roles(columns, row, part, missed))
+        # A class whose first number is undefined takes no part in the means.
+        value = row.get(first)
+        part = "dim" if isinstance(value, float) and isnan(value) else ""
+        prefixes = (f"class:{row.get(columns[0].key)}.",)
+        lines += _row(shown, gap, line, _roles(columns, row, part, prefixes, failed))
     if table.totals is not None:
-        missed = _failed(columns, "", failed) | _failed(columns, "m", failed)  # AP, or mAP
-        roles = _roles(columns, table.totals, "total", missed)
-        lines += [rule, *_row(shape, columns, sizes, next(texts), roles)]
+        roles = _roles(columns, table.totals, "total", ("", "m"), failed)  # AP, or mAP
+        lines += [rule, *_row(shown, gap, next(texts), roles)]
     return lines
 
 
-def _failed(columns: Sequence[Column], prefix: str, failed: Collection[str]) -> set[str]:
-    """Return the keys of the columns whose number failed a gate, which calls it so."""
-    if not failed:
-        return set()
-    return {column.key for column in columns if f"{prefix}{column.key}" in failed}
-
-
 def _roles(
-    columns: Sequence[Column], row: Mapping[str, Cell], part: str, failed: Collection[str]
+    columns: Sequence[Column],
+    row: Mapping[str, Cell],
+    part: str,
+    prefixes: Sequence[str],
+    failed: Collection[str],
 ) -> list[str]:
-    """Return which part each cell of a row plays: the row's own, if that has one."""
+    """Return which part each cell of a row plays: the row's own, if that has one.
+
+    Gates name the number of a column by its key behind one of the prefixes.
+    """
     return [
-        "failed" if column.key in failed else part or _role(column, row.get(column.key))
+        "failed"
+        if failed and any(f"{prefix}{column.key}" in failed for prefix in prefixes)
+        else part or _role(column, row.get(column.key))
         for column in columns
     ]
 
 
 def _row(
-    shape: _Shape,
-    columns: Sequence[Column],
-    sizes: Sequence[int],
-    texts: Sequence[str],
-    roles: Sequence[str],
+    shown: Sequence[_Shown], gap: int, texts: Sequence[str], roles: Sequence[str]
 ) -> list[Line]:
-    first, *folded = fold(texts[0], sizes[0])
-    line: Line = [(first + " " * (sizes[0] - width(first)), roles[0])]
-    gap = " " * shape.gap
-    for column, size, text, role in zip(columns[1:], sizes[1:], texts[1:], roles[1:], strict=True):
-        filling = " " * (size - width(text))
-        line.append((gap + (text + filling if column.kind in _WORDS else filling + text), role))
+    names, *others = shown
+    first, *folded = fold(texts[0], names.size)
+    line: Line = [(first + " " * (names.size - width(first)), roles[0])]
+    for entry, text, role in zip(others, texts[1:], roles[1:], strict=True):
+        filling = " " * (entry.size - width(text))
+        cell = text + filling if entry.column.kind in _WORDS else filling + text
+        line.append((" " * gap + cell, role))
     return [line, *([(piece, roles[0])] for piece in folded)]
-
-
-def _is_stranger(columns: Sequence[Column], row: Mapping[str, Cell]) -> bool:
-    """Return whether a row takes no part in the means: its first number is undefined."""
-    shares = [row.get(column.key) for column in columns if column.kind == "share"]
-    return bool(shares) and isinstance(shares[0], float) and isnan(shares[0])
 
 
 def _role(column: Column, value: Cell) -> str:
