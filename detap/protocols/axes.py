@@ -879,15 +879,6 @@ class Rules(Value, kw_only=True):
         except (TypeError, ValueError, AttributeError, KeyError) as error:
             raise UsageError(f"the protocol cannot be read: {error}") from None
 
-    def departures(self) -> dict[str, Any]:
-        """Return the fields in which this differs from the preset of its name."""
-        base = self.preset(self.name)
-        return {
-            entry.name: getattr(self, entry.name)
-            for entry in axes(type(self))
-            if getattr(self, entry.name) != getattr(base, entry.name)
-        }
-
     def always_said(self) -> tuple[str, ...]:
         """Return the axes that the signature names even where they are the preset's."""
         return ()
@@ -908,7 +899,9 @@ class Rules(Value, kw_only=True):
     def spelling(self) -> str:
         """The preset and what departs from it, as :meth:`spelt` takes them."""
         kinds = {entry.name: entry.kind for entry in axes(type(self))}
-        said = dict.fromkeys((*self.always_said(), *self.departures()))
+        base = self.preset(self.name)
+        departing = (name for name in kinds if getattr(self, name) != getattr(base, name))
+        said = dict.fromkeys((*self.always_said(), *departing))
         parts = [f"{n.replace('_', '-')}:{kinds[n].spell(getattr(self, n))}" for n in said]
         return "|".join([self.name, *parts])
 

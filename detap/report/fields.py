@@ -111,3 +111,24 @@ class NoteEntry(TypedDict):
     message: str
     count: Annotated[int, Limits(minimum=1)]
     warning: bool
+
+
+@extra_items(MetricValue)
+class ClassRow(TypedDict):
+    """The numbers of a class."""
+
+    name: str
+    id: ClassId
+    AP: Share
+    recall: NotRequired[Annotated[Share, "VOC: the final recall, a mean over the IoU thresholds."]]
+    ground_truths: Annotated[
+        Count,
+        "Those to be found. The counts hold at the lowest IoU threshold, all "
+        "areas and the largest detection limit.",
+    ]
+    neutral: Annotated[Count, "Ground truths that count neither way."]
+    detections: Annotated[Count, "All of them."]
+    within_limit: Annotated[Count, "Those within the detection limit."]
+    true_positives: Count
+    false_positives: Count
+    duplicates: Annotated[Count, "False positives whose ground truth another detection has taken."]

@@ -11,10 +11,10 @@ from detap import metrics
 from detap.errors import UsageError
 from detap.evaluation.results import class_rows
 from detap.names import printable
+from detap.report.numbers import plain
 from detap.report.page.gallery import changed_images, gallery
 from detap.report.sections import SECTIONS
 from detap.report.sections.analysis import Analysis
-from detap.report.values import plain
 
 if TYPE_CHECKING:
     from detap.evaluation.results import Result

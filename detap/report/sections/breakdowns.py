@@ -15,8 +15,8 @@ from detap.analysis.breakdowns import (
 )
 from detap.report.fields import Count, Share
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis
-from detap.report.values import rows_of
 
 
 class PartRow(TypedDict):

@@ -11,9 +11,8 @@ from detap.analysis.calibration import Reliability, calibration
 from detap.errors import UsageError
 from detap.report.fields import ClassId, Count, Share
 from detap.report.model import Block, Column, Table
-from detap.report.numbers import UNDEFINED
+from detap.report.numbers import UNDEFINED, plain, rows_of
 from detap.report.sections.analysis import Analysis
-from detap.report.values import plain, rows_of
 
 
 class ClassCalibration(TypedDict):

@@ -9,8 +9,8 @@ from detap.analysis.confusion import Confusion, Rule, confusion
 from detap.names import printable
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis
-from detap.report.values import rows_of
 
 
 class ConfusionData(TypedDict):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from detap._version import __version__
 from detap.report.model import Cell
-from detap.report.values import plain
+from detap.report.numbers import plain
 
 if TYPE_CHECKING:
     from detap.evaluation.detection import Curve, Result

@@ -4,42 +4,16 @@ No formula is here, and nothing is rounded.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from detap import metrics
 from detap.errors import Note
-from detap.report.fields import Count, MetricValue, Share, extra_items
 from detap.report.model import Block, Cell, Column, Material, Report, Table
-from detap.report.sections.reproduction import reproduction
-from detap.report.values import is_undefined, mean, total
+from detap.report.numbers import is_undefined, mean
 
 if TYPE_CHECKING:
     from detap.evaluation.detection import Result
     from detap.protocols import Measure, Protocol
-
-
-@extra_items(MetricValue)
-class ClassRow(TypedDict):
-    """The numbers of a class."""
-
-    name: str
-    id: Annotated[
-        int | str | None,
-        "The COCO category id, or the name again; null where classes are scored as one.",
-    ]
-    AP: Share
-    recall: NotRequired[Annotated[Share, "VOC: the final recall, a mean over the IoU thresholds."]]
-    ground_truths: Annotated[
-        Count,
-        "Those to be found. The counts hold at the lowest IoU threshold, all "
-        "areas and the largest detection limit.",
-    ]
-    neutral: Annotated[Count, "Ground truths that count neither way."]
-    detections: Annotated[Count, "All of them."]
-    within_limit: Annotated[Count, "Those within the detection limit."]
-    true_positives: Count
-    false_positives: Count
-    duplicates: Annotated[Count, "False positives whose ground truth another detection has taken."]
 
 
 _COUNTS = (
@@ -81,6 +55,10 @@ def detection_report(
     """
     from detap.evaluation.results import class_rows  # numpy, which comes with a result
 
+    if result.selection is not None:
+        from detap.report.sections.selection import selection_blocks  # a plain run selects nothing
+
+        blocks = (*blocks, *selection_blocks(result.selection))
     rows = class_rows(result)
     columns = class_columns(result.protocol)
     entries = metrics.summary(result.protocol)
@@ -97,18 +75,21 @@ def detection_report(
         },
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
-        blocks=(*blocks, *selection(result), *reproduction(result.protocol)),
+        blocks=(*blocks, *reproduction(result.protocol)),
         material=Material(result),
     )
 
 
-def selection(result: "Result") -> tuple[Block, ...]:
-    """Return what a report says of the selected classes and images; nothing if all are reported."""
-    if result.selection is None:
-        return ()
-    from detap.report.sections.selection import selection_blocks  # a plain run selects nothing
+def reproduction(rules: "Protocol") -> tuple[Block, ...]:
+    """Say how far numbers may be from those of the preset's source; nothing where they are equal.
 
-    return selection_blocks(result.selection)
+    Of a protocol that departs from its preset nothing is promised.
+    """
+    if not rules.tolerance or rules != rules.preset(rules.name):
+        return ()
+    data = {"source": rules.source, "tolerance": rules.tolerance, "residue": rules.residue}
+    line = f"{rules.name} is {rules.source}, to within {rules.tolerance:g}: {rules.residue}"
+    return (Block("reproduces", "", data, (line,)),)
 
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
@@ -163,7 +144,7 @@ def _totals(
     means = {entry.class_name: entry.name for entry in metrics.columns(result.protocol)}
     for column in columns[1:]:
         if column.kind == "count":
-            totals[column.key] = total(row[column.key] for row in rows)
+            totals[column.key] = sum(int(row[column.key] or 0) for row in rows)
         elif means[column.key] in summary:
             totals[column.key] = summary[means[column.key]]
         else:

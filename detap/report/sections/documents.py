@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from detap.protocols import Protocol
-from detap.report.fields import Input, Limits, MetricValue, NoteEntry, extra_items
+from detap.report.fields import ClassRow, Input, Limits, MetricValue, NoteEntry, extra_items
 from detap.report.sections.comparison import (
     ChangedClasses,
     ChangedImages,
@@ -13,7 +13,6 @@ from detap.report.sections.comparison import (
 )
 from detap.report.sections.crosscheck import CrossCheckData
 from detap.report.sections.culprits import CulpritsData
-from detap.report.sections.detection import ClassRow
 from detap.report.sections.examination import CheckedClass, CheckedInput, CheckNote, ProblemsData
 from detap.report.sections.explanation import (
     AccountNumbers,
@@ -41,11 +40,22 @@ from detap.report.sections.ranking import (
     RankingInput,
     RankingProtocol,
 )
-from detap.report.sections.reproduction import ReproducesData
 from detap.report.sections.resolution import ResolutionData
 from detap.report.sections.selection import SelectionData
 from detap.report.sections.slices import SliceEntry
 from detap.report.sections.tie_range import TieRangeEntry
+
+
+class ReproducesData(TypedDict):
+    """Which implementation's numbers these are, where they may differ from its own.
+
+    Absent where they are equal, where that could not be tried, and where the protocol departs from
+    its preset.
+    """
+
+    source: str
+    tolerance: Annotated[float, "By how much a number may differ.", Limits(above=0)]
+    residue: Annotated[str, "What the difference comes from."]
 
 
 @extra_items(Any)

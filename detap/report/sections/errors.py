@@ -8,8 +8,8 @@ import numpy as np
 from detap.analysis.errors import ACROSS, TYPES, Convention, Errors, errors
 from detap.report.fields import Change, ClassId, Count, Share
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.numbers import plain
 from detap.report.sections.analysis import Analysis
-from detap.report.values import plain
 
 
 class ErrorTypeEntry(TypedDict):

@@ -8,8 +8,8 @@ from detap.analysis.examples import REASONS, confident_mistakes, suspects, worst
 from detap.analysis.outcome import Outcome
 from detap.report.fields import Count
 from detap.report.model import Block, Cell, Column, Table
+from detap.report.numbers import rows_of
 from detap.report.sections.analysis import Analysis
-from detap.report.values import rows_of
 
 _Row = TypedDict(
     "_Row",

@@ -9,7 +9,7 @@ from detap.errors import Note
 from detap.names import printable
 from detap.report.fields import Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.values import rows_of
+from detap.report.numbers import rows_of
 
 if TYPE_CHECKING:
     from detap.gates.history import Series

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NotRequired, TypedDic
 from detap._version import __version__
 from detap.report.fields import Count, Limits, extra_items
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.values import mean, rows_of, total
+from detap.report.numbers import mean, rows_of
 
 if TYPE_CHECKING:
     from detap.ranking.classification import ClassificationResult
@@ -284,7 +284,7 @@ def classification_report(
         Column("unscored", "unscored", "uns", "count", 1),
     )
     totals: dict[str, Cell] = {"name": "mean, total", "AP": result.summary["mAP"]}
-    totals |= {key: total(values[key]) for key in counts}
+    totals |= {key: sum(int(value or 0) for value in values[key]) for key in counts}
     data: dict[str, Any] = {
         "levels": result.levels.tolist(),
         "interpolated_precision": dict(

@@ -5,9 +5,8 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, TypedDict
 
-from detap.report.fields import Count, Limits, MetricValue
+from detap.report.fields import ClassRow, Count, Limits, MetricValue
 from detap.report.model import Block, Cell, Column, Table
-from detap.report.sections.detection import ClassRow
 
 if TYPE_CHECKING:
     from detap.gates.scored import SliceNumbers

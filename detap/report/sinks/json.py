@@ -11,8 +11,8 @@ from dataclasses import asdict
 from typing import Any, cast
 
 from detap.report.model import Report
+from detap.report.numbers import plain
 from detap.report.sinks.registry import Style
-from detap.report.values import plain
 
 SCHEMA_VERSION = 1
 """Rises when a key goes or changes its meaning; keys may be added without."""
