@@ -50,7 +50,13 @@ class Record:
     def __init__(self, *given: Any, **named: Any) -> None:
         values = vars(self)
         if given:
-            named = self._by_name(given, named)
+            names = [entry.name for entry in fields(self) if not entry.kw_only]
+            by_place = dict(zip(names, given, strict=False))
+            if len(given) > len(names):
+                raise self._wrong(f"takes {len(names)} positional arguments, not {len(given)}")
+            for name in by_place.keys() & named.keys():
+                raise self._wrong(f"got multiple values for argument {name!r}")
+            named |= by_place
         for entry in fields(self):
             if entry.name in named:
                 values[entry.name] = named.pop(entry.name)
@@ -63,16 +69,6 @@ class Record:
         for name in named:
             raise self._wrong(f"got an unexpected keyword argument {name!r}")
         self.__post_init__()
-
-    def _by_name(self, given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
-        """Return all arguments by name, those given by place too."""
-        places = [entry.name for entry in fields(self) if not entry.kw_only]
-        if len(given) > len(places):
-            raise self._wrong(f"takes {len(places)} positional arguments, not {len(given)}")
-        for name in places[: len(given)]:
-            if name in named:
-                raise self._wrong(f"got multiple values for argument {name!r}")
-        return dict(zip(places, given, strict=False)) | named
 
     def __post_init__(self) -> None:
         """Check what was given, and complete it."""
@@ -93,14 +89,12 @@ class Value(Record):
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
-        return all(getattr(self, name) == getattr(other, name) for name in self._compared())
+        names = (entry.name for entry in fields(self) if entry.compare)
+        return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:
-        return hash(tuple(getattr(self, name) for name in self._compared()))
+        return hash(tuple(getattr(self, entry.name) for entry in fields(self) if entry.compare))
 
     def __repr__(self) -> str:
         said = (f"{entry.name}={getattr(self, entry.name)!r}" for entry in fields(self))
         return f"{type(self).__name__}({', '.join(said)})"
-
-    def _compared(self) -> list[str]:
-        return [entry.name for entry in fields(self) if entry.compare]

@@ -28,7 +28,13 @@ class AverageRecall(Accumulated):
             yield from (self._at(rules, area, m, both=True) for m in limits for area in bands)
         elif rules.headline == "AP":
             yield from (self._at(rules, 0, limit) for limit in limits)
-            yield from self._at_thresholds(rules)
+            # pycocotools' summary of keypoints has recall at single thresholds, here unless it were
+            # called as the recall at a limit is.
+            taken = rules.detection_limits if rules.overlap == "keypoints" else (50, 75)
+            indices = [rules.threshold_index(p / 100) for p in (50, 75) if p not in taken]
+            for t in (t for t in indices if t is not None):
+                name = f"AR{percent(rules.iou_thresholds[t])}"
+                yield measure(rules, self, name, (t, 0, limits[-1]))
             yield from (self._at(rules, area, limits[-1]) for area in bands[1:])
 
     def others(self, rules: "Protocol") -> "Iterator[Measure]":
@@ -40,29 +46,14 @@ class AverageRecall(Accumulated):
 
     def by_class(self, result: "Result", entry: "Measure") -> "Floats":
         """Return the mean over thresholds."""
-        return mean_over_thresholds(self._values(result, entry))
+        recall = result.recall[entry.thresholds, :, entry.area, entry.limit]
+        return mean_over_thresholds(recall)
 
     def overall(self, result: "Result", entry: "Measure") -> float:
         """Return the mean over thresholds and classes that have it."""
         from detap.core.curves import mean_of_defined
 
-        return mean_of_defined(self._values(result, entry))
-
-    def _values(self, result: "Result", entry: "Measure") -> "Floats":
-        return result.recall[entry.thresholds, :, entry.area, entry.limit]
-
-    def _at_thresholds(self, rules: "Protocol") -> "Iterator[Measure]":
-        """Yield recall at single thresholds, which pycocotools' summary of keypoints has.
-
-        Unless it were called as the recall at a limit is.
-        """
-        taken = rules.detection_limits if rules.overlap == "keypoints" else (50, 75)
-        indices = [rules.threshold_index(p / 100) for p in (50, 75) if p not in taken]
-        limit = len(rules.detection_limits) - 1
-        for t in indices:
-            if t is not None:
-                name = f"AR{percent(rules.iou_thresholds[t])}"
-                yield measure(rules, self, name, (t, 0, limit))
+        return mean_of_defined(result.recall[entry.thresholds, :, entry.area, entry.limit])
 
     def _at(self, rules: "Protocol", area: int, limit: int, *, both: bool = False) -> "Measure":
         most = rules.detection_limits[limit]

@@ -524,11 +524,6 @@ class Protocol(Rules, kw_only=True):
         """What readers must be asked for beside boxes, as options of theirs."""
         return {_READING[self.overlap]: True} if self.overlap in _READING else {}
 
-    @property
-    def asks_of_objects(self) -> bool:
-        """Whether the ranges ask more of an object than its area."""
-        return any(getattr(self, name) for name in _BY_RANGE)
-
     def with_changes(self, **changes: Any) -> "Protocol":
         """Return these rules with other values in some fields, and with what goes with them.
 

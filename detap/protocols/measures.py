@@ -73,11 +73,21 @@ def measure(
         The indices of the threshold, the area range and the detection limit.
     """
     threshold, area, limit = place
+    thresholds = rules.iou_thresholds if threshold is None else (rules.iou_thresholds[threshold],)
+    if rules.class_iou:
+        thresholds = tuple(sorted({value for _, value in rules.class_iou}))
+    ends = dict.fromkeys((thresholds[0], thresholds[-1]))
+    most = rules.detection_limits[limit]
+    by_image = rules.limit_scope == "image" or rules.class_agnostic
+    of_objects = rules.height_min or rules.occlusion_max or rules.truncation_max
     title = (
         f"mean {metric.title}" if rules.headline == "mAP" else metric.title,
-        f"{'OKS' if rules.overlap == 'keypoints' else 'IoU'} {_iou(rules, threshold)}",
-        f"{rules.area_ranges[area].name} {'objects' if rules.asks_of_objects else 'areas'}",
-        _detections(rules, limit),
+        f"{'OKS' if rules.overlap == 'keypoints' else 'IoU'} "
+        + "\N{EN DASH}".join(f"{end:.6g}" for end in ends),
+        f"{rules.area_ranges[area].name} {'objects' if of_objects else 'areas'}",
+        "all detections"
+        if most is None
+        else f"at most {most} per {'image' if by_image else 'image and class'}",
     )
     return Measure(name, metric, *place, title, class_name=name)
 
@@ -87,20 +97,3 @@ def percent(threshold: float) -> str:
     short = format(100 * threshold, ".6g")
     near = abs(float(short) / 100 - threshold) < SAME_THRESHOLD / 2
     return short if near else format(100 * threshold, ".12g")
-
-
-def _iou(rules: "Protocol", threshold: int | None) -> str:
-    values = rules.iou_thresholds if threshold is None else rules.iou_thresholds[threshold:][:1]
-    if rules.class_iou:
-        values = tuple(sorted({value for _, value in rules.class_iou}))
-    if len(values) == 1:
-        return format(values[0], ".6g")
-    return f"{values[0]:.6g}\N{EN DASH}{values[-1]:.6g}"
-
-
-def _detections(rules: "Protocol", limit: int) -> str:
-    most = rules.detection_limits[limit]
-    if most is None:
-        return "all detections"
-    per = "image" if rules.limit_scope == "image" or rules.class_agnostic else "image and class"
-    return f"at most {most} per {per}"

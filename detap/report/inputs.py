@@ -1,12 +1,13 @@
 """What a report says of its inputs, whatever was read."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from detap.io.paths import is_url, shown
 
 if TYPE_CHECKING:
     from detap.evaluation.partial import Partial
+    from detap.evaluation.partial.truths import Input
     from detap.tables.detection import Detections, GroundTruth, SourceFile
 
 
@@ -32,15 +33,13 @@ def describe_partial(partial: "Partial") -> list[dict[str, Any]]:
     """Return what a report says of the inputs that partials were made from."""
     images = len(partial.images) if partial.truth is None else partial.truth.images
     return [
-        {
-            "role": entry.role,
-            "path": _text(entry.path),
-            "sha256": entry.sha256 or None,
-            "files": entry.files,
-            "records": entry.records,
-            **({"images": images} if entry.role == "ground_truth" else {}),
-            **_reading(entry.reading),
-        }
+        _describe(
+            entry,
+            entry.role,
+            entry.files,
+            entry.sha256 or None,
+            {"images": images} if entry.role == "ground_truth" else {},
+        )
         for entry in partial.inputs
     ]
 
@@ -52,25 +51,32 @@ def describe(
     if digests:
         from detap.io.digest import sha256_of_source  # most reports want none
     return [
-        {
-            "role": role,
-            "path": _text(source.path),
-            "sha256": sha256_of_source(source) if digests else None,
-            "files": len(source.members) or 1,
-            "records": source.records,
-            **counts,
-            **_reading(source.reading),
-        }
+        _describe(
+            source,
+            role,
+            len(source.members) or 1,
+            sha256_of_source(source) if digests else None,
+            counts,
+        )
         for source in sources
     ]
 
 
-def _reading(options: Sequence[tuple[str, str]]) -> dict[str, dict[str, str]]:
-    return {"reading": dict(options)} if options else {}
-
-
-def _text(path: str) -> str:
-    if is_url(path):
-        path = shown(path)
-    # Undecodable bytes of a file name are lone surrogates in Python, which no JSON reader takes.
-    return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+def _describe(
+    source: "SourceFile | Input",
+    role: str,
+    files: int,
+    sha256: str | None,
+    counts: Mapping[str, int],
+) -> dict[str, Any]:
+    path = shown(source.path) if is_url(source.path) else source.path
+    return {
+        "role": role,
+        # Undecodable bytes of a file name are lone surrogates in Python, which no JSON takes.
+        "path": path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"),
+        "sha256": sha256,
+        "files": files,
+        "records": source.records,
+        **counts,
+        **({"reading": dict(source.reading)} if source.reading else {}),
+    }
