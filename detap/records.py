@@ -54,7 +54,7 @@ class Record:
             by_place = dict(zip(names, given, strict=False))
             if len(given) > len(names):
                 raise self._wrong(f"takes {len(names)} positional arguments, not {len(given)}")
-            for name in by_place.keys() & named.keys():
+            for name in filter(named.__contains__, by_place):
                 raise self._wrong(f"got multiple values for argument {name!r}")
             named |= by_place
         for entry in fields(self):

@@ -46,7 +46,7 @@ from detap.errors import UsageError
 from detap.evaluation.results import Result
 from detap.evaluation.scene import Scene
 from detap.evaluation.selection import ChosenClasses
-from detap.metrics.accumulated import averages_of_absent
+from detap.metrics.metric import averages_of_absent
 from detap.protocols import ANY_AREA, Protocol
 from detap.tables.detection import Flags, Floats, Integers
 

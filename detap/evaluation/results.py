@@ -17,7 +17,7 @@ from detap.core.finishing import Scores, finish
 from detap.core.interpolated import Interpolated
 from detap.errors import Note
 from detap.evaluation.scene import Scene
-from detap.metrics.accumulated import averages_of_absent
+from detap.metrics.metric import averages_of_absent
 from detap.protocols import Measure, Protocol
 from detap.records import Record
 from detap.tables.detection import Detections, Flags, Floats, GroundTruth, Integers, Name

@@ -5,10 +5,9 @@ direction is better, says under which names a protocol has it, and computes it f
 all classes and in resamples of the images. Tables, reports, gates and comparisons ask it.
 
 ====================  =======================================================
-metric.py             the interface, and what most metrics share
+metric.py             the interface, and what AP and AR share
 average_precision.py  AP and mAP
 average_recall.py     AR, and the final recall of each class
-accumulated.py        what these two share
 at_threshold.py       F1, precision, recall, false positives per image
 ====================  =======================================================
 """

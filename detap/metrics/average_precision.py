@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from detap.metrics.accumulated import Accumulated, mean_over_thresholds
+from detap.metrics.metric import Accumulated, mean_over_thresholds
 from detap.protocols.measures import FREQUENCIES, measure, percent
 
 if TYPE_CHECKING:
