@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from detap.errors import InputError, Problem
 from detap.formats.named.problems import Problems
-from detap.formats.text.data_yaml import SUFFIXES, read_data_yaml
 from detap.formats.text.lines import plain_lines
 from detap.io.limits import Limits
 from detap.io.paths import Path
@@ -13,6 +12,9 @@ from detap.io.problems import FaultError
 from detap.io.stream import read_bytes
 from detap.spelling import is_whole, quoted
 from detap.tables.detection import SourceFile
+
+DATA_YAML = (".yaml", ".yml")
+"""The suffixes of a `data.yaml`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +32,7 @@ class ClassNames:
         if path is None:
             return cls()
         file = os.fspath(path)
-        if file.lower().endswith(SUFFIXES):
+        if file.lower().endswith(DATA_YAML):
             return cls(file, *_names_of_yaml(file, problems, limits))
         lines = plain_lines(read_bytes(file, limits), file, problems)
         if not lines and not problems.count:
@@ -97,6 +99,8 @@ class ClassNames:
 def _names_of_yaml(
     file: str, problems: Problems, limits: Limits
 ) -> tuple[tuple[str, ...], tuple[int, int] | None]:
+    from detap.formats.text.data_yaml import read_data_yaml  # most lists have one class a line
+
     try:
         data = read_data_yaml(file, limits)
     except InputError as error:

@@ -23,7 +23,6 @@ from detap.io.stream import read_bytes
 from detap.spelling import is_whole, quoted
 
 SPLITS = ("val", "test", "train")
-SUFFIXES = (".yaml", ".yml")
 
 _KEY = re.compile(
     r"""(?:([^\s'"#&*!|>%@`\[\]{},?:-][^:#]{0,99})|'([^']{1,99})'|"([^"\\]{1,99})"):(?:[ ]|$)"""

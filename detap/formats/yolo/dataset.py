@@ -16,7 +16,8 @@ from typing import NamedTuple
 from detap.errors import InputError, Problem, UsageError
 from detap.formats.named.problems import Problems
 from detap.formats.reading.image_headers import IMAGE_SUFFIXES
-from detap.formats.text.data_yaml import SPLITS, SUFFIXES, DataYaml, read_data_yaml
+from detap.formats.text.class_names import DATA_YAML
+from detap.formats.text.data_yaml import SPLITS, DataYaml, read_data_yaml
 from detap.formats.text.folder import Folder, is_regular
 from detap.formats.text.lines import plain_lines
 from detap.io import stream as files
@@ -105,7 +106,7 @@ def is_below(path: str, folder: str) -> bool:
 
 def is_data_yaml(path: str) -> bool:
     """Return whether a path is one of a `data.yaml`."""
-    return path.lower().endswith(SUFFIXES)
+    return path.lower().endswith(DATA_YAML)
 
 
 def described(path: str) -> str:
