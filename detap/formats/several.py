@@ -68,7 +68,8 @@ def members(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[s
     found: list[str] = []
     for path in paths:
         is_folder = path != STDIN and "\0" not in path and os.path.isdir(path)
-        found += [path] if not is_folder else _files_of(path, format_of(path))
+        whole = not is_folder or format_of(path).folders
+        found += [path] if whole else _files_of(path, format_of(path))
     found.sort()
     twice = [path for path, count in Counter(found).items() if count > 1]
     if twice:
@@ -79,9 +80,7 @@ def members(paths: Iterable[str], format_of: Callable[[str], Format]) -> tuple[s
 
 
 def _files_of(path: str, file_format: Format) -> list[str]:
-    """Return the files of a format in a folder; the folder itself where that is a data set."""
-    if file_format.folders:
-        return [path]
+    """Return the files of a format in a folder."""
     try:
         entries = os.listdir(path)
     except OSError as error:

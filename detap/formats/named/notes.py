@@ -48,7 +48,7 @@ def without_file(truth: GroundTruth, given: Iterable[str]) -> Note:
     known = set(given)
     absent = [name for name in truth.classes if name not in known]
     message = f"classes of the ground truth have no detections file, their AP is 0: {some(absent)}"
-    message += perhaps_undefined(truth, absent)
+    message += perhaps_undefined(truth, absent) if absent else ""
     return Note("classes-without-file", message, len(absent))
 
 
@@ -75,20 +75,21 @@ def ground_truth_notes(
     flat = int(
         np.count_nonzero((corners[:, 0] == corners[:, 2]) | (corners[:, 1] == corners[:, 3]))
     )
+    if encoding == "xywh":
+        without_area = zero_area_truths(flat)
+    else:
+        message = (
+            "ground truth boxes begin and end at the same pixel: one wide where pixels are "
+            "counted inclusively, without area elsewhere"
+        )
+        without_area = Note("one-pixel-boxes", message, flat, warning=False)
     return told(
         Note(
             "repeated-objects",
             "objects stand in their file twice; both count",
             repeated(image, label, corners),
         ),
-        Note(
-            "one-pixel-boxes",
-            "ground truth boxes begin and end at the same pixel: one wide where pixels are "
-            "counted inclusively, without area elsewhere",
-            flat if encoding == "xyxy" else 0,
-            warning=False,
-        ),
-        zero_area_truths(flat if encoding == "xywh" else 0),
+        without_area,
         *box_notes("ground-truth", (corners, image), sizes, _ROUNDED, corners=False),
     )
 

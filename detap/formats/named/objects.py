@@ -8,8 +8,7 @@ import numpy as np
 
 from detap.errors import InputError, Note, Problem
 from detap.formats.named.notes import class_notes, detection_notes, ground_truth_notes, told
-from detap.formats.named.problems import Problems
-from detap.formats.named.sides import RowReader, negative_sides
+from detap.formats.named.problems import Problems, RowReader, negative_sides
 from detap.spelling import is_whole, quoted, some
 from detap.tables.columns import places
 from detap.tables.detection import (
@@ -126,6 +125,12 @@ def ground_truth(
         Where too many boxes end before they begin.
     """
     columns = objects.tabled()
+    if objects.polygons is None:
+        area = columns["box_area"].copy()
+    else:
+        from detap.core.polygons import polygon_areas  # seldom needed
+
+        area = polygon_areas(objects.polygons)
     at = backward(columns["corners"], columns["box_area"])
     negative = negative_sides("ground-truth", reader, objects.boxes, objects.encoding, at)
     none = np.zeros(len(objects.image), np.bool_)
@@ -136,7 +141,7 @@ def ground_truth(
         images=objects.images,
         classes=objects.classes,
         class_ids=objects.classes,
-        area=_areas(objects, columns["box_area"]),
+        area=area,
         image_sizes=objects.sizes,
         extra=objects.extra,
         files=files,
@@ -150,14 +155,6 @@ def ground_truth(
             ),
         ),
     )
-
-
-def _areas(objects: Objects, box_area: Floats) -> Floats:
-    if objects.polygons is None:
-        return box_area.copy()
-    from detap.core.polygons import polygon_areas  # seldom needed
-
-    return polygon_areas(objects.polygons)
 
 
 def detections(
@@ -183,7 +180,8 @@ def detections(
         Where detections are on other images, or all of other classes, or too many boxes end before
         they begin.
     """
-    image = _image(objects, truth, reader)
+    same_images = objects.images is truth.images
+    image = objects.image if same_images else _image(objects, truth, reader)
     strangers = sorted(set(objects.classes) - set(truth.classes))
     classes = truth.classes + tuple(strangers)
     label = places(objects.classes, classes)[objects.label]
@@ -215,8 +213,6 @@ def detections(
 
 def _image(objects: Objects, truth: GroundTruth, reader: RowReader) -> Integers:
     """Return the image of each row as the ground truth numbers it."""
-    if objects.images is truth.images:
-        return objects.image
     place = places(objects.images, truth.images)
     image = place[objects.image] if len(objects.image) else objects.image
     rows = np.flatnonzero(image < 0)

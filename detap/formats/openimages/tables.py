@@ -14,8 +14,7 @@ from detap.checks.tables import of_unknown_size, too_many_backward
 from detap.errors import InputError, Note, Problem
 from detap.formats.named import objects
 from detap.formats.named.notes import images_without_objects, told
-from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import RowReader
+from detap.formats.named.problems import Problems, RowReader, refuse_empty
 from detap.formats.openimages.descriptions import Descriptions
 from detap.formats.openimages.hierarchy import Hierarchy
 from detap.formats.openimages.rows import CORNERS, read_rows

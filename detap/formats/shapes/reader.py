@@ -8,8 +8,7 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.named.notes import images_without_objects, told
 from detap.formats.named.objects import Objects, ground_truth, numbered
-from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import RowReader
+from detap.formats.named.problems import Problems, RowReader, refuse_empty
 from detap.formats.shapes.flags import SHAPES, FlagNames
 from detap.formats.text.lines import box_fault, number_fault
 from detap.io.limits import Limits

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import NoReturn
 
 import numpy as np
 
@@ -79,7 +80,7 @@ def read_detections(
     folder = detections_folder(os.fspath(path))
     names = ClassNames.given(dt_class_names or class_names, limits)
     _check_truth(folder.given, truth)
-    layout = layout or _told_layout(folder, truth, limits)
+    layout = layout or _layout_of(folder, truth, limits) or _refuse_layout(folder, limits)
     reader = FolderReader(folder, as_is, limits)
     reader.problems.cause = partial(_other_layout, folder, truth, limits, layout)
     if layout == "class-files":
@@ -118,30 +119,28 @@ def _check_truth(path: str, truth: GroundTruth) -> None:
         )
 
 
-def _told_layout(folder: Folder, truth: GroundTruth, limits: Limits) -> str:
-    told = _layout_of(folder, truth, limits)
-    if told is None:
-        _refuse_other_kinds(folder, limits)
-        files.refuse(
-            folder.given,
-            "may hold a file a class or a file an image: neither their names nor their first "
-            "words fit the ground truth's classes and images alone",
-            "give layout='class-files' or 'image-files' (--layout)",
-        )
-    return told
-
-
 def _layout_of(folder: Folder, truth: GroundTruth, limits: Limits) -> str | None:
+    """Return the layout of a folder, by the first words of its first 64 files; None in doubt."""
     images = {name for name in truth.images if isinstance(name, str)}
-    words = _first_words(folder, limits)
+    words = {}
+    for stem, member in list(folder.members.items())[:64]:
+        columns = _head(folder.file(member), limits).decode(errors="replace").split(None, 1)
+        if columns:
+            words[stem] = columns[0]
     return tell_layout(folder.members, words, images, frozenset(truth.classes))
 
 
-def _refuse_other_kinds(folder: Folder, limits: Limits) -> None:
-    """Refuse a first file that is no text with columns: JSON, a pickle, a page."""
+def _refuse_layout(folder: Folder, limits: Limits) -> NoReturn:
+    """Refuse files of no layout: no text with columns (JSON, a pickle, a page), or in doubt."""
     file = folder.file(next(iter(folder.members.values())))
     if appearance := looks_like(_head(file, limits)):
         files.refuse(file, f"looks like {appearance}", "text with a box a line is due")
+    files.refuse(
+        folder.given,
+        "may hold a file a class or a file an image: neither their names nor their first "
+        "words fit the ground truth's classes and images alone",
+        "give layout='class-files' or 'image-files' (--layout)",
+    )
 
 
 def _head(file: str, limits: Limits) -> bytes:
@@ -149,16 +148,6 @@ def _head(file: str, limits: Limits) -> bytes:
         return b""
     with files.Stream(file, limits) as stream:
         return stream.read(4096).removeprefix(b"\xef\xbb\xbf")
-
-
-def _first_words(folder: Folder, limits: Limits) -> dict[str, str]:
-    """Return the first word of each file that has one, of the first 64 files."""
-    words = {}
-    for stem, member in list(folder.members.items())[:64]:
-        columns = _head(folder.file(member), limits).decode(errors="replace").split(None, 1)
-        if columns:
-            words[stem] = columns[0]
-    return words
 
 
 def read_class_files(

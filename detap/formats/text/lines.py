@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from detap.formats.named.problems import Problems
-from detap.formats.named.sides import CORNERS
+from detap.formats.named.problems import CORNERS, Problems
 from detap.io.file_kinds import BYTE_ORDER_MARK, kind_of
 from detap.io.problems import FaultError
 from detap.spelling import quoted
@@ -21,7 +20,8 @@ NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 XYWH = ("x", "y", "width", "height")
 
-_SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--{}-boxes xywh) if these are x, y, width and height"
+SWAPPED = "give x1 y1 x2 y2, or boxes='xywh' (--{}-boxes xywh) if these are x, y, width and height"
+"""The remedy of corners in the wrong order that would be fine as x, y, width and height."""
 
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _SEPARATOR = re.compile(r"[ \t]+")
@@ -77,11 +77,6 @@ class LineForm:
     encoding: str
     resolve: Callable[[str], str]
     known: Sequence[str] | None = None
-
-    @property
-    def swapped(self) -> str:
-        """The remedy of corners in the wrong order that would be fine as x, y, width and height."""
-        return _SWAPPED.format("dt" if self.scored else "gt")
 
     @property
     def columns(self) -> tuple[str, ...]:

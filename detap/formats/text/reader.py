@@ -8,11 +8,10 @@ import numpy as np
 from detap.errors import Note
 from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
-from detap.formats.named.problems import Problems, refuse_empty
-from detap.formats.named.sides import RowReader
+from detap.formats.named.problems import Problems, RowReader, refuse_empty
 from detap.formats.text.folder import Folder, select_images
-from detap.formats.text.lines import LineForm, read_lines
-from detap.formats.text.rows import Rows, content, in_order, no_rows, read_text, rows_of
+from detap.formats.text.lines import SWAPPED, LineForm, read_lines
+from detap.formats.text.rows import Rows, content, in_order, read_text
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.spelling import some
@@ -46,6 +45,7 @@ class FolderReader(RowReader):
         Those of all files, once they are read.
     """
 
+    rows: Rows
     files, of = "files of labels", "labels"
     """What messages call the files of ground truth, and what they are files of."""
 
@@ -59,13 +59,13 @@ class FolderReader(RowReader):
         self.problems = Problems(limits.problems)
         self.selection = select_images(folder, image_set, self.problems, limits)
         self.form: LineForm | None = None
-        self.rows = no_rows(0)
         self._lines: tuple[int, list[int]] = (-1, [])
 
     def read(self, form: LineForm) -> Rows:
         """Read the rows, whose lines are of a form; raise earlier problems, and add those of it."""
         self.problems.raise_any()
-        self.form, self.swapped, members = form, form.swapped, self.selection.members
+        self.form, members = form, self.selection.members
+        self.swapped = SWAPPED.format("dt" if form.scored else "gt")
         self.rows = read_text(self.folder, form, members, self.problems, self.limits)
         return self.rows
 
@@ -73,7 +73,7 @@ class FolderReader(RowReader):
         """Return the file of a row, and its line there; the last such file is not read twice."""
         number = int(self.rows.file[row])
         file = self.folder.file(self.selection.members[number])
-        record = row - int(rows_of(self.rows, number)[0])
+        record = row - int(np.searchsorted(self.rows.file, number))
         if self.form is None:
             return file, f"object {record + 1}"
         if number != self._lines[0]:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from detap.errors import InputError
 from detap.formats.named.problems import Problems
@@ -100,6 +99,8 @@ def read_text(
     if not members:
         return no_rows(len(form.columns) - 1)
     scanned, declined = _scan_text(folder, form, members, limits)
+    if not declined:
+        return scanned
 
     def read(data: bytes, file: str, _: int) -> Lines:
         return read_lines(data, file, form, problems)
@@ -241,9 +242,3 @@ def in_order(numbers: Integers, names: Sequence[str]) -> tuple[tuple[str, ...], 
     """Return the distinct names, sorted, and `numbers`, which count in `names`, in these."""
     classes = tuple(sorted(set(names)))
     return classes, renumbered(numbers, names, classes)
-
-
-def rows_of(rows: Rows, number: int) -> NDArray[np.intp]:
-    """Return the rows of one file."""
-    first, behind = np.searchsorted(rows.file, (number, number + 1))
-    return np.arange(first, behind)

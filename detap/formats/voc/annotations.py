@@ -67,6 +67,8 @@ def read_annotations(
         )
     names, name = met(name, words, str)
     scanned = Rows(file, name, names, corners, difficult)
+    if not declined:
+        return scanned, sizes, 0
     nested = 0
 
     def read(data: bytes, file: str, number: int) -> Lines:
