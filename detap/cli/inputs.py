@@ -110,12 +110,13 @@ class Inputs(Record):
             self.told[path] = self.format.of_detections(path)
         return self.named or self.told[path]
 
-    def paths(self) -> list[str]:
-        """Return the paths that must not be written."""
-        formats = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
-        options = [option for entry in formats for option in entry.options]
+    def paths(self, others: str | None = None) -> list[str]:
+        """Return the paths that must not be written, those of another detector among them."""
+        entries = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
+        options = [option for entry in entries for option in entry.options]
         files = [self.reading.get(o.name) for o in options if o.is_path or o.may_be_path]
-        return [path for path in (*self.gt, *self.dt, *files) if path not in (None, STDIN)]
+        more = () if others is None else self.meant(others)
+        return [path for path in (*self.gt, *self.dt, *files, *more) if path not in (None, STDIN)]
 
     def begin(self) -> tuple[Sources, Sources]:
         """Let threads read while numpy is being imported; return what to read on."""
@@ -158,9 +159,9 @@ class Inputs(Record):
             judge=not self.part,
         )
 
-    def meant(self, given: str | None) -> tuple[str, ...]:
+    def meant(self, given: str) -> tuple[str, ...]:
         """Return the paths of another detector's detections: a path, a pattern or a folder."""
-        return () if given is None else members(matching([given]), self.format_of)
+        return members(matching([given]), self.format_of)
 
     def read_others(self, given: str, truth: "GroundTruth") -> "Detections":
         """Return another detector's detections."""

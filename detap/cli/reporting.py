@@ -218,13 +218,13 @@ def tell(
         sort=options["sort"],
         reverse=options["reverse"],
     )
-    judged = Judged()
+    judged = None
     if judging[0].any:
         judged, report = _judge(judging, found, report, options)
         session.timed("judging")
     session.done()
     session.tell(report.notes)
-    status = say(judged, session)
+    status = 0 if judged is None else say(judged, session)
     session.check_warnings()
     _write_others(found, outputs, options)
     outputs.write(report, found.read, quiet=session.quiet and not status)

@@ -25,12 +25,15 @@ class Session:
         -1 says nothing but errors, 0 warnings and notes, 1 also how long each step took.
     strict : bool
         Whether warnings are errors.
+    refused : bool
+        Whether this run is strict, and has had a warning.
     """
 
     def __init__(self) -> None:
         self.debug = False
         self.verbosity = 0
         self.strict = False
+        self.refused = False
         self._warnings = 0
         self._since = perf_counter()
         self._progress: Progress | None = None
@@ -68,6 +71,7 @@ class Session:
     def note(self, note: Note) -> None:
         """Say a note, if this run is to hear it."""
         self._warnings += note.warning
+        self.refused |= self.strict and note.warning
         if self.verbosity >= 0 or (self.strict and note.warning):
             kind = "warning" if note.warning else "note"
             self.say(_fitted(f"{kind}: {printable(str(note))}"))
@@ -76,11 +80,6 @@ class Session:
         """Say notes, likewise."""
         for note in notes:
             self.note(note)
-
-    @property
-    def refused(self) -> bool:
-        """Whether this run is strict, and has had a warning."""
-        return self.strict and self._warnings > 0
 
     def check_warnings(self) -> None:
         """End a strict run that has had a warning.

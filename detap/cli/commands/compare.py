@@ -128,7 +128,7 @@ def command(session: Session, /, first: str, second: str, **options: Any) -> Non
     rules = rules_from(options, Protocol, inputs.format.protocol)
     if not options["resamples"]:
         _refuse_idle(options["resolve_drop"])
-    outputs = Outputs.from_options(options, [*inputs.paths(), *inputs.meant(second)])
+    outputs = Outputs.from_options(options, inputs.paths(second))
     outputs.refuse_others("a comparison")
     outputs.check()
     digests = outputs.want_digests

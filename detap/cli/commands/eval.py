@@ -140,7 +140,7 @@ def command(session: Session, /, **options: Any) -> int:
     inputs = Inputs.from_options(options)
     gates = Gates.from_options(options)
     rules = rules_from(options, Protocol, inputs.format.protocol)
-    sources = [*inputs.paths(), *inputs.meant(gates.before), *gates.paths()]
+    sources = [*inputs.paths(gates.before), *gates.paths()]
     outputs = Outputs.from_options(options, sources, other_files(options))
     check_report_options(options, rules)
     if options["cross_check"]:

@@ -131,7 +131,7 @@ def command(session: Session, /, **options: Any) -> None:
     if pictures is not None and not os.path.isdir(pictures):
         raise UsageError(f"--images {printable(pictures)}: there is no such folder")
     check_installed()
-    sources = [*inputs.paths(), *slicing.paths(), *inputs.meant(before)]
+    sources = [*inputs.paths(before), *slicing.paths()]
     sources += [*([kept] if kept else []), *(path for path, _ in runs)]
     check_target(page, sources)
     report, read = _report(
