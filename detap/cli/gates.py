@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap.cli.options import option, stack
 from detap.cli.session import Session
-from detap.cli.values import Parsed, Text, Whole
+from detap.cli.values import Text, Whole
 from detap.errors import Note, UsageError
 from detap.gates.demands import (
     DEFAULT_RESAMPLES,
@@ -33,23 +33,19 @@ DETECTIONS = Spelling(options=True, earlier="--baseline-detections", names={})
 """How a command that scores a detector spells what it asks for."""
 
 
-class _Limit(Parsed):
-    """``[NAME=]NUMBER``, as ``Limit.of`` reads it."""
-
-    name = "[name=]number"
-
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
+class _Limits(Text):
+    """Limits; in the environment, several stand between semicolons."""
 
     def split_envvar_value(self, rv: str) -> list[str]:
         """Split at semicolons, since names have spaces."""
         return [part.strip() for part in rv.split(";") if part.strip()]
 
-    def parse(self, text: str) -> "Limit":
-        """Return the limit that the text means."""
-        from detap.gates.verdicts import Limit  # only where there are gates
 
-        return Limit.of(self.kind, text)
+def _read_limit(kind: Kind, text: str) -> "Limit":
+    """Return the limit that ``[NAME=]NUMBER`` means."""
+    from detap.gates.verdicts import Limit  # only where there are gates
+
+    return Limit.of(kind, text)
 
 
 _gate = partial(option, group="Gates (exit status 1 where one fails)")
@@ -59,17 +55,12 @@ def _limit(asked: str, text: str, brief: str = "") -> Callable[[Any], Any]:
     return _gate(
         f"--{asked.replace('_', '-')}",
         holds="limit",
-        envvar=f"DETAP_{asked.upper()}",
-        type=_Limit(LIMITS[asked]),
+        type=_Limits(partial(_read_limit, LIMITS[asked])),
         multiple=True,
         metavar="[NAME=]X",
         help=text,
         brief=brief,
     )
-
-
-def _such_as(examples: str) -> str:
-    return f": {examples}" if examples else ""
 
 
 def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> Callable[[Any], Any]:
@@ -82,8 +73,8 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
         ),
         _limit(
             "fail_over",
-            f"Fail where a number is above X{_such_as(over)}. For numbers of which less is better. "
-            "Repeatable.",
+            f"Fail where a number is above X{over and f': {over}'}. For numbers of which less "
+            "is better. Repeatable.",
         ),
         _gate(
             "--baseline",
@@ -98,7 +89,8 @@ def limit_options(*, under: str, drop: str, over: str = "", rise: str = "") -> C
         ),
         _limit(
             "max_rise",
-            f"Fail where a number is more than X above the baseline's{_such_as(rise)}. Repeatable.",
+            f"Fail where a number is more than X above the baseline's{rise and f': {rise}'}. "
+            "Repeatable.",
         ),
         _gate(
             "--allow-different",

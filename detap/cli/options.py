@@ -12,7 +12,7 @@ import click
 
 from detap.cli.command import files
 from detap.cli.session import Session
-from detap.cli.values import Given, Path, Target, Value, Whole
+from detap.cli.values import Given, Path, Target, Text, Whole, target
 from detap.errors import UsageError
 from detap.formats.registry import FORMATS, Format
 from detap.formats.registry import Option as FormatOption
@@ -300,14 +300,15 @@ def _option_of(axis: Axis) -> Decorator[Any]:
         return _axis(
             f"{axis.option}/--no-{axis.option[2:]}", axis.name, default=None, help=axis.help
         )
-    value = click.Choice(axis.kind.choices) if axis.kind.metavar is None else Value(axis.kind)
+    kind = axis.kind
+    choices = click.Choice(kind.choices) if kind.metavar is None else None
     return _axis(
         axis.option,
         axis.name,
         envvar=envvar_of(axis.option),
-        type=value,
-        multiple=axis.kind.repeatable,
-        metavar=axis.kind.metavar,
+        type=choices or Text(lambda text: Given(kind.parse(text))),
+        multiple=kind.repeatable,
+        metavar=kind.metavar,
         help=axis.help,
     )
 
@@ -353,7 +354,7 @@ output_options = stack(
         "targets",
         holds="target",
         envvar="DETAP_OUTPUT",
-        type=Target(),
+        type=Target(target),
         multiple=True,
         metavar="[FORMAT=]PATH",
         help="Also write the report here, in the format of the extension, or the one named; - is "

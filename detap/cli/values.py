@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from detap.protocols.axes import Kind
 from detap.records import Record
 from detap.report.sinks.registry import SINKS, Sink, sink_for_path
 from detap.spelling import whole
@@ -18,53 +17,28 @@ else:
     Type = click.ParamType
 
 
-class Parsed(Type):
-    """A type whose `parse` raises ValueError with the message."""
-
-    def parse(self, text: str) -> Any:
-        """Return the value that the text stands for."""
-        raise NotImplementedError  # pragma: no cover - every subclass answers
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the value of a text; what is none is one already."""
-        if not isinstance(value, str):
-            return value
-        try:
-            return self.parse(value)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
-
-
 class Given(Record):
     """A value that was given, though it may be None; None itself is an option left out."""
 
     value: Any
 
 
-class Value(Parsed):
-    """A value of an axis, as its kind reads it."""
-
-    name = "value"
-
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
-
-    def parse(self, text: str) -> Given:
-        """Return the value that the text stands for."""
-        return Given(self.kind.parse(text))
-
-
-class Text(Parsed):
-    """A text, as a function reads it."""
+class Text(Type):
+    """A text, as a function reads it; that raises ValueError with the message."""
 
     name = "text"
 
     def __init__(self, read: Callable[[str], Any]) -> None:
         self.read = read
 
-    def parse(self, text: str) -> Any:
-        """Return the value that the text stands for."""
-        return self.read(text)
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the value of a text; what is none is one already."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self.read(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Whole(click.IntRange):
@@ -86,18 +60,21 @@ class Path(click.types.StringParamType):
     envvar_list_splitter = "\n"
 
 
-class Target(Parsed):
-    """Where a report goes and in which format: ``PATH`` by its extension, or ``FORMAT=PATH``."""
+class Target(Text):
+    """Where a report goes; in the environment, several stand as in ``PATH``."""
 
-    name = "[format=]path"
     envvar_list_splitter = os.pathsep
 
-    def parse(self, text: str) -> tuple[Sink | None, str]:
-        """Return the sink, None where nothing tells which, and the path."""
-        name, equals, path = text.partition("=")
-        if equals and name == "gitlab" and path.endswith(".json"):
-            # GitLab takes two reports; the one in JSON is the code-quality report.
-            return SINKS["codequality"], path
-        if equals and name in SINKS:
-            return SINKS[name], path
-        return sink_for_path(text), text
+
+def target(text: str) -> tuple[Sink | None, str]:
+    """Return the sink of ``PATH``, by its extension, or of ``FORMAT=PATH``, and the path.
+
+    The sink is None where nothing tells which.
+    """
+    name, equals, path = text.partition("=")
+    if equals and name == "gitlab" and path.endswith(".json"):
+        # GitLab takes two reports; the one in JSON is the code-quality report.
+        return SINKS["codequality"], path
+    if equals and name in SINKS:
+        return SINKS[name], path
+    return sink_for_path(text), text
