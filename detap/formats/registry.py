@@ -170,12 +170,8 @@ class Format(NamedTuple):
         if not self.ahead:
             return path
         ahead = import_module(self.ahead)
-        options = self._of(side, reading)
-        return (
-            ahead.ground_truth(path, **options)
-            if side == TRUTH
-            else ahead.detections(path, **options)
-        )
+        begin = ahead.ground_truth if side == TRUTH else ahead.detections
+        return begin(path, **self._of(side, reading))
 
     def of_detections(self, path: Any) -> "Format":
         """Return the format of detections for ground truth of this one: another if they tell it.

@@ -6,7 +6,7 @@ from typing import Any
 from detap.formats.reading.named import empty_truth
 from detap.io.file_kinds import BYTE_ORDER_MARK
 from detap.io.json_text import integer
-from detap.io.limits import DEFAULT_LIMITS, Limits
+from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.io.stream import read_bytes
 from detap.tables.detection import GroundTruth, Name
@@ -87,7 +87,7 @@ def listed_file_names(path: str) -> dict[Name, str]:
     from detap.formats.coco.columns import listed_names
     from detap.formats.coco.prefetch import Handle
 
-    lists = Handle(path, ListsScan, DEFAULT_LIMITS)
+    lists = Handle(path, scanner=ListsScan)
     scan = lists.result()
     if scan is None:
         records = json.loads(lists.content().removeprefix(BYTE_ORDER_MARK), parse_int=integer)[

@@ -53,9 +53,9 @@ class Handle(Generic[Scan]):
     def __init__(
         self,
         path: Path,
-        scanner: type[Scan],
         limits: Limits = DEFAULT_LIMITS,
         *,
+        scanner: type[Scan],
         masks: bool = False,
         keypoints: bool = False,
         boxes: str = "xywh",
@@ -228,11 +228,8 @@ def run_split(scan: ResultsScan, rest: ResultsScan, start: int) -> bool:
     return regular
 
 
-def ground_truth(path: Path, limits: Limits = DEFAULT_LIMITS, **how: Any) -> Handle[TruthScan]:
-    """Begin to read an instances file; give the handle to `coco.read_ground_truth`."""
-    return Handle(path, TruthScan, limits, **how)
+ground_truth: Callable[..., Handle[TruthScan]] = partial(Handle, scanner=TruthScan)
+"""Begin to read an instances file; give the handle to `coco.read_ground_truth`."""
 
-
-def detections(path: Path, limits: Limits = DEFAULT_LIMITS, **how: Any) -> Handle[ResultsScan]:
-    """Begin to read a results file; give the handle to `coco.read_detections`."""
-    return Handle(path, ResultsScan, limits, **how)
+detections: Callable[..., Handle[ResultsScan]] = partial(Handle, scanner=ResultsScan)
+"""Begin to read a results file; give the handle to `coco.read_detections`."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from detap.errors import InputError, Note, UsageError
+from detap.formats.coco import prefetch
 from detap.formats.coco._scan import ResultsScan, TruthScan, class_names
 from detap.formats.coco.assembly import Source, detection_table, refuse_same_file, truth_table
 from detap.formats.coco.columns import (
@@ -87,7 +88,7 @@ def read_ground_truth(
     handle = (
         path
         if isinstance(path, Handle)
-        else Handle(path, TruthScan, limits, masks=masks, keypoints=keypoints, boxes=boxes)
+        else prefetch.ground_truth(path, limits, masks=masks, keypoints=keypoints, boxes=boxes)
     )
     columns = scanned_truth(handle.result())
     if columns is None:
@@ -250,7 +251,7 @@ def read_detections(
     handle = (
         path
         if isinstance(path, Handle)
-        else Handle(path, ResultsScan, limits, masks=masks, keypoints=keypoints, boxes=boxes)
+        else prefetch.detections(path, limits, masks=masks, keypoints=keypoints, boxes=boxes)
     )
     refuse_same_file(handle.path, truth, SHAPE_OF_RESULTS)
     listed = class_names if dt_class_names is None else dt_class_names
