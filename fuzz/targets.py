@@ -370,7 +370,7 @@ def _text(
     """Read text files by the scanner, with care, and plainly."""
     with _Files() as files:
         members = files.write(inputs)
-        scanned, declined = _voc_rows._scan_text(files.folder(), form, members, LIMITS)
+        scanned, declined = _voc_rows.scan_text(files.folder(), form, members, LIMITS)
     fast: list[list[Any]] = [[] for _ in inputs]
     columns = zip(
         scanned.file.tolist(), scanned.name.tolist(), scanned.values.tolist(), strict=True

@@ -19,7 +19,7 @@ from detap.formats.named.problems import Problems
 from detap.formats.registry import told
 from detap.formats.text.folder import files_of
 from detap.formats.text.lines import read_lines
-from detap.formats.text.rows import read_text
+from detap.formats.text.reader import FolderReader
 from detap.io.limits import DEFAULT_LIMITS, Limits
 from detap.tables.detection import GroundTruth
 from detap.tables.joining import join_ground_truths
@@ -130,8 +130,9 @@ def test_what_is_scanned_is_what_is_read_with_care(
     folder.mkdir(exist_ok=True)
     (folder / "1.txt").write_bytes(data)
     form = KittiForm("type", scored, "xyxy", str)
-    limits, problems, careful = DEFAULT_LIMITS, Problems(9), Problems(9)
-    rows = read_text(files_of(str(folder), "", ".txt"), form, ["1.txt"], problems, limits)
+    reader = FolderReader(files_of(str(folder), "", ".txt"), False, DEFAULT_LIMITS)
+    careful = Problems(9)
+    rows, problems = reader.read(form), reader.problems
     lines = read_lines(data, str(folder / "1.txt"), form, careful)
     assert [str(problem) for problem in problems.listed] == [str(p) for p in careful.listed]
     assert [rows.names[name] for name in rows.name] == lines.names

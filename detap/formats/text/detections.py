@@ -79,7 +79,10 @@ def read_detections(
         check_choice("layout", layout, LAYOUTS)
     folder = detections_folder(os.fspath(path))
     names = ClassNames.given(dt_class_names or class_names, limits)
-    _check_truth(folder.given, truth)
+    if not all(isinstance(name, str) for name in truth.images):
+        message = "names images by words, but the ground truth numbers them"
+        remedy = "give detections of the ground truth's own format"
+        files.refuse(folder.given, message, remedy)
     layout = layout or _layout_of(folder, truth, limits) or _refuse_layout(folder, limits)
     reader = FolderReader(folder, as_is, limits)
     reader.problems.cause = partial(_other_layout, folder, truth, limits, layout)
@@ -108,15 +111,6 @@ def read_detections(
         encoding=boxes,
         score=values[:, 0].copy(),
     )
-
-
-def _check_truth(path: str, truth: GroundTruth) -> None:
-    if not all(isinstance(name, str) for name in truth.images):
-        files.refuse(
-            path,
-            "names images by words, but the ground truth numbers them",
-            "give detections of the ground truth's own format",
-        )
 
 
 def _layout_of(folder: Folder, truth: GroundTruth, limits: Limits) -> str | None:

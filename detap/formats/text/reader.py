@@ -10,11 +10,12 @@ from detap.formats.named.notes import images_without_objects, left_aside, told
 from detap.formats.named.objects import Objects, detections, ground_truth
 from detap.formats.named.problems import Problems, RowReader, refuse_empty
 from detap.formats.text.folder import Folder, select_images
-from detap.formats.text.lines import SWAPPED, LineForm, read_lines
-from detap.formats.text.rows import Rows, content, in_order, read_text
+from detap.formats.text.lines import SWAPPED, LineForm, Lines, read_lines
+from detap.formats.text.rows import Rows, content, no_rows, scan_text, with_care
 from detap.io.limits import Limits
 from detap.io.paths import Path
 from detap.spelling import some
+from detap.tables.columns import renumbered
 from detap.tables.detection import Detections, Flags, GroundTruth, Integers, SourceFile
 
 
@@ -66,7 +67,24 @@ class FolderReader(RowReader):
         self.problems.raise_any()
         self.form, members = form, self.selection.members
         self.swapped = SWAPPED.format("dt" if form.scored else "gt")
-        self.rows = read_text(self.folder, form, members, self.problems, self.limits)
+        if not members:
+            self.rows = no_rows(len(form.columns) - 1)
+            return self.rows
+        self.rows, declined = scan_text(self.folder, form, members, self.limits)
+
+        def read(data: bytes, file: str, _: int) -> Lines:
+            return read_lines(data, file, form, self.problems)
+
+        if declined:
+            self.rows = with_care(
+                self.folder,
+                members,
+                declined,
+                read,
+                scanned=self.rows,
+                problems=self.problems,
+                limits=self.limits,
+            )
         return self.rows
 
     def place(self, row: int) -> tuple[str, str]:
@@ -126,7 +144,8 @@ class FolderReader(RowReader):
         rows, selection = self.rows, self.selection
         what = f"object in its {len(selection.images)} {self.files}"
         refuse_empty(self.path, len(rows), self.limits, what, self.of)
-        classes, label = in_order(rows.name, names)
+        classes = tuple(sorted(set(names)))
+        label = renumbered(rows.name, names, classes)
         objects = Objects(selection.images, classes, rows.file, label, **columns)
         twice = "lines of the image set repeat an image, which counts once: "
         found = told(
@@ -152,7 +171,7 @@ class FolderReader(RowReader):
 
         All else is as :meth:`ground_truth` has it.
         """
-        classes, label = in_order(label, names)
-        objects = Objects(classes=classes, label=label, **columns)
+        classes = tuple(sorted(set(names)))
+        objects = Objects(classes=classes, label=renumbered(label, names, classes), **columns)
         sources = (*self.sources(), *sources)
         return detections(objects, truth, self, sources, told(*notes))

@@ -11,11 +11,10 @@ from detap.errors import InputError
 from detap.formats.named.problems import Problems
 from detap.formats.text import _scan as _voc_text
 from detap.formats.text.folder import Folder
-from detap.formats.text.lines import LineForm, Lines, read_lines
+from detap.formats.text.lines import LineForm, Lines
 from detap.io import stream as files
 from detap.io.limits import Limits
 from detap.io.problems import FaultError
-from detap.tables.columns import renumbered
 from detap.tables.detection import Flags, Floats, Integers
 
 MAX_SCANNED_BYTES = 1 << 30
@@ -74,42 +73,6 @@ def merge(scanned: Rows, careful: Mapping[int, Lines]) -> Rows:
     )
 
 
-def read_text(
-    folder: Folder,
-    form: LineForm,
-    members: Sequence[str],
-    problems: Problems,
-    limits: Limits,
-) -> Rows:
-    """Read the text files of a folder.
-
-    Parameters
-    ----------
-    folder : Folder
-        Where they are.
-    form : LineForm
-        What their lines are.
-    members : sequence of str
-        The files, in the order of their numbers.
-    problems : Problems
-        Gets what is wrong with them.
-    limits : Limits
-        What is accepted at most.
-    """
-    if not members:
-        return no_rows(len(form.columns) - 1)
-    scanned, declined = _scan_text(folder, form, members, limits)
-    if not declined:
-        return scanned
-
-    def read(data: bytes, file: str, _: int) -> Lines:
-        return read_lines(data, file, form, problems)
-
-    return with_care(
-        folder, members, declined, read, scanned=scanned, problems=problems, limits=limits
-    )
-
-
 def with_care(
     folder: Folder,
     members: Sequence[str],
@@ -124,14 +87,20 @@ def with_care(
 
     Parameters
     ----------
-    folder, members, problems, limits
-        As :func:`read_text` has them.
+    folder : Folder
+        Where they are.
+    members : sequence of str
+        All files, in the order of their numbers.
     numbers : iterable of int
         Of the other files.
     read : callable
         Takes what a file holds, its path and its number, and returns its rows.
     scanned : Rows
         Not more than the limit.
+    problems : Problems
+        Gets what is wrong with them.
+    limits : Limits
+        What is accepted at most.
 
     Raises
     ------
@@ -151,7 +120,7 @@ def with_care(
     return merge(scanned, careful)
 
 
-def _scan_text(
+def scan_text(
     folder: Folder, form: LineForm, members: Sequence[str], limits: Limits
 ) -> tuple[Rows, list[int]]:
     """Return what the scanner made of the files, and those that it declined."""
@@ -236,9 +205,3 @@ def content(file: str, problems: Problems, limits: Limits) -> bytes | None:
     except InputError as error:
         problems.note(*error.problems)
         return None
-
-
-def in_order(numbers: Integers, names: Sequence[str]) -> tuple[tuple[str, ...], Integers]:
-    """Return the distinct names, sorted, and `numbers`, which count in `names`, in these."""
-    classes = tuple(sorted(set(names)))
-    return classes, renumbered(numbers, names, classes)
