@@ -442,6 +442,8 @@ def rules_from(options: dict[str, Any], kind: type[Rules], default: str) -> Any:
         Where the preset is unknown or the fields contradict each other.
     """
     preset, changes = preset_from(options, kind, default), changes_from(options, kind)
+    if not changes:
+        return preset
     rules = preset.with_changes(**changes)
     rules.check_effect(name for name, value in changes.items() if value != getattr(preset, name))
     return rules

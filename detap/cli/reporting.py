@@ -20,7 +20,7 @@ from detap.protocols import Protocol
 from detap.records import Record
 from detap.report.model import Material
 from detap.report.sections import SECTIONS, Section
-from detap.report.sections.detection import detection_report, sort_keys
+from detap.report.sections.detection import class_columns, detection_report
 
 if TYPE_CHECKING:
     from detap.evaluation.partial import Partial
@@ -145,10 +145,13 @@ def make_folder(path: str) -> None:
 
 def check_report_options(options: Mapping[str, Any], rules: Protocol) -> None:
     """Refuse what can be refused before anything is read."""
-    keys = sort_keys(rules)
     sort = options["sort"]
-    if sort is not None and sort not in keys:
-        raise UsageError(f"--sort {printable(sort)}: no such column; choose from {', '.join(keys)}")
+    if sort is not None:
+        keys = [column.key for column in class_columns(rules)]
+        if sort not in keys:
+            raise UsageError(
+                f"--sort {printable(sort)}: no such column; choose from {', '.join(keys)}"
+            )
     if options["curves"] is not None:
         from detap.report.sinks.curves import check_extension  # rarely wanted
 

@@ -33,6 +33,9 @@ from detap.protocols.measures import Measure
 
 Interpolation = Literal["11-point", "all-point", "101-point", "40-point", "trapezoid-101"]
 
+_LEVELS = {"11-point": 11, "40-point": 40, "101-point": 101, "trapezoid-101": 101}
+"""How many recall levels an interpolation has; that of all points has none."""
+
 
 _BY_RANGE = ("height_min", "occlusion_max", "truncation_max")
 _OF_GROUND_TRUTH = ("class_iou", "neighbour_classes", *_BY_RANGE)
@@ -449,11 +452,10 @@ class Protocol(Rules, kw_only=True):
     @property
     def recall_levels(self) -> tuple[float, ...]:
         """The R recall levels of the interpolation; empty where it takes all points."""
-        count = _level_count(self.interpolation)
-        if count is None:
+        if self.interpolation not in _LEVELS:
             return ()
         levels = RECALL_GRIDS[self.recall_grid]
-        if len(levels) != count:
+        if len(levels) != _LEVELS[self.interpolation]:
             raise UsageError(
                 f"recall grid {self.recall_grid!r} has {len(levels)} levels; "
                 f"it does not go with {self.interpolation} interpolation"
@@ -555,7 +557,7 @@ class Protocol(Rules, kw_only=True):
         ------
         UsageError
         """
-        all_points = _level_count(self.interpolation) is None
+        all_points = self.interpolation not in _LEVELS
         unlimited = set(self.detection_limits) == {None}
         any_area = not any(band.low > 0 or not isinf(band.high) for band in self.area_ranges)
         coverage = self.pairing == "coverage"
@@ -600,7 +602,7 @@ class Protocol(Rules, kw_only=True):
             "trapezoid-101": "linspace",
         }
         grid: Any = grids.get(interpolation, self.recall_grid)
-        if _level_count(self.interpolation) == _level_count(interpolation):
+        if _LEVELS.get(self.interpolation) == _LEVELS.get(interpolation):
             grid = self.recall_grid
         elif interpolation == "11-point" and self.strict_iou:
             grid = "arange"  # as py-faster-rcnn, whose other departure that is
@@ -648,8 +650,3 @@ class Protocol(Rules, kw_only=True):
         said = {name: getattr(self, name) for name in ("area_ranges", *_BY_RANGE)}
         of_one = {name: values[area : area + 1] for name, values in said.items() if len(values) > 1}
         return replace(self, **of_one)
-
-
-def _level_count(interpolation: Interpolation) -> int | None:
-    """Return how many recall levels an interpolation has, as its name says; None for all points."""
-    return next((int(part) for part in interpolation.split("-") if part.isdigit()), None)

@@ -63,8 +63,10 @@ def more(value: float) -> str:
     return f"{int(value):+d}" if value else "0"
 
 
-def in_column(kind: str, value: int | float, decimals: int) -> str:
+def in_column(kind: str, value: int | float | None, decimals: int) -> str:
     """Return a number as a column of that kind shows it, shares with so many decimals."""
+    if value is None:
+        return UNDEFINED
     if kind == "share":
         return share(float(value), decimals)
     if kind in ("change", "fine"):

@@ -48,8 +48,8 @@ def detection_report(
     blocks : sequence of Block
         Further parts, such as a cross-check.
     sort : str, optional
-        The column that orders the classes, as :func:`sort_keys` lists them: names ascend, numbers
-        descend, undefined ones last. By default classes stay in their own order.
+        The key of the column that orders the classes, of :func:`class_columns`: names ascend,
+        numbers descend, undefined ones last. By default classes stay in their own order.
     reverse : bool
         Whether that order is turned round (undefined ones stay last).
     """
@@ -59,37 +59,36 @@ def detection_report(
         from detap.report.sections.selection import selection_blocks  # a plain run selects nothing
 
         blocks = (*blocks, *selection_blocks(result.selection))
+    protocol = result.protocol
+    # Of a protocol that departs from its preset nothing is promised.
+    if protocol.tolerance and protocol == protocol.preset(protocol.name):
+        blocks = (*blocks, _reproduction(protocol))
     rows = class_rows(result)
-    columns = class_columns(result.protocol)
-    entries = metrics.summary(result.protocol)
+    columns = class_columns(protocol)
+    entries = metrics.summary(protocol)
     return Report(
         kind="detection",
         signature=result.signature,
-        protocol=result.protocol.as_dict(),
+        protocol=protocol.as_dict(),
         inputs=tuple(inputs),
         summary=dict(result.summary),
         titles={entry.name: entry.title for entry in entries},
         columns={
-            entry.name: _column(result.protocol, entry, entry.name, primary=entry is entries[0])
+            entry.name: _column(protocol, entry, entry.name, primary=entry is entries[0])
             for entry in entries
         },
         table=Table(columns, sorted_rows(rows, sort, reverse), _totals(result, columns, rows)),
         notes=(*result.notes, *notes),
-        blocks=(*blocks, *reproduction(result.protocol)),
+        blocks=tuple(blocks),
         material=Material(result),
     )
 
 
-def reproduction(rules: "Protocol") -> tuple[Block, ...]:
-    """Say how far numbers may be from those of the preset's source; nothing where they are equal.
-
-    Of a protocol that departs from its preset nothing is promised.
-    """
-    if not rules.tolerance or rules != rules.preset(rules.name):
-        return ()
+def _reproduction(rules: "Protocol") -> Block:
+    """Say how far numbers may be from those of the preset's source."""
     data = {"source": rules.source, "tolerance": rules.tolerance, "residue": rules.residue}
     line = f"{rules.name} is {rules.source}, to within {rules.tolerance:g}: {rules.residue}"
-    return (Block("reproduces", "", data, (line,)),)
+    return Block("reproduces", "", data, (line,))
 
 
 def class_columns(protocol: "Protocol") -> tuple[Column, ...]:
@@ -115,11 +114,6 @@ def _column(protocol: "Protocol", entry: "Measure", key: str, *, primary: bool) 
         graded=primary and metric.bounds == (0, 1),
         higher_is_better=metric.higher_is_better,
     )
-
-
-def sort_keys(protocol: "Protocol") -> tuple[str, ...]:
-    """Return what the classes can be sorted by."""
-    return tuple(column.key for column in class_columns(protocol))
 
 
 def sorted_rows(

@@ -12,7 +12,7 @@ from itertools import accumulate, takewhile
 
 from detap.names import printable
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import UNDEFINED, in_column, share
+from detap.report.numbers import in_column, share
 from detap.report.sections.gates import KEY, MARKS, checks_of, shortened
 from detap.report.sinks.registry import Style
 
@@ -166,8 +166,6 @@ def _row(columns: Sequence[Column], row: Mapping[str, Cell]) -> list[str]:
 
 
 def _cell(column: Column, value: Cell) -> str:
-    if value is None:
-        return UNDEFINED
     if isinstance(value, str):
         return code(value) if column.kind == "name" else text_of(value)
     return in_column(column.kind, value, 4)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from detap.names import fold, printable, widest, width
 from detap.report.model import Block, Cell, Column, Report, Table
-from detap.report.numbers import RULE, UNDEFINED, in_column, share
+from detap.report.numbers import RULE, in_column, share
 from detap.report.sinks.registry import Style
 
 Piece = tuple[str, str]
@@ -243,17 +243,16 @@ def _layout(
             key = column.key, shape.decimals, len(rows)
             if key not in made:
                 values = [row.get(column.key) for row in rows]
-                made[key] = [_cell(column.kind, value, shape.decimals) for value in values]
+                made[key] = [
+                    printable(value)
+                    if isinstance(value, str)
+                    else in_column(column.kind, value, shape.decimals)
+                    for value in values
+                ]
             heading = column.heading if shape.long_headings else column.short
             size = max(width(heading), widest(made[key]))
             shown.append(_Shown(column, heading, made[key], size))
     return shown, limit - sum(shape.gap + column.size for column in shown[1:])
-
-
-def _cell(kind: str, value: Cell, decimals: int) -> str:
-    if value is None:
-        return UNDEFINED
-    return printable(value) if isinstance(value, str) else in_column(kind, value, decimals)
 
 
 def _split(columns: Sequence[_Shown], room: int, gap: int) -> list[list[_Shown]]:
