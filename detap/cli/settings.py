@@ -185,13 +185,13 @@ def settings_for(given: Mapping[str, Any], command: ConfiguredCommand) -> Settin
         if chosen or target:
             raise UsageError("--isolated takes no settings: leave --config and --target out")
         return NOTHING
-    path = chosen or find()
+    path = chosen or _find()
     if path is None:
         if target:
             raise UsageError(f"--target {target}: there is no detap.toml, nor [tool.detap]")
         return NOTHING
     known = [setting_of(option) for option in options_of(command.known)]
-    return read(path, known, target, command.section)
+    return _read(path, known, target, command.section)
 
 
 def options_of(command: click.Command) -> Iterable[click.Option]:
@@ -257,19 +257,14 @@ def blame_file(ctx: click.Context, error: click.BadParameter) -> None:
     raise UsageError(f"{where}: {name}: {error.message}") from error
 
 
-def find(folder: str | None = None) -> str | None:
+def _find() -> str | None:
     """Return the file that settings come from, or None.
 
-    The first of detap.toml and of a pyproject.toml with a table ``[tool.detap]``, in the folder or
-    the nearest one above it.
-
-    Parameters
-    ----------
-    folder : str, optional
-        Where to begin; the working folder by default.
+    The first of detap.toml and of a pyproject.toml with a table ``[tool.detap]``, in the working
+    folder or the nearest one above it.
     """
     try:
-        here = os.path.abspath(folder or os.curdir)
+        here = os.getcwd()
     except OSError:  # the working folder has been deleted
         return None
     while True:
@@ -294,7 +289,7 @@ def _content(path: str) -> bytes:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def read(
+def _read(
     path: str, known: Iterable[Setting], target: str | None = None, section: str = ""
 ) -> Settings:
     """Read settings.
