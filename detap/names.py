@@ -72,7 +72,14 @@ def width(text: str) -> int:
     """Return how many columns printable text takes on a terminal."""
     if text.isascii():
         return len(text)
-    return len(text) + sum(_columns(mark) - 1 for mark in text if not mark.isascii())
+    marks = [mark for mark in text if not (mark.isascii() or mark in _OWN)]
+    if not marks:
+        return len(text)
+    from unicodedata import category, east_asian_width  # most names are ASCII and need no tables
+
+    spacing = [mark for mark in marks if category(mark) not in ("Mn", "Me")]
+    wide = sum(east_asian_width(mark) in "WF" for mark in spacing)
+    return len(text) - (len(marks) - len(spacing)) + wide
 
 
 def widest(texts: Collection[str]) -> int:
@@ -81,18 +88,8 @@ def widest(texts: Collection[str]) -> int:
     return max(map(of, texts), default=0)
 
 
-def _columns(character: str) -> int:
-    if character.isascii() or character in _OWN:
-        return 1
-    import unicodedata  # most names are ASCII and need no tables
-
-    if unicodedata.category(character) in ("Mn", "Me"):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
 def _category(character: str) -> str:
-    import unicodedata  # as above
+    import unicodedata  # as in `width`
 
     return unicodedata.category(character)
 
@@ -108,8 +105,8 @@ def fold(text: str, limit: int) -> list[str]:
     start = 0
     while width(text[start:]) > limit:
         end, taken = start, 0
-        while taken + _columns(text[end]) <= limit:
-            taken += _columns(text[end])
+        while taken + width(text[end]) <= limit:
+            taken += width(text[end])
             end += 1
         at_mark = max(text.rfind(mark, start, end) + 1 for mark in _BREAKS)
         if at_mark > start + (end - start) // 2:

@@ -96,7 +96,8 @@ class Outputs(Record):
     def check(self) -> None:
         """Refuse what cannot be written, before the work is done."""
         for sink in self.sinks:
-            sink.check()
+            if sink.extra:
+                sink.check_installed()
         for path in (*(path for _, path in self.files), *self.others):
             check_target(path, self.inputs)
 

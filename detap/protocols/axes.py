@@ -586,26 +586,22 @@ class Areas(Kind):
         if not found:
             raise UsageError("at least one area range is needed")
         for band in found:
-            self._check(band)
+            if not isinstance(band, AreaRange):
+                raise UsageError(f"area range {band!r} is not an AreaRange")
+            what = "suffix" if isinstance(band.name, str) else "name"
+            if not isinstance(getattr(band, what), str):
+                raise UsageError(f"area range {band!r}: the {what} is not a string")
+            end = f"end of area range {band.name!r}"
+            low, high = _real(end, band.low), _real(end, band.high)
+            if (low, high) != (-inf, inf) and not 0 <= low <= high:
+                raise UsageError(
+                    f"area range {band.name!r} goes from {exact(low)} to {exact(high)}; "
+                    "it must ascend from 0 or more"
+                )
         for what in ("name", "suffix"):
             if len({getattr(band, what) for band in found}) < len(found):
                 raise UsageError(f"two area ranges have the same {what}")
         return found
-
-    def _check(self, band: AreaRange) -> None:
-        if not isinstance(band, AreaRange):
-            raise UsageError(f"area range {band!r} is not an AreaRange")
-        for what in ("name", "suffix"):
-            if not isinstance(getattr(band, what), str):
-                raise UsageError(f"area range {band!r}: the {what} is not a string")
-        low, high = (
-            _real(f"end of area range {band.name!r}", end) for end in (band.low, band.high)
-        )
-        if (low, high) != (-inf, inf) and not 0 <= low <= high:
-            raise UsageError(
-                f"area range {band.name!r} goes from {exact(low)} to {exact(high)}; "
-                "it must ascend from 0 or more"
-            )
 
     def parse(self, text: str) -> tuple[AreaRange, ...]:
         for name, ranges in self.named.items():

@@ -57,16 +57,15 @@ class Sink(Record):
     digests: bool = False
     extra: bool = False
 
-    def check(self) -> None:
-        """Make sure that it can be written, before the work is done that it is to hold.
+    def check_installed(self) -> None:
+        """Make sure that an extra one can be written, before the work is done that it is to hold.
 
         Raises
         ------
         UsageError
             Where something is not installed.
         """
-        if self.extra:
-            import_module(self.module).check_installed()
+        import_module(self.module).check_installed()
 
     def render(self, report: Report, style: Style) -> str:
         """Return the report in this format."""
