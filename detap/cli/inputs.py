@@ -14,7 +14,6 @@ from detap.formats.several import (
     ground_truth_of,
     matching,
     members,
-    part_limits,
 )
 from detap.io.limits import Limits
 from detap.io.paths import STDIN
@@ -84,7 +83,8 @@ class Inputs(Record):
         check_options(reading, [found], map(inputs.format_of, dt))
         gt, dt = members(gt, lambda _: found), members(dt, inputs.format_of)
         part = options.get("partial") is not None
-        limits = replace(part_limits(limits, gt), part=len(dt) > 1 or part)
+        # Of several files of ground truth some may be empty.
+        limits = replace(limits, empty=limits.empty or len(gt) > 1, part=len(dt) > 1 or part)
         reading = {**inputs.reading, "limits": limits}
         return replace(inputs, gt=gt, dt=dt, reading=reading, part=part)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from detap.errors import UsageError
 from detap.formats.registry import FORMATS, check_options, format_named, told
-from detap.formats.several import detections_of, ground_truth_of, matching, members, part_limits
+from detap.formats.several import detections_of, ground_truth_of, matching, members
 from detap.io.limits import DEFAULT_LIMITS
 
 if TYPE_CHECKING:
@@ -51,7 +51,9 @@ def read_ground_truth(
     found = format_named(format) if format else told(paths[0])
     check_options(options, [found])
     paths = members(paths, lambda _: found)
-    limits = part_limits(options.pop("limits", DEFAULT_LIMITS), paths)
+    limits = options.pop("limits", DEFAULT_LIMITS)
+    if len(paths) > 1:
+        limits = replace(limits, empty=True)  # some of several files may be empty
     reading = {**options, "limits": limits}
     return ground_truth_of(
         paths, lambda one: found.read_ground_truth(one, reading), limits, repartition=repartition

@@ -130,11 +130,6 @@ class Sources:
         return float((self._done + now) / len(self.paths))
 
 
-def part_limits(limits: Limits, paths: Sequence[str]) -> Limits:
-    """Return the limits of ground truth that is in these files: of several, some may be empty."""
-    return replace(limits, empty=True) if len(paths) > 1 else limits
-
-
 def ground_truth_of(
     sources: Iterable[Any],
     read: "Callable[[Any], GroundTruth]",
