@@ -70,7 +70,11 @@ class Inputs(Record):
         gt, dt = matching(options.pop("gt")), matching(options.pop("dt"))
         both = options.pop("file_format")
         names = [options.pop(option) or both for option in ("gt_format", "dt_format")]
-        given = [(option.name, options.pop(option.name)) for option in format_options()]
+        reading = {
+            option.name: value
+            for option in format_options()
+            if (value := options.pop(option.name)) is not None
+        }
         as_is = {"as_is": True} if options.pop("as_is") else {}
         repartition = options.pop("repartition")
         limits = limits_of(options)
@@ -78,7 +82,6 @@ class Inputs(Record):
             raise UsageError("only the detections can come from stdin, not the ground truth")
         named = None if names[1] is None else format_named(names[1])
         found = told(*gt[:1], *dt[:1]) if names[0] is None else format_named(names[0])
-        reading = {name: value for name, value in given if value is not None}
         inputs = cls(found, gt, dt, {**reading, **as_is}, {}, named, repartition)
         check_options(reading, [found], map(inputs.format_of, dt))
         gt, dt = members(gt, lambda _: found), members(dt, inputs.format_of)
@@ -113,8 +116,12 @@ class Inputs(Record):
     def paths(self, others: str | None = None) -> list[str]:
         """Return the paths that must not be written, those of another detector among them."""
         entries = dict.fromkeys((self.format, *map(self.format_of, self.dt)))
-        options = [option for entry in entries for option in entry.options]
-        files = [self.reading.get(o.name) for o in options if o.is_path or o.may_be_path]
+        files = [
+            self.reading.get(option.name)
+            for entry in entries
+            for option in entry.options
+            if option.is_path or option.may_be_path
+        ]
         more = () if others is None else self.meant(others)
         return [path for path in (*self.gt, *self.dt, *files, *more) if path not in (None, STDIN)]
 
@@ -170,8 +177,12 @@ class Inputs(Record):
 
 def limits_of(options: dict[str, Any]) -> Limits:
     """Take the limits out of `options`; those that are not given are the default."""
-    given = [(field, options.pop(name, None)) for name, field in _LIMITS.items()]
-    return Limits(**{field: value for field, value in given if value is not None})
+    given = {
+        field: value
+        for name, field in _LIMITS.items()
+        if (value := options.pop(name, None)) is not None
+    }
+    return Limits(**given)
 
 
 def chosen_names(given: Iterable[str], known: Iterable[str]) -> list[str]:

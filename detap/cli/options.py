@@ -6,6 +6,7 @@ command line it wins.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import starmap
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
@@ -192,7 +193,7 @@ def _reading_option(found: FormatOption, formats: Sequence[Format]) -> Decorator
 
 
 _reading_options = stack(
-    *(_reading_option(*found) for found in format_options().items()),
+    *starmap(_reading_option, format_options().items()),
     _input(
         "--as-is",
         is_flag=True,
@@ -292,7 +293,7 @@ def _preset_option(rules: type[Rules], envvar: str, default: str) -> Decorator[A
 
 def change_options(rules: type[Rules]) -> Decorator[Any]:
     """Return an option for each axis of a kind of protocol."""
-    return stack(*(_option_of(axis) for axis in axes(rules)))
+    return stack(*map(_option_of, axes(rules)))
 
 
 def _option_of(axis: Axis) -> Decorator[Any]:

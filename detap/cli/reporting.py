@@ -160,9 +160,12 @@ def check_report_options(options: Mapping[str, Any], rules: Protocol) -> None:
 
 def requested_sections(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of the options that request sections, by the names of the sections."""
-    values = {section.name: options[section.key] for section in SECTIONS}
-    # A score threshold of 0 equals False.
-    requested = {name: v for name, v in values.items() if v is not None and v is not False}
+    requested = {
+        section.name: value
+        for section in SECTIONS
+        # A score threshold of 0 equals False.
+        if (value := options[section.key]) is not None and value is not False
+    }
     if options["all_analyses"]:
         return {section.name: section.flag_value for section in SECTIONS} | requested
     return requested
